@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// A store server, and the client that measures any TCPStore server; see store.py.
+//
+//   store serve epoll|ring            serves until stdin ends; prints its port
+//   store load PORT OPERATION CONNECTIONS SECONDS VALUE_BYTES
+//                                     prints how many operations were done, and the seconds
+//
+// The client speaks the protocol of PyTorch 1.13. Each connection has one request outstanding;
+// the connections are served in turn by blocking calls, which costs the client less than to ask
+// the kernel which of them is ready.
+
+#include <elastic/store/detail/tcp_store_protocol.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using elastic::detail::request_writer;
+using elastic::detail::store_op;
+
+int serve(std::string_view io) {
+  asio::io_context context{1};
+  elastic::tcp_store_server_options options;
+  options.use_ring = io == "ring";
+  elastic::tcp_store_server server(context.get_executor(), options);
+  if (options.use_ring && server.io() != "io_uring") {
+    std::fprintf(stderr, "io_uring is not available\n");
+    return 1;
+  }
+  std::printf("%d\n", server.port());
+  std::fflush(stdout);
+  asio::posix::stream_descriptor input(context, ::dup(STDIN_FILENO));
+  input.async_wait(asio::posix::stream_descriptor::wait_read,
+                   [&](asio::error_code) { context.stop(); });
+  context.run();
+  return 0;
+}
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+int connect_to(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(static_cast<std::uint16_t>(port));
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail("connect");
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
+}
+
+void send_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0) fail("send");
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+void receive_all(int fd, std::size_t size) {
+  static std::vector<char> buffer(1 << 20);
+  if (::recv(fd, buffer.data(), size, MSG_WAITALL) != static_cast<ssize_t>(size)) fail("recv");
+  // A server that writes its reply in parts without TCP_NODELAY waits for each to be confirmed.
+  // The confirmation is sent at once, in favour of such a server.
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
+// What is sent at once, how many operations that is, and how large the reply to all of it.
+struct exchange {
+  std::string request;
+  std::size_t operations = 1;
+  std::size_t reply_bytes = 0;
+};
+
+exchange exchange_of(std::string_view operation, int connection, std::size_t value_bytes) {
+  const request_writer write(elastic::tcp_store_generation::torch_1_13);
+  const std::string key = "/key/of/connection/" + std::to_string(connection);
+  const std::vector<std::string> keys = {key};
+  const std::vector<std::string> no_keys;
+  const std::string value(value_bytes, 'v');
+  exchange made;
+  std::string& out = made.request;
+  if (operation == "get") {
+    write.with_key(out, store_op::get, key);
+    made.reply_bytes = 8 + value_bytes;
+  } else if (operation == "add") {
+    write.with_number(out, store_op::add, key + "/number", 1);
+    made.reply_bytes = 8;
+  } else if (operation == "check") {
+    write.with_keys(out, store_op::check, keys);
+    made.reply_bytes = 1;
+  } else if (operation == "wait") {
+    write.with_keys(out, store_op::wait, keys);
+    made.reply_bytes = 1;
+  } else if (operation == "compare_set") {
+    write.compare_set(out, key, value, value);
+    made.reply_bytes = 8 + value_bytes;
+  } else if (operation == "set" || operation == "pipelined_set") {
+    // SET has no reply. A CHECK of no keys behind it tells that it was executed.
+    made.operations = operation == "set" ? 1 : 200;
+    for (std::size_t i = 0; i < made.operations; ++i) {
+      write.with_value(out, store_op::set, key, value);
+    }
+    write.with_keys(out, store_op::check, no_keys);
+    made.reply_bytes = 1;
+  } else {
+    std::fprintf(stderr, "no such operation\n");
+    std::exit(2);
+  }
+  return made;
+}
+
+int load(int port, std::string_view operation, int connections, double seconds,
+         std::size_t value_bytes) {
+  std::vector<int> sockets;
+  std::vector<exchange> exchanges;
+  for (int i = 0; i < connections; ++i) {
+    sockets.push_back(connect_to(port));
+    exchanges.push_back(exchange_of(operation, i, value_bytes));
+    const exchange first = exchange_of("set", i, value_bytes);
+    send_all(sockets.back(), first.request);
+    receive_all(sockets.back(), first.reply_bytes);
+  }
+  for (int i = 0; i < connections; ++i) send_all(sockets[i], exchanges[i].request);
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  const auto end = start + std::chrono::duration<double>(seconds);
+  std::size_t done = 0;
+  auto now = start;
+  while (now < end) {
+    for (int i = 0; i < connections; ++i) {
+      receive_all(sockets[i], exchanges[i].reply_bytes);
+      done += exchanges[i].operations;
+      send_all(sockets[i], exchanges[i].request);
+    }
+    now = clock::now();
+  }
+  for (int i = 0; i < connections; ++i) receive_all(sockets[i], exchanges[i].reply_bytes);
+  std::printf("%zu %.6f\n", done, std::chrono::duration<double>(now - start).count());
+  for (const int fd : sockets) ::close(fd);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count == 3 && std::string_view(words[1]) == "serve") return serve(words[2]);
+  if (count == 7 && std::string_view(words[1]) == "load") {
+    return load(std::atoi(words[2]), words[3], std::atoi(words[4]), std::atof(words[5]),
+                static_cast<std::size_t>(std::atoi(words[6])));
+  }
+  std::fprintf(stderr, "usage: store serve epoll|ring\n"
+                       "       store load PORT OPERATION CONNECTIONS SECONDS VALUE_BYTES\n");
+  return 2;
+}

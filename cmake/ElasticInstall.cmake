@@ -1,0 +1,27 @@
+# Headers, the CMake package with its find modules, and elasticrun where it is built.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(elastic_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/elastic")
+set(elastic_config "${PROJECT_BINARY_DIR}/cmake/elastic-config.cmake")
+set(elastic_config_version "${PROJECT_BINARY_DIR}/cmake/elastic-config-version.cmake")
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/elastic-config.cmake.in"
+  "${elastic_config}" INSTALL_DESTINATION "${elastic_package_dir}")
+# Header-only: the same package serves 32 and 64 bit.
+write_basic_package_version_file("${elastic_config_version}"
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/elastic" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS elastic EXPORT elastic-targets)
+install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}")
+install(FILES
+  "${elastic_config}"
+  "${elastic_config_version}"
+  "${PROJECT_SOURCE_DIR}/cmake/FindAsio.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindLiburing.cmake"
+  DESTINATION "${elastic_package_dir}")
+if(TARGET elasticrun)
+  install(TARGETS elasticrun DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()

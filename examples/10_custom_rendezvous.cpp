@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// A rendezvous of your own, registered under a name: how nodes find each other is yours to say.
+//
+//   build/release/examples/10_custom_rendezvous
+//
+// Here the nodes are two agents of this process, which meet in its memory. A round is complete when
+// all are there, and over as soon as one of them leaves it: so the failure of a worker on one node
+// starts the workers of both anew.
+
+#include <elastic/elastic.hpp>
+
+#include <asio/use_future.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace elastic;
+
+struct lobby_round {
+  explicit lobby_round(asio::any_io_executor executor)
+      : complete(executor), over(executor), workers(executor, {}) {}
+  event_flag complete, over;
+  std::vector<const void*> members;  // at the place of their ranks
+  std::shared_ptr<store> agents = std::make_shared<memory_store>();
+  tcp_store_server workers;
+};
+
+// Used by one thread alone.
+struct lobby {
+  std::shared_ptr<lobby_round> gathering;
+  bool closed = false;
+};
+
+// [rendezvous]
+class lobby_rendezvous final : public rendezvous_handler {
+ public:
+  lobby_rendezvous(std::shared_ptr<lobby> where, rendezvous_parameters parameters)
+      : lobby_(std::move(where)), parameters_(std::move(parameters)) {}
+
+  std::string backend() const override { return "lobby"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    co_await shutdown();  // leaves the round before
+    throw_if_closed();
+    const auto executor = co_await asio::this_coro::executor;
+    if (!lobby_->gathering) lobby_->gathering = std::make_shared<lobby_round>(executor);
+    mine_ = lobby_->gathering;
+    mine_->members.push_back(this);
+    if (std::ssize(mine_->members) == parameters_.max_nodes) {
+      lobby_->gathering.reset();
+      mine_->complete.set();
+    }
+    try {
+      co_await mine_->complete.wait();
+      throw_if_closed();
+    } catch (...) {
+      leave();
+      throw;
+    }
+    rendezvous_round met;
+    const auto place = std::find(mine_->members.begin(), mine_->members.end(), this);
+    met.group_rank = static_cast<int>(place - mine_->members.begin());
+    met.group_world_size = parameters_.max_nodes;
+    met.agents = mine_->agents;
+    met.master.address = "127.0.0.1";
+    met.master.port = mine_->workers.port();
+    met.master.served_by_agent = true;
+    co_return met;
+  }
+
+  task<void> wait_for_change() override {
+    const auto round = mine_;
+    co_await round->over.wait();
+    throw_if_closed();
+  }
+
+  task<int> num_nodes_waiting() override {
+    co_return lobby_->gathering ? static_cast<int>(lobby_->gathering->members.size()) : 0;
+  }
+
+  task<bool> is_closed() override { co_return lobby_->closed; }
+
+  task<void> close() override {
+    lobby_->closed = true;
+    if (lobby_->gathering) lobby_->gathering->complete.set();
+    if (mine_) mine_->over.set();
+    co_return;
+  }
+
+  task<void> shutdown() override {
+    const auto left = mine_;
+    leave();
+    if (left && left->members.empty()) co_await left->workers.stop();
+  }
+
+ private:
+  void leave() {
+    if (!mine_) return;
+    std::erase(mine_->members, this);
+    mine_->over.set();
+    mine_.reset();
+  }
+
+  void throw_if_closed() const {
+    if (lobby_->closed) throw error(errc::rendezvous_closed, "the lobby is closed");
+  }
+
+  std::shared_ptr<lobby> lobby_;
+  rendezvous_parameters parameters_;
+  std::shared_ptr<lobby_round> mine_;
+};
+// [/rendezvous]
+
+// In the first round the fragile node's worker fails, while the stable node's works on for ever.
+// The fragile node is the first to come back, and so has rank 0 in the second.
+launch_config node(const std::string& role) {
+  launch_config config;
+  config.program = "sh";
+  config.arguments = {"-c",
+                      "case $ROLE_NAME.$GROUP_RANK in\n"
+                      "  stable.0) exec sleep 600 ;;\n"
+                      "  fragile.1) exit 3 ;;\n"
+                      "  *) echo \"rank $RANK of $WORLD_SIZE is on the $ROLE_NAME node\" ;;\n"
+                      "esac"};
+  config.environment = environment_from(environ);
+  config.role = role;
+  config.min_nodes = config.max_nodes = 2;
+  config.max_restarts = 1;
+  config.rdzv_backend = "lobby";
+  return config;
+}
+
+int main() {
+  // [register]
+  const auto where = std::make_shared<lobby>();
+  rendezvous_registry backends;
+  backends.add("lobby", [where](const rendezvous_parameters& parameters) {
+    return std::make_shared<lobby_rendezvous>(where, parameters);
+  });
+  const auto stable = make_agent(node("stable"), {}, backends);
+  const auto fragile = make_agent(node("fragile"), {}, backends);
+  // [/register]
+
+  asio::io_context context;
+  auto first = asio::co_spawn(context, stable->run(), asio::use_future);
+  auto second = asio::co_spawn(context, fragile->run(), asio::use_future);
+  context.run();
+  std::printf("stable node: %d restarts for a failure\n", first.get().restarts);
+  std::printf("fragile node: %d restarts for a failure\n", second.get().restarts);
+}
+
+// Prints:
+// rank ... of 2 is on the ... node
+// rank ... of 2 is on the ... node
+// stable node: 0 restarts for a failure
+// fragile node: 1 restarts for a failure

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// An agent of your own, composed from the public steps. It restarts only the worker that failed and
+// leaves the others alone, as the replicas of an inference server want it.
+//
+//   build/release/examples/11_compose_your_own_agent
+//
+// Replica 1 crashes once. When it is back it sends SIGTERM to its agent, which then stops them all.
+
+#include <elastic/elastic.hpp>
+
+#include <asio/use_future.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+using namespace elastic;
+
+// [agent]
+class replica_agent {
+ public:
+  replica_agent(asio::any_io_executor strand, agent_options options)
+      : spec_(options.workers),
+        rendezvous_(options.rendezvous),
+        restarts_(static_cast<std::size_t>(spec_.local_world_size)),
+        replicas_(strand) {}
+
+  // Keeps every replica running until one has used up its restarts, or until it is cancelled. When
+  // it returns, by whatever way, no replica is left and the rendezvous was left.
+  task<void> run() & {
+    stop_plan ask_first;
+    ask_first.grace = spec_.shutdown_timeout;
+    co_await with_cleanup(with_cleanup(supervise(), replicas_.stop(ask_first)),
+                          rendezvous_->shutdown());
+  }
+
+  const std::vector<int>& restarts() const { return restarts_; }
+
+ private:
+  // [supervise]
+  task<void> supervise() {
+    round_ = co_await rendezvous_->next_round();
+    const role_info mine{spec_.role, spec_.local_world_size};
+    const assigned_ranks ranks =
+        co_await exchange_ranks(round_.agents, mine, round_.group_rank, round_.group_world_size);
+    who_ = identities(spec_, round_, ranks);
+    for (std::size_t place = 0; place < who_.size(); ++place) co_await start(place);
+    for (;;) {
+      const process_end end = co_await replicas_.next_end();
+      co_await replicas_.clear(end.index);  // whatever it had started, and its last output
+      int& used = restarts_[end.index];
+      const restart_decision next = decide_restart(group_change::worker_failed,
+                                                   spec_.max_restarts - used, spec_.max_restarts);
+      std::printf("replica %zu ended by %s: %s\n", end.index, end.status.text().c_str(),
+                  next.reason.c_str());
+      if (!next.restart) co_return;
+      ++used;
+      co_await start(end.index);
+    }
+  }
+  // [/supervise]
+
+  task<void> start(std::size_t place) {
+    const auto job = surroundings(spec_, round_, rendezvous_->run_id(), restarts_[place]);
+    supervised_process replica;
+    replica.process.program = spec_.program;
+    replica.process.arguments = spec_.arguments;
+    replica.process.environment = worker_environment(spec_.environment, who_[place], job, "");
+    co_await replicas_.start(place, replica);
+  }
+
+  worker_spec spec_;
+  std::shared_ptr<rendezvous_handler> rendezvous_;
+  rendezvous_round round_;
+  std::vector<worker_identity> who_;
+  std::vector<int> restarts_;
+  process_set replicas_;
+};
+// [/agent]
+
+// [serve]
+task<void> told_to_stop(asio::signal_set& signals) {
+  co_await signals.async_wait(asio::use_awaitable);
+  std::puts("told to stop");
+}
+
+task<void> serve(agent_options options) {
+  const auto executor = co_await asio::this_coro::executor;
+  asio::signal_set signals(executor, SIGTERM, SIGINT);
+  replica_agent agent(executor, options);
+  co_await race(agent.run(), told_to_stop(signals));
+  const std::vector<int>& restarts = agent.restarts();
+  for (std::size_t place = 0; place < restarts.size(); ++place) {
+    std::printf("replica %zu: restarts: %d\n", place, restarts[place]);
+  }
+}
+// [/serve]
+
+int replica() {
+  const worker_context me = this_worker();
+  if (me.rank == 1 && me.restart_count == 0) return 3;
+  if (me.rank == 1) ::kill(::getppid(), SIGTERM);
+  for (;;) ::pause();
+}
+
+int main() {
+  if (is_worker()) return replica();
+  agent_options options;
+  options.workers.program = std::filesystem::read_symlink("/proc/self/exe");
+  options.workers.environment = environment_from(environ);
+  options.workers.local_world_size = 3;
+  options.workers.max_restarts = 2;
+  rendezvous_parameters meeting;
+  meeting.backend = "c10d";
+  meeting.endpoint = "localhost:0";
+  options.rendezvous = rendezvous_registry().make(meeting);
+
+  asio::io_context context;
+  auto served = asio::co_spawn(context, serve(options), asio::use_future);
+  context.run();
+  served.get();
+}
+
+// Prints:
+// replica 1 ended by exit code 3: restart 1 of 2
+// told to stop
+// replica 0: restarts: 0
+// replica 1: restarts: 1
+// replica 2: restarts: 0

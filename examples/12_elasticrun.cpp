@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// elasticrun: starts a training script on this node as torchrun does, with torchrun's options.
+//
+//   build/release/elasticrun --standalone --nproc-per-node 2 train.py
+//   build/release/elasticrun --help
+//
+// A program of your own that launches jobs is put together from the same parts: what to run (here
+// from the command line), an agent that runs it, and what becomes of its result.
+
+#include <elastic/elastic.hpp>
+#include <elastic/launch/command_line.hpp>
+#include <elastic/launch/console_log.hpp>
+#include <elastic/launch/early_exit.hpp>
+#include <elastic/launch/io_choice.hpp>
+#include <elastic/launch/job_outcome.hpp>
+#include <elastic/launch/machine.hpp>
+#include <elastic/launch/preflight.hpp>
+#include <elastic/launch/run_with_signals.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace {
+
+int leave(const elastic::early_exit& exit) {
+  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
+  return exit.code;
+}
+
+elastic::command_line_facts look_around() {
+  elastic::command_line_facts facts;
+  facts.environment = elastic::environment_from(environ);
+  facts.processors = elastic::count_processors();
+  facts.accelerators = elastic::count_accelerators(elastic::list_devices(), facts.environment);
+  return facts;
+}
+
+elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
+  elastic::agent_services services;
+  services.log = log;
+  const auto agent = elastic::make_agent(config, services);
+  const elastic::run_result result = co_await elastic::run_with_signals(*agent);
+  log.info("{}: {}", to_string(result.state), result.reason);
+  std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
+  elastic::leave_error_file(config.environment, elastic::launcher_error_text(result), log);
+  co_return elastic::exit_code(result);
+}
+
+/// Runs the job to its end. Result: what the program exits with.
+int run_to_end(const elastic::launch_config& config, const elastic::logger& log) {
+  asio::io_context context(1);
+  int code = 1;
+  std::exception_ptr failure;
+  asio::co_spawn(context, run(config, log), [&](std::exception_ptr thrown, int result) {
+    failure = thrown;
+    code = result;
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  return code;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  std::signal(SIGPIPE, SIG_IGN);  // a terminal that is gone must not end the job
+  const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
+  const auto parsed = elastic::parse_command_line(arguments, look_around());
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  if (const auto* version = std::get_if<elastic::version_request>(&parsed)) {
+    return leave(elastic::show_version(version->io));
+  }
+  const auto& [config, threshold, io, warnings] = std::get<elastic::command_line>(parsed);
+  if (const auto exit = elastic::check_files(config)) return leave(*exit);
+  if (const auto exit = elastic::check_io(io)) return leave(*exit);
+
+  const auto clock = std::make_shared<elastic::system_time>();
+  const elastic::logger log(std::make_shared<elastic::console_log>(clock), threshold);
+  for (const std::string& warning : warnings) log.warning("{}", warning);
+  try {
+    return run_to_end(config, log);
+  } catch (const std::exception& failure) {
+    // A mistake in what was asked for, or something broke.
+    leave(elastic::refuse(failure.what()));
+    const std::string text = elastic::launcher_error_text(failure, clock->wall_now());
+    elastic::leave_error_file(config.environment, text, log);
+    return elastic::exit_code(failure);
+  }
+}
+
+// Prints what the workers print and, after a failure, a report of its root cause.

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Agents inside a server that runs on Asio already: they take its executor, start no thread, handle
+// no signal, and end when they are cancelled.
+//
+//   build/release/examples/13_embed_in_a_server
+//
+// The server takes reports over TCP. It runs two jobs: "short", whose workers report and finish,
+// and "long", which would run for ever and is cancelled when its worker has reported. All of it
+// once on one thread, and once on four.
+
+#include <elastic/elastic.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <asio/read_until.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using asio::ip::tcp;
+
+// A worker: reports to the server, and works on for ever where that is the long job.
+int work(const std::string& job, const std::string& port) {
+  asio::io_context context;
+  tcp::socket server(context);
+  server.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(std::stoi(port))});
+  asio::write(server, asio::buffer(job + "\n"));
+  char answer = 0;
+  asio::read(server, asio::buffer(&answer, 1));
+  while (job == "long") ::pause();
+  return 0;
+}
+
+class job_server {
+ public:
+  explicit job_server(asio::io_context& context)
+      : strand_(asio::make_strand(context)),
+        acceptor_(strand_, {asio::ip::address_v4::loopback(), 0}),
+        short_("short", context),
+        long_("long", context) {
+    asio::co_spawn(strand_, take_reports(), [](std::exception_ptr) {});
+    start(short_, 2);
+    start(long_, 1);
+  }
+
+  void print(int threads) const {
+    std::printf("threads: %d, short: %s, long: %s, reports: %d\n", threads, short_.end.c_str(),
+                long_.end.c_str(), reports_);
+  }
+
+ private:
+  // [job]
+  // A job has a strand of its own, on which it may be cancelled.
+  struct job {
+    job(std::string called, asio::io_context& context)
+        : name(std::move(called)), strand(asio::make_strand(context)) {}
+    std::string name;
+    asio::strand<asio::io_context::executor_type> strand;
+    asio::cancellation_signal cancel;
+    std::string end;
+  };
+
+  void start(job& one, int workers) {
+    elastic::launch_config config;
+    config.program = std::filesystem::read_symlink("/proc/self/exe");
+    config.arguments = {one.name, std::to_string(acceptor_.local_endpoint().port())};
+    config.environment = elastic::environment_from(environ);
+    config.standalone = true;
+    config.nproc_per_node = workers;
+    auto on_end = [this, &one](std::exception_ptr thrown, elastic::run_result result) {
+      one.end = thrown ? "CANCELLED" : to_string(result.state);
+      if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
+    };
+    asio::co_spawn(
+        one.strand, elastic::launch(config),
+        asio::bind_cancellation_slot(one.cancel.slot(), asio::bind_executor(strand_, on_end)));
+  }
+
+  // Partial and total ask the workers to end; terminal kills them.
+  void cancel(job& one) {
+    asio::post(one.strand, [&one] { one.cancel.emit(asio::cancellation_type::partial); });
+  }
+  // [/job]
+
+  // Ends by the closing of the acceptor.
+  elastic::task<void> take_reports() {
+    for (;;) {
+      tcp::socket worker = co_await acceptor_.async_accept(asio::use_awaitable);
+      std::string line;
+      co_await asio::async_read_until(worker, asio::dynamic_buffer(line), '\n',
+                                      asio::use_awaitable);
+      ++reports_;
+      co_await asio::async_write(worker, asio::buffer("+", 1), asio::use_awaitable);
+      if (line == "long\n") cancel(long_);
+    }
+  }
+
+  asio::strand<asio::io_context::executor_type> strand_;
+  tcp::acceptor acceptor_;
+  int reports_ = 0;
+  job short_, long_;
+};
+
+void serve(int threads) {
+  asio::io_context context;
+  job_server server(context);
+  std::vector<std::jthread> pool;
+  for (int more = 1; more < threads; ++more) pool.emplace_back([&] { context.run(); });
+  context.run();
+  pool.clear();
+  server.print(threads);
+}
+
+int main(int count, char** words) {
+  if (count == 3) return work(words[1], words[2]);
+  serve(1);
+  serve(4);
+  const bool nothing_left = ::waitpid(-1, nullptr, 0) == -1 && errno == ECHILD;
+  std::puts(nothing_left ? "no worker is left" : "a worker is left");
+  return nothing_left ? 0 : 1;
+}
+
+// Prints:
+// threads: 1, short: SUCCEEDED, long: CANCELLED, reports: 3
+// threads: 4, short: SUCCEEDED, long: CANCELLED, reports: 3
+// no worker is left

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Trains a small model with PyTorch DDP over gloo, and survives the loss of a worker.
+
+    elasticrun --standalone --nproc-per-node 2 --max-restarts 2 \\
+        examples/python/train_ddp.py --checkpoint /tmp/model.pt --kill-rank 1 --kill-epoch 2
+
+Runs unchanged under torchrun, and by hand as one process. It proves that it is data parallel: each
+step takes the same global batch however many workers share it, so the parameters after an epoch
+are the same (up to rounding) in every run, with any number of workers, interrupted or not. Every
+worker prints their checksum.
+"""
+
+import argparse
+import os
+import signal
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.distributed.elastic.multiprocessing.errors import record
+from torch.nn.parallel import DistributedDataParallel
+
+GLOBAL_BATCH = 24
+STEPS_PER_EPOCH = 10
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Train a small model with DDP over gloo.")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--checkpoint", help="file to resume from and to write after each epoch")
+    parser.add_argument("--kill-rank", type=int, help="this rank kills itself in attempt 0 ...")
+    parser.add_argument("--kill-epoch", type=int, default=2, help="... in the middle of this epoch")
+    return parser.parse_args()
+
+
+def make_data():
+    """The same data in every process: a noisy function of 8 variables."""
+    random = torch.Generator().manual_seed(1)
+    count = GLOBAL_BATCH * STEPS_PER_EPOCH
+    inputs = torch.randn(count, 8, generator=random, dtype=torch.float64)
+    noise = torch.randn(count, 1, generator=random, dtype=torch.float64)
+    return inputs, torch.sin(inputs[:, :1]) + 0.5 * inputs[:, 1:2] + 0.1 * noise
+
+
+def checksum(model):
+    """One number that changes when any parameter does."""
+    flat = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+    weights = torch.cos(torch.arange(flat.numel(), dtype=torch.float64))
+    return float(flat @ weights)
+
+
+def save(path, epoch, model, optimizer):
+    """Replaces the checkpoint at once: a reader finds the old one or the whole new one."""
+    state = {"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    torch.save(state, path + ".part")
+    os.replace(path + ".part", path)
+
+
+@record
+def main():
+    arguments = parse_arguments()
+    torch.set_num_threads(1)
+    rank = int(os.environ.get("RANK", 0))
+    world_size = int(os.environ.get("WORLD_SIZE", 1))
+    attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
+    if GLOBAL_BATCH % world_size != 0:
+        raise ValueError(f"the batch of {GLOBAL_BATCH} cannot be shared by {world_size} workers")
+
+    def say(text):
+        # One write, so that lines of several workers do not mix.
+        sys.stdout.write(f"[rank {rank}] {text}\n")
+        sys.stdout.flush()
+
+    torch.manual_seed(2)
+    layers = [torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)]
+    model = torch.nn.Sequential(*layers).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    first_epoch = 0
+    if arguments.checkpoint and os.path.exists(arguments.checkpoint):
+        state = torch.load(arguments.checkpoint)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        first_epoch = state["epoch"] + 1
+        say(f"resuming from epoch {first_epoch}")
+
+    parallel = model
+    if world_size > 1:
+        dist.init_process_group("gloo")
+        parallel = DistributedDataParallel(model)
+    inputs, targets = make_data()
+    share = GLOBAL_BATCH // world_size
+    for epoch in range(first_epoch, arguments.epochs):
+        total = torch.zeros(1, dtype=torch.float64)
+        for step in range(STEPS_PER_EPOCH):
+            doomed = arguments.kill_rank == rank and arguments.kill_epoch == epoch and attempt == 0
+            if doomed and step == STEPS_PER_EPOCH // 2:
+                say(f"killing itself with SIGKILL in the middle of epoch {epoch}")
+                os.kill(os.getpid(), signal.SIGKILL)
+            begin = step * GLOBAL_BATCH + rank * share
+            mine = slice(begin, begin + share)
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(parallel(inputs[mine]), targets[mine])
+            loss.backward()  # DDP averages the gradients of all workers in here
+            optimizer.step()
+            total += loss.detach()
+        if world_size > 1:
+            dist.all_reduce(total)
+        loss = float(total) / world_size / STEPS_PER_EPOCH
+        say(f"epoch {epoch}: loss {loss:.6f}, checksum {checksum(model):.12f}")
+        if rank == 0 and arguments.checkpoint:
+            save(arguments.checkpoint, epoch, model, optimizer)
+    say(f"finished: checksum {checksum(model):.12f}")
+    if world_size > 1:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+#
+# From a fresh clone to a training job that loses a worker, restarts and finishes:
+#
+#   examples/quickstart.sh              # with PyTorch where it can be had
+#   examples/quickstart.sh --no-torch   # with the C++ example trainer
+#
+# Installs what is missing (Debian and Ubuntu; elsewhere it names it and stops), builds elasticrun,
+# trains with two workers of which one is killed halfway, and compares the result with a run of one
+# process that nothing happened to.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build=build/release
+run=build/quickstart
+want_torch=yes
+
+say() { printf '%s\n' "$*"; }
+step() { printf '\n== %s\n' "$*"; }
+die() {
+  printf 'quickstart: %s\n' "$*" >&2
+  exit 1
+}
+
+for argument in "$@"; do
+  case "$argument" in
+    --no-torch) want_torch=no ;;
+    -h | --help)
+      sed -n '5,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) die "unknown option $argument; there is --no-torch" ;;
+  esac
+done
+
+# ---- what is needed -------------------------------------------------------------------------
+
+has_apt() { command -v apt-get >/dev/null; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "not root and there is no sudo; run as root: $*"
+  fi
+}
+
+# Installs packages; a fresh image has no package lists yet, so the second try fetches them.
+apt_install() {
+  local log
+  log=$(mktemp)
+  if as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$@" >"$log" 2>&1 ||
+    { as_root apt-get update -q >>"$log" 2>&1 &&
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$@" >>"$log" 2>&1; }; then
+    rm -f "$log"
+    return 0
+  fi
+  tail -n 5 "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
+has_header() { printf '#include <%s>\n' "$1" | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
+
+missing=()
+command -v g++ >/dev/null || missing+=(g++)
+command -v cmake >/dev/null || missing+=(cmake)
+command -v make >/dev/null || missing+=(make)
+if command -v g++ >/dev/null; then
+  has_header asio.hpp || missing+=(libasio-dev)
+  has_header liburing.h || missing+=(liburing-dev)
+  has_header fmt/format.h || missing+=(libfmt-dev)
+  has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
+  has_header CLI/CLI.hpp || missing+=(libcli11-dev)
+else
+  missing+=(libasio-dev liburing-dev libfmt-dev nlohmann-json3-dev libcli11-dev)
+fi
+if [ ${#missing[@]} -gt 0 ]; then
+  has_apt || die "please install (named as in Debian): ${missing[*]}"
+  step "Installing ${missing[*]}"
+  apt_install "${missing[@]}" || die "could not install ${missing[*]}"
+fi
+
+# ---- the trainer ----------------------------------------------------------------------------
+
+# Sets `python` to the first interpreter that imports torch.
+find_torch() {
+  for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import torch.distributed as d; assert d.is_available()' \
+      >/dev/null 2>&1; then
+      python=$(command -v "$python")
+      return 0
+    fi
+  done
+  return 1
+}
+
+# What apt says that the installation of packages takes; nothing where it does not know them.
+apt_size() {
+  # With --assume-no it says so and then fails, as it was told to.
+  { LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null || true; } |
+    grep -E '^(Need to get|After this operation)' || true
+}
+
+# Says what it will take, asks where somebody can answer, and installs PyTorch.
+install_torch() {
+  local size
+  size=$(apt_size python3-torch)
+  if [ -z "$size" ]; then
+    as_root apt-get update -q >/dev/null 2>&1 || return 1
+    size=$(apt_size python3-torch)
+    [ -n "$size" ] || return 1
+  fi
+  step "Installing PyTorch (python3-torch), for real data-parallel training"
+  say "$size"
+  say "--no-torch trains with the C++ example instead."
+  if [ -t 0 ]; then
+    local answer
+    read -r -p "Install it? [Y/n] " answer
+    case "$answer" in [nN]*) return 1 ;; esac
+  fi
+  apt_install --no-install-recommends python3-torch
+}
+
+python=""
+if [ "$want_torch" = yes ] && ! find_torch; then
+  python=""
+  if has_apt; then
+    if install_torch && find_torch; then :; else python=""; fi
+  fi
+  [ -n "$python" ] || say "No Python with PyTorch: training with the C++ example."
+fi
+[ "$want_torch" = yes ] || python=""
+
+# ---- the build ------------------------------------------------------------------------------
+
+targets=(elasticrun)
+[ -n "$python" ] || targets+=(example_04_worker_side)
+step "Building elasticrun (a minute or two the first time)"
+mkdir -p "$build"
+if ! {
+  cmake --preset release -DELASTIC_BUILD_TESTS=OFF -DELASTIC_BUILD_BENCHMARKS=OFF &&
+    cmake --build --preset release --target "${targets[@]}" -j "$(nproc)"
+} >"$build/quickstart.log" 2>&1; then
+  tail -n 30 "$build/quickstart.log" >&2
+  die "the build failed; all of its output is in $build/quickstart.log"
+fi
+say "$build/elasticrun"
+
+# ---- the job --------------------------------------------------------------------------------
+
+rm -rf "$run"
+mkdir -p "$run"
+export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=${GLOO_SOCKET_IFNAME:-lo}
+if [ -n "$python" ]; then
+  export PYTHON_EXEC=$python
+  trainer=(examples/python/train_ddp.py)
+  alone=("$python" "${trainer[@]}")
+  what="PyTorch $("$python" -c 'import torch; print(torch.__version__)'), DDP over gloo"
+else
+  trainer=(--no-python "$build/examples/04_worker_side")
+  alone=("$build/examples/04_worker_side")
+  what="the C++ example, gradients averaged through the agent's store"
+fi
+
+step "Training with 2 workers ($what); worker 1 is killed in the middle of epoch 2"
+command=("$build/elasticrun" --standalone --nproc-per-node 2 --max-restarts 2
+  --log-dir "$run/logs" --tee 3 "${trainer[@]}"
+  --checkpoint "$run/checkpoint" --kill-rank 1)
+say "\$ ${command[*]}"
+LOGLEVEL=${LOGLEVEL:-INFO} "${command[@]}" || die "the job failed; its logs are in $run/logs"
+
+step "The same training by one process, undisturbed"
+"${alone[@]}" >"$run/alone.log"
+tail -n 1 "$run/alone.log"
+
+# ---- the proof ------------------------------------------------------------------------------
+
+final() { sed -n 's/.*finished: checksum //p' "$@"; }
+expected=$(final "$run/alone.log")
+results=$(final "$run"/logs/*/attempt_1/*/stdout.log)
+[ "$(wc -l <<<"$results")" = 2 ] || die "not both workers finished: $results"
+awk -v expected="$expected" '{ if (($1 - expected) ^ 2 > 1e-12) exit 1 }' <<<"$results" ||
+  die "the checksums differ: $(tr '\n' ' ' <<<"$results")and, by one process, $expected"
+step "Done"
+say "Worker 1 was killed, both started again from the checkpoint and ended with the parameters"
+say "of the undisturbed run. The logs of both attempts: $(echo "$run"/logs/*)"

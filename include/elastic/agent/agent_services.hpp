@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/log.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/process/console_writer.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/telemetry/event_handler.hpp>
+#include <elastic/telemetry/metric_handler.hpp>
+
+#include <memory>
+
+namespace elastic {
+
+/// What an agent works with, each replaceable: a null pointer means the default.
+struct agent_services {
+  /// How workers are started. Default: `pidfd_launcher`, in whose words workers die with the
+  /// *thread* that started them, so the agent's executor must run on a thread that lasts.
+  std::shared_ptr<process_launcher> launcher = {};
+  /// Default: `system_time`.
+  std::shared_ptr<time_source> time = {};
+  /// Default: events are discarded.
+  std::shared_ptr<event_handler> events = {};
+  /// Default: metrics are discarded, and no timer runs for them.
+  std::shared_ptr<metric_handler> metrics = {};
+  /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
+  std::shared_ptr<output_sink> console_out = {};
+  std::shared_ptr<output_sink> console_err = {};
+  /// Default: silent.
+  logger log = {};
+};
+
+}  // namespace elastic

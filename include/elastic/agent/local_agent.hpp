@@ -1,0 +1,413 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/agent_telemetry.hpp>
+#include <elastic/agent/detail/stop_inbox.hpp>
+#include <elastic/agent/exit_barrier.hpp>
+#include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/rank_exchange.hpp>
+#include <elastic/agent/restart_policy.hpp>
+#include <elastic/agent/run_result.hpp>
+#include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_spec.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/random.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/process/console_writer.hpp>
+#include <elastic/process/pidfd_launcher.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// What a local_agent is made from.
+struct agent_options {
+  worker_spec workers;
+  /// How this node meets the others. Must be set.
+  std::shared_ptr<rendezvous_handler> rendezvous;
+  agent_services services;
+};
+
+/// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
+/// starts them all again when one fails or the membership changes, until they succeed or the
+/// restarts are used up.
+///
+/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+///
+/// Thread-safety: `stop` from any thread; the rest from one thread at a time. `run` makes a strand
+/// of its caller's executor and does everything there, so the executor may be a thread pool's (but
+/// see agent_services::launcher).
+class local_agent {
+ public:
+  /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
+  /// rendezvous.
+  explicit local_agent(agent_options options)
+      : options_(std::move(options)), inbox_(std::make_shared<detail::stop_inbox>()) {
+    validate(options_.workers);
+    if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
+  }
+
+  local_agent(const local_agent&) = delete;
+  local_agent& operator=(const local_agent&) = delete;
+
+  /// Runs the job on this node to its end. When it returns, by whatever way, no worker is left, no
+  /// output is under way and the rendezvous was left.
+  ///
+  /// Result: `succeeded`; `failed`, with the failures of the last attempt; or `stopped`, where
+  /// `stop` was called.
+  /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::start_failed`,
+  /// `errc::file_access` (a worker or the log directory could not be had), and those of the
+  /// rendezvous.
+  /// Cancellation: partial and total stop gracefully, as `stop({})` does; terminal alone kills the
+  /// workers now; of several, the gentlest counts, since the loser of `run() || timer` is sent all
+  /// of them. A further request during a graceful stop kills. Then throws `operation_aborted`. The
+  /// caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
+  task<run_result> run() & {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    co_await asio::this_coro::throw_if_cancelled(false);
+    const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+    asio::cancellation_slot slot = cancellation.slot();
+    if (slot.is_connected()) {
+      slot.assign([inbox = inbox_](asio::cancellation_type requested) {
+        inbox->push(detail::as_stop_request(requested));
+      });
+    }
+    const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+    std::optional<run_result> result;
+    std::exception_ptr failure;
+    try {
+      // The body gets an empty slot: what is asked of it comes through the inbox alone.
+      result = co_await asio::co_spawn(
+          strand, serve(strand),
+          asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const bool cancelled = cancellation.cancelled() != asio::cancellation_type::none;
+    co_await asio::this_coro::reset_cancellation_state();
+    co_await asio::this_coro::throw_if_cancelled(true);
+    if (failure) std::rethrow_exception(failure);
+    if (cancelled && result->state == worker_state::stopped) {
+      throw std::system_error(asio::error::operation_aborted);
+    }
+    co_return std::move(*result);
+  }
+  /// Make the agent a named object: g++ 12 destroys temporaries of this expression twice.
+  task<run_result> run() && = delete;
+
+  /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
+  /// second request kills at once. May be called before `run`, and after it without effect.
+  void stop(stop_request request) { inbox_->push(std::move(request)); }
+
+ private:
+  /// Everything that lives as long as the run.
+  struct running {
+    running(asio::any_io_executor strand, const agent_options& options, agent_services with)
+        : rendezvous(options.rendezvous),
+          services(std::move(with)),
+          layout(make_layout(options)),
+          group(strand, options.workers, services, layout),
+          telemetry(services, options.workers, options.rendezvous->run_id(),
+                    options.rendezvous->backend()),
+          stop_asked(strand),
+          remaining_restarts(options.workers.max_restarts) {}
+
+    static log_layout make_layout(const agent_options& options) {
+      if (options.workers.log_directory == "/dev/null") return {};
+      random_source random;
+      return {options.workers.log_directory, options.rendezvous->run_id(), random};
+    }
+
+    std::shared_ptr<rendezvous_handler> rendezvous;
+    agent_services services;
+    log_layout layout;
+    worker_group group;
+    agent_telemetry telemetry;
+    std::optional<rendezvous_round> round;
+    event_flag stop_asked;
+    std::optional<stop_request> stop;
+    int remaining_restarts;
+    /// The job ended by itself, which ends it for the other nodes, too.
+    bool job_ended = false;
+  };
+
+  /// Closes the inbox, also where the context is destroyed while the agent runs.
+  struct inbox_user {
+    std::shared_ptr<detail::stop_inbox> inbox;
+    ~inbox_user() { inbox->close(); }
+  };
+
+  static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
+    if (!services.time) services.time = std::make_shared<system_time>();
+    if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
+    if (!services.console_out) services.console_out = make_console_writer(strand, 1);
+    if (!services.console_err) services.console_err = make_console_writer(strand, 2);
+    return services;
+  }
+
+  task<run_result> serve(asio::any_io_executor strand) {
+    if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
+    running state(strand, options_, with_defaults(options_.services, strand));
+    // It may have sockets of the context, which this object may outlive, but not the run.
+    options_.rendezvous.reset();
+    const inbox_user listening{inbox_};
+    inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });
+    agent_telemetry::timed_step timer(state.telemetry, "SimpleElasticAgent.run");
+    std::optional<run_result> result;
+    std::string breakdown = "unknown error";
+    std::exception_ptr failure;
+    try {
+      result = co_await with_cleanup(attempt_until_done(state), wind_up(state));
+    } catch (const std::exception& thrown) {
+      failure = std::current_exception();
+      breakdown = thrown.what();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    inbox_->close();
+    if (failure) {
+      state.layout.discard_if_empty();
+      state.telemetry.record_agent(state.group, restarts(state), breakdown);
+      std::rethrow_exception(failure);
+    }
+    if (result->state == worker_state::stopped) timer.fail();
+    report(state, *result);
+    co_return std::move(*result);
+  }
+
+  /// A stop request arrives, on the strand. The first is carried out by whoever waits for
+  /// `stop_asked`.
+  void take(running& state, const stop_request& request) {
+    const bool now = state.stop.has_value() || request.signal == SIGKILL;
+    log().warning("{}: {} the workers",
+                  request.reason.empty() ? "stop requested" : request.reason,
+                  now ? "killing" : "stopping");
+    if (state.stop) {
+      state.group.kill();
+    } else {
+      state.stop = request;
+      state.stop_asked.set();
+    }
+  }
+
+  /// The whole life of the job on this node: each turn of the loop is one attempt.
+  task<run_result> attempt_until_done(running& state) {
+    co_await begin_attempt(state);
+    for (;;) {
+      if (!state.stop) co_await watch(state);
+      if (state.stop) co_return co_await finish_stopped(state);
+
+      const worker_state outcome = state.group.state();
+      if (outcome == worker_state::succeeded) {
+        co_await stop_workers(state, SIGKILL);
+        co_await meet_at_exit(state);
+        co_return finish(state, worker_state::succeeded, "all workers ended with success");
+      }
+      const auto change = outcome == worker_state::failed ? group_change::worker_failed
+                                                          : group_change::membership_changed;
+      const restart_decision decision = decide_restart(change, state.remaining_restarts,
+                                                       options_.workers.max_restarts);
+      log_change(state, decision);
+      agent_telemetry& telemetry = state.telemetry;
+      if (decision.restart) {
+        co_await telemetry.timed("SimpleElasticAgent._restart_workers",
+                                 restart(state, decision.remaining));
+      } else {
+        co_await telemetry.timed("LocalElasticAgent._stop_workers", stop_workers(state, SIGTERM));
+        if (!state.stop) co_return finish(state, worker_state::failed, decision.reason);
+      }
+    }
+  }
+
+  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
+  task<void> restart(running& state, int remaining_restarts) {
+    co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
+                                   stop_workers(state, SIGTERM));
+    if (state.stop) co_return;
+    state.remaining_restarts = remaining_restarts;
+    co_await begin_attempt(state);
+  }
+
+  /// Until the workers run or a stop is asked for.
+  task<void> begin_attempt(running& state) {
+    if (state.stop) co_return;
+    co_await race(state.telemetry.timed("SimpleElasticAgent._initialize_workers",
+                                        meet_and_start(state)),
+                  state.stop_asked.wait());
+  }
+
+  task<void> meet_and_start(running& state) {
+    const worker_spec& spec = options_.workers;
+    agent_telemetry& telemetry = state.telemetry;
+    const assigned_ranks ranks =
+        co_await telemetry.timed("SimpleElasticAgent._rendezvous", meet(state));
+    const rendezvous_round& round = *state.round;
+    co_await telemetry.timed("LocalElasticAgent._start_workers",
+                             state.group.start(round, ranks, state.rendezvous->run_id(),
+                                               restarts(state)));
+    log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
+               round.group_rank, round.group_world_size, ranks.base_rank,
+               ranks.base_rank + spec.local_world_size - 1, ranks.world_size,
+               round.master.address, round.master.port);
+  }
+
+  /// Meets the other nodes and learns the ranks of this one's workers.
+  task<assigned_ranks> meet(running& state) {
+    state.round = co_await state.rendezvous->next_round();
+    const rendezvous_round& round = *state.round;
+    role_info mine;
+    mine.role = options_.workers.role;
+    mine.local_world_size = options_.workers.local_world_size;
+    time_source& time = *state.services.time;
+    task<assigned_ranks> exchange =
+        exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size);
+    const std::optional<assigned_ranks> ranks = co_await state.telemetry.timed(
+        "SimpleElasticAgent._assign_worker_ranks",
+        with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange)));
+    if (ranks) co_return *ranks;
+    throw error(errc::rendezvous_timeout,
+                fmt::format("not all of the {} nodes told about their workers within {} s",
+                            round.group_world_size,
+                            std::chrono::duration<double>(round.exchange_timeout).count()));
+  }
+
+  /// Until the workers' fate is known, the membership changes or a stop is asked for.
+  task<void> watch(running& state) {
+    co_await race(state.group.wait_for_outcome(), state.rendezvous->wait_for_change(),
+                  state.stop_asked.wait(), report_state(state));
+    if (!state.stop) state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+  }
+
+  /// The periodic state metrics; waits for ever where nobody takes them.
+  task<void> report_state(running& state) {
+    time_source& time = *state.services.time;
+    if (!state.services.metrics) co_await time.sleep_until(time_point::max());
+    for (;;) {
+      co_await time.sleep_until(time.now() + options_.workers.monitor_interval);
+      state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+    }
+  }
+
+  /// Stops the workers by `signal`, or as a request says that was made or comes meanwhile.
+  task<void> stop_workers(running& state, int signal) {
+    stop_plan plan;
+    plan.signal = signal;
+    plan.grace = options_.workers.shutdown_timeout;
+    if (!state.stop) co_await race(state.group.stop(plan), state.stop_asked.wait());
+    if (!state.stop) co_return;
+    plan.signal = state.stop->signal;
+    plan.grace = state.stop->grace.value_or(options_.workers.shutdown_timeout);
+    co_await state.group.stop(plan);
+  }
+
+  task<void> meet_at_exit(running& state) {
+    time_source& time = *state.services.time;
+    const time_point deadline = time.now() + options_.workers.exit_barrier_timeout;
+    bool met = true;
+    try {
+      task<void> waiting = note_met(
+          with_deadline(time, deadline,
+                        exit_barrier(state.round->agents, state.round->group_world_size)),
+          met);
+      co_await race(std::move(waiting), state.stop_asked.wait());
+    } catch (const std::exception& failure) {
+      log().warning("cannot wait for the other agents at the end: {}", failure.what());
+    }
+    if (!met) log().warning("some other agents did not end within the exit barrier's time-out");
+  }
+
+  static task<void> note_met(task<bool> barrier, bool& met) { met = co_await std::move(barrier); }
+
+  task<run_result> finish_stopped(running& state) {
+    const stop_request request = *state.stop;
+    co_await stop_workers(state, request.signal);
+    run_result result = finish(state, worker_state::stopped,
+                               request.reason.empty() ? "stop requested" : request.reason);
+    result.stop_signal = request.signal;
+    co_return result;
+  }
+
+  run_result finish(running& state, worker_state how, std::string reason) {
+    state.job_ended = how != worker_state::stopped;
+    run_result result;
+    result.state = how;
+    result.failures = state.group.failures(host_name());
+    result.max_restarts = options_.workers.max_restarts;
+    result.restarts = restarts(state);
+    result.reason = std::move(reason);
+    return result;
+  }
+
+  /// On every way out: no worker, no membership. A job that ended is closed for the other nodes;
+  /// an agent that was stopped or broke down only leaves.
+  task<void> wind_up(running& state) {
+    std::exception_ptr failure;
+    try {
+      if (state.group.running() > 0) co_await stop_workers(state, SIGTERM);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    state.round.reset();
+    rendezvous_handler& rendezvous = *state.rendezvous;
+    if (state.job_ended) co_await in_order(rendezvous.close());
+    co_await in_order(rendezvous.shutdown());
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  /// A step out of the rendezvous, which holds up nothing where it fails.
+  task<void> in_order(task<void> step) {
+    try {
+      co_await std::move(step);
+    } catch (const std::exception& failure) {
+      log().warning("the rendezvous could not be left in order: {}", failure.what());
+    }
+  }
+
+  void report(running& state, run_result& result) {
+    if (result.state == worker_state::succeeded) {
+      state.layout.discard();
+    } else {
+      state.layout.discard_if_empty();
+    }
+    result.log_directory = state.layout.root();
+    if (result.state != worker_state::stopped) state.telemetry.emit_result(result);
+    state.telemetry.record_workers(state.group, result);
+    state.telemetry.record_agent(state.group, result.restarts,
+                                 result.state == worker_state::stopped
+                                     ? std::optional<std::string>(result.reason)
+                                     : std::nullopt);
+  }
+
+  void log_change(const running& state, const restart_decision& decision) const {
+    for (const worker& one : state.group.workers()) {
+      if (!one.end || one.end->status.success()) continue;
+      log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
+                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
+    }
+    log().warning("{} the workers: {}", decision.restart ? "restarting" : "stopping",
+                  decision.reason);
+  }
+
+  int restarts(const running& state) const {
+    return options_.workers.max_restarts - state.remaining_restarts;
+  }
+
+  const logger& log() const { return options_.services.log; }
+
+  agent_options options_;
+  std::shared_ptr<detail::stop_inbox> inbox_;
+};
+
+}  // namespace elastic

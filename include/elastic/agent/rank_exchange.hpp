@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/rank_assignment.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/store/store.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr int most_ranks = 2'000'000'000;
+
+// The JSON type of error files, so that one type is compiled and not two.
+using json_value = nlohmann::ordered_json;
+
+/// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
+inline std::string role_info_text(const role_info& info, int group_rank) {
+  return fmt::format(R"({{"role": {}, "rank": {}, "local_world_size": {}}})",
+                     json_value(info.role).dump(), group_rank, info.local_world_size);
+}
+
+/// The value where it is a whole number in [least, most]; none otherwise.
+inline std::optional<int> whole_number(const json_value& value, int least, int most) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most) return std::nullopt;
+  return static_cast<int>(number);
+}
+
+inline role_info parse_role_info(const std::string& text, int group_rank) {
+  const auto json = json_value::parse(text, nullptr, false);
+  if (json.is_object() && json.contains("role") && json["role"].is_string() &&
+      json.contains("local_world_size")) {
+    const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
+    if (size) return {json["role"].get<std::string>(), *size};
+  }
+  throw error(errc::protocol_violation,
+              fmt::format("node {} of the round told its workers in a form that is not "
+                          "understood: '{:.200}'",
+                          group_rank, text));
+}
+
+inline assigned_ranks parse_assigned_ranks(const std::string& text) {
+  const auto json = json_value::parse(text, nullptr, false);
+  std::vector<int> ranks;
+  if (json.is_array()) {
+    for (const json_value& value : json) {
+      if (const auto rank = whole_number(value, 0, most_ranks)) ranks.push_back(*rank);
+    }
+  }
+  if (ranks.size() != 4 || json.size() != 4) {
+    throw error(errc::protocol_violation,
+                fmt::format("the ranks assigned to this node are not understood: '{:.200}'", text));
+  }
+  return {ranks[0], ranks[1], ranks[2], ranks[3]};
+}
+
+}  // namespace detail
+
+/// Tells the other agents of a round about this node's workers and learns its ranks: the node of
+/// group rank 0 gathers what all told and assigns.
+///
+/// `agents` is the round's store. Result: the ranks of this node.
+/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
+/// Cancellation: all types; what was told stays in the store.
+/// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
+/// `torchelastic/assigned_ranks`).
+inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
+                                           int group_rank, int group_world_size) {
+  const std::string info_key = "torchelastic/role_info/";
+  const std::string ranks_key = "torchelastic/assigned_ranks/";
+  co_await agents->set(info_key + std::to_string(group_rank),
+                       detail::role_info_text(mine, group_rank));
+  if (group_rank == 0) {
+    std::vector<std::string> keys;
+    for (int node = 0; node < group_world_size; ++node) {
+      keys.push_back(info_key + std::to_string(node));
+    }
+    const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+    std::vector<role_info> nodes;
+    for (int node = 0; node < group_world_size; ++node) {
+      nodes.push_back(detail::parse_role_info(told[static_cast<std::size_t>(node)], node));
+    }
+    std::vector<std::pair<std::string, std::string>> answers;
+    for (const assigned_ranks& ranks : assign_ranks(nodes)) {
+      answers.emplace_back(ranks_key + std::to_string(answers.size()),
+                           fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
+                                       ranks.base_role_rank, ranks.role_world_size));
+    }
+    co_await agents->multi_set(std::move(answers));
+  }
+  const std::string mine_text = co_await agents->get(ranks_key + std::to_string(group_rank));
+  co_return detail::parse_assigned_ranks(mine_text);
+}
+
+}  // namespace elastic

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/time.hpp>
+#include <elastic/contract/error_file.hpp>
+#include <elastic/process/exit_status.hpp>
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// How one worker failed: all that a user needs to act.
+struct worker_failure {
+  int rank = 0;
+  int local_rank = 0;
+  /// Which node of the job, by its place in the rendezvous.
+  int group_rank = 0;
+  std::string role = "default";
+  /// The host on which it ran, fully qualified where that is known.
+  std::string host;
+  pid_t pid = 0;
+  exit_status status = exit_status::unknown();
+  /// When the agent learned of its death.
+  wall_time at;
+  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty where it was given none.
+  std::string error_file;
+  /// What it left there; none where it left nothing.
+  std::optional<error_file_content> error;
+  /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
+  /// where its stderr was not captured.
+  std::vector<std::string> last_stderr;
+  /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
+  bool stopped_by_agent = false;
+
+  /// When it failed, in seconds since 1970: by its own account where it gave one.
+  std::int64_t timestamp() const {
+    if (error && error->timestamp != 0) return error->timestamp;
+    return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
+  }
+
+  /// The finest that is known of the same moment: when its error file was written (a worker can
+  /// live on for a while after that), else when the agent learned of its death.
+  wall_time moment() const {
+    if (error && error->timestamp != 0 && error->written) return *error->written;
+    return at;
+  }
+};
+
+}  // namespace elastic

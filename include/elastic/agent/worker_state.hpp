@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+namespace elastic {
+
+/// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
+enum class worker_state {
+  /// No round was met yet, or the group is between two of them.
+  init,
+  /// All workers run.
+  healthy,
+  /// At least one worker failed and the group will be started again.
+  failed,
+  /// The agent was asked to stop and has stopped the workers.
+  stopped,
+  /// All workers ended with success.
+  succeeded,
+};
+
+/// The name as torchelastic writes it: "HEALTHY" and the like.
+constexpr std::string_view to_string(worker_state state) {
+  switch (state) {
+    case worker_state::init: return "INIT";
+    case worker_state::healthy: return "HEALTHY";
+    case worker_state::failed: return "FAILED";
+    case worker_state::stopped: return "STOPPED";
+    case worker_state::succeeded: return "SUCCEEDED";
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace elastic

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/assert.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/mailbox.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/random.hpp>
+#include <elastic/base/ring.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/base/version.hpp>

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace elastic {
+
+/// What can go wrong in this library, one code per thing that a caller can react to.
+/// Values are part of the interface and never change.
+enum class errc {
+  /// A value given by the caller is outside of what is allowed; the message says what is.
+  invalid_argument = 1,
+  /// The time that was allowed for the operation is over.
+  timed_out = 2,
+  /// The service at the other end cannot be reached or the connection to it broke.
+  connection_failed = 3,
+  /// Bytes from outside break the protocol or a bound of it.
+  protocol_violation = 4,
+  /// The program of a worker cannot be found.
+  program_not_found = 5,
+  /// The program of a worker exists but cannot be executed.
+  program_not_executable = 6,
+  /// A worker could not be started for another reason of the operating system.
+  start_failed = 7,
+  /// The rendezvous is closed: the job has ended for every node.
+  rendezvous_closed = 8,
+  /// The rendezvous did not complete within the join timeout.
+  rendezvous_timeout = 9,
+  /// The state kept by the rendezvous backend cannot be understood.
+  rendezvous_state = 10,
+  /// A file or directory cannot be read, written or made.
+  file_access = 11,
+  /// The address is in use by another program.
+  address_in_use = 12,
+  /// The object was stopped or closed while the operation waited.
+  stopped = 13,
+  /// The value in the store is not what the operation needs (such as text where a number is due).
+  store_value = 14,
+  /// The other side does not know the operation.
+  not_supported = 15,
+};
+
+namespace detail {
+
+class error_category_type final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "elastic"; }
+  std::string message(int value) const override {
+    switch (static_cast<errc>(value)) {
+      case errc::invalid_argument: return "invalid argument";
+      case errc::timed_out: return "timed out";
+      case errc::connection_failed: return "connection failed";
+      case errc::protocol_violation: return "protocol violation";
+      case errc::program_not_found: return "program not found";
+      case errc::program_not_executable: return "program not executable";
+      case errc::start_failed: return "start failed";
+      case errc::rendezvous_closed: return "rendezvous closed";
+      case errc::rendezvous_timeout: return "rendezvous timed out";
+      case errc::rendezvous_state: return "rendezvous state not understood";
+      case errc::file_access: return "file access failed";
+      case errc::address_in_use: return "address in use";
+      case errc::stopped: return "stopped";
+      case errc::store_value: return "unexpected value in the store";
+      case errc::not_supported: return "not supported by the other side";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace detail
+
+/// The category of `errc`.
+inline const std::error_category& error_category() noexcept {
+  static const detail::error_category_type category;
+  return category;
+}
+
+inline std::error_code make_error_code(errc value) noexcept {
+  return {static_cast<int>(value), error_category()};
+}
+
+/// What this library throws at its public boundary: a code to react to and one sentence that
+/// says what was wrong, with the names and values that the user needs to act.
+class error : public std::system_error {
+ public:
+  error(errc code, const std::string& sentence)
+      : std::system_error(make_error_code(code)), sentence_(sentence) {}
+
+  /// The sentence alone, without the text of the code.
+  const char* what() const noexcept override { return sentence_.c_str(); }
+
+ private:
+  std::string sentence_;
+};
+
+/// "No such file or directory" for ENOENT: the text of an `errno` value.
+inline std::string errno_text(int number) { return std::generic_category().message(number); }
+
+}  // namespace elastic
+
+template <>
+struct std::is_error_code_enum<elastic::errc> : std::true_type {};

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/waiters.hpp>
+#include <elastic/base/task.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace elastic {
+
+/// A condition that becomes true once and stays so; any number of coroutines of one strand wait.
+///
+/// Thread-safety: one strand at a time.
+class event_flag {
+ public:
+  explicit event_flag(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
+
+  /// Makes the condition true and wakes all that wait. Further calls do nothing.
+  void set() {
+    is_set_ = true;
+    while (!waiting_.empty()) waiting_.wake_first({});
+  }
+
+  bool is_set() const { return is_set_; }
+
+  /// Waits until the condition is true.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`. So does the end of the flag.
+  task<void> wait() {
+    // Nothing of the flag is touched after the wait: it may be gone by then.
+    if (!is_set_) co_await waiting_.wait(next_++);
+  }
+
+ private:
+  bool is_set_ = false;
+  std::uint64_t next_ = 0;
+  detail::waiters<std::uint64_t> waiting_;
+};
+
+}  // namespace elastic

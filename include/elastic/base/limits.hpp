@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+/// Every bound of this library, named. What comes from outside is checked against these.
+namespace elastic::limits {
+
+/// A store key; PyTorch's libuv server allows 8 KiB.
+inline constexpr std::size_t store_key_bytes = 8 * 1024;
+/// A store value; PyTorch's libuv server allows 8 MiB.
+inline constexpr std::size_t store_value_bytes = 8 * 1024 * 1024;
+/// Keys named by one request; PyTorch's libuv server allows as many.
+inline constexpr std::size_t store_keys_per_request = 131'072;
+/// One request to a store server, all of its keys and values together.
+inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
+/// Replies that wait for a client which does not read; above this its connection is closed.
+inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
+/// Replies above which a server executes no further request of that client until they are sent.
+inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
+/// Everything that a store holds, keys and values together.
+inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// Workers of one agent.
+inline constexpr int local_world_size = 4096;
+/// Nodes of one job.
+inline constexpr int nodes = 100'000;
+/// An error file written by a worker; larger ones are cut and count as not parsable.
+inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
+/// The lines of a failed worker's stderr that a report shows where there is no error file.
+inline constexpr std::size_t report_stderr_lines = 20;
+/// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
+inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
+/// The buffer of one stream while its output is copied, and the size that its pipe is given.
+inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
+/// A line of output that is held back until it is whole; a longer one is passed on in pieces.
+inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// How long output is still read after a worker has ended, for a descendant that holds its pipe.
+inline constexpr std::chrono::milliseconds drain_after_exit{500};
+
+}  // namespace elastic::limits

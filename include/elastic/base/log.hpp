@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+enum class log_level { debug, info, warning, error, off };
+
+/// Where log lines go. Implement it to send them to your own logging system.
+///
+/// Thread-safety: `write` must be callable from any thread on which an agent or server runs.
+class log_handler {
+ public:
+  virtual ~log_handler() = default;
+
+  /// One line, without a line end. Must not block for long and must not throw.
+  virtual void write(log_level level, std::string_view text) noexcept = 0;
+};
+
+/// A threshold and a handler, passed by value to whatever logs. A default-made logger is silent:
+/// an embedded agent writes nowhere unless it was told where.
+class logger {
+ public:
+  logger() = default;
+  logger(std::shared_ptr<log_handler> handler, log_level threshold)
+      : handler_(std::move(handler)), threshold_(threshold) {}
+
+  bool enabled(log_level level) const { return handler_ && level >= threshold_; }
+
+  template <class... Args>
+  void debug(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::debug, text, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void info(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::info, text, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void warning(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::warning, text, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void error(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::error, text, std::forward<Args>(args)...);
+  }
+
+ private:
+  template <class... Args>
+  void write(log_level level, fmt::format_string<Args...> text, Args&&... args) const {
+    if (enabled(level)) handler_->write(level, fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  std::shared_ptr<log_handler> handler_;
+  log_level threshold_ = log_level::off;
+};
+
+}  // namespace elastic

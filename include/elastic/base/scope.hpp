@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/task.hpp>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace elastic {
+
+namespace detail {
+
+template <class T>
+task<void> keep_result(task<T> work, std::optional<T>& result) {
+  result.emplace(co_await std::move(work));
+}
+
+}  // namespace detail
+
+/// Runs `work` to its end whatever is cancelled meanwhile, and leaves the caller's cancellation
+/// filter, state and `throw_if_cancelled` as they were.
+///
+/// To be awaited before a request has arrived: in a coroutine that was cancelled already, Asio
+/// throws at the `co_await` itself and nothing runs. What must run after a cancellation too is
+/// the clean-up of `with_cleanup` or the undoing of `with_rollback`.
+///
+/// Errors: those of `work`.
+/// Cancellation: none reaches `work`; a request that arrives meanwhile stays noted in the
+/// caller's state, so that its next `co_await` sees it.
+inline task<void> shielded(task<void> work) {
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  auto executor = co_await asio::this_coro::executor;
+  std::exception_ptr failure;
+  try {
+    // An empty slot in the place of the caller's: nobody can signal through it.
+    co_await asio::co_spawn(
+        executor, std::move(work),
+        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// The same for work that has a result.
+template <class T>
+task<T> shielded(task<T> work) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(work), result);
+  co_await shielded(std::move(keeping));
+  co_return std::move(*result);
+}
+
+namespace detail {
+
+enum class cleanup_when { always, after_failure };
+
+inline task<void> run_with_cleanup(task<void> body, task<void> cleanup, cleanup_when when) {
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  std::exception_ptr failure;
+  try {
+    co_await std::move(body);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure || when == cleanup_when::always) {
+    // Without this a body that was cancelled takes the clean-up with it.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    try {
+      co_await shielded(std::move(cleanup));
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace detail
+
+/// Runs `body`, then `cleanup`: always, also when `body` threw or was cancelled.
+///
+/// What is to be cleaned up is made in `body`: in a caller that was cancelled already, Asio throws
+/// at the `co_await` itself and neither runs.
+///
+/// Errors: the first one; an error of `cleanup` is reported only where `body` had none.
+/// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
+inline task<void> with_cleanup(task<void> body, task<void> cleanup) {
+  return detail::run_with_cleanup(std::move(body), std::move(cleanup),
+                                  detail::cleanup_when::always);
+}
+
+/// The same for a body that has a result.
+template <class T>
+task<T> with_cleanup(task<T> body, task<void> cleanup) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(body), result);
+  co_await with_cleanup(std::move(keeping), std::move(cleanup));
+  co_return std::move(*result);
+}
+
+/// Runs `body`, and `rollback` only where `body` threw or was cancelled: for what is made in
+/// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
+///
+/// Errors: that of `body`; one of `rollback` is dropped in its favour.
+inline task<void> with_rollback(task<void> body, task<void> rollback) {
+  return detail::run_with_cleanup(std::move(body), std::move(rollback),
+                                  detail::cleanup_when::after_failure);
+}
+
+/// The same for a body that has a result.
+template <class T>
+task<T> with_rollback(task<T> body, task<void> rollback) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(body), result);
+  co_await with_rollback(std::move(keeping), std::move(rollback));
+  co_return std::move(*result);
+}
+
+}  // namespace elastic

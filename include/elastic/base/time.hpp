@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/race.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/base/task.hpp>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace elastic {
+
+using time_point = std::chrono::steady_clock::time_point;
+using duration = std::chrono::steady_clock::duration;
+using wall_time = std::chrono::system_clock::time_point;
+
+/// Where time comes from. Replaced in tests and simulations by a clock that jumps to the next
+/// deadline, so that nothing in this library reads a clock or names a timer but through it.
+///
+/// Thread-safety: every member may be called from any thread.
+class time_source {
+ public:
+  virtual ~time_source() = default;
+
+  /// The monotonic time: for deadlines and intervals.
+  virtual time_point now() const = 0;
+
+  /// The time of day: for what people and files read, never to compare two nodes.
+  virtual wall_time wall_now() const = 0;
+
+  /// Waits until `now() >= deadline`; `time_point::max()` waits until it is cancelled.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, nothing is left behind.
+  virtual task<void> sleep_until(time_point deadline) = 0;
+};
+
+/// The clocks of the machine.
+class system_time final : public time_source {
+ public:
+  time_point now() const override { return std::chrono::steady_clock::now(); }
+  wall_time wall_now() const override { return std::chrono::system_clock::now(); }
+  task<void> sleep_until(time_point deadline) override {
+    asio::steady_timer timer(co_await asio::this_coro::executor, deadline);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+};
+
+/// The one race against time: runs `work`, at most until `deadline`.
+///
+/// Result: whether `work` ended by itself. Where it did not, it was cancelled (by all types), and
+/// has ended, when this returns. Work that ends with success although the deadline cancelled it
+/// has ended by itself: no result is lost.
+///
+/// Errors: those of `work`.
+/// Cancellation: every request is passed on to `work`, after the deadline too; then throws what
+/// `work` threw.
+inline task<bool> with_deadline(time_source& time, time_point deadline, task<void> work) {
+  auto executor = co_await asio::this_coro::executor;
+  // Requests are for the work alone: the deadline stays in force while it follows them.
+  const auto outcome = co_await detail::run_race(executor, 1, std::move(work),
+                                                 time.sleep_until(deadline));
+  const auto& [failure, sleep_failure] = outcome.failures;
+  const bool expired = outcome.order[0] == 1 && !sleep_failure;
+  if (!failure) co_return true;
+  if (expired && detail::is_cancellation(failure)) co_return false;
+  std::rethrow_exception(failure);
+}
+
+/// The same for work that has a result: empty where the deadline came first.
+template <class T>
+task<std::optional<T>> with_deadline(time_source& time, time_point deadline, task<T> work) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(work), result);
+  co_await with_deadline(time, deadline, std::move(keeping));
+  co_return result;
+}
+
+}  // namespace elastic

@@ -1,0 +1,7 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/launcher.hpp>

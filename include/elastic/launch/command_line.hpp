@@ -1,0 +1,393 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: includes CLI11, which only a program wants.
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/contract/environment.hpp>
+#include <elastic/contract/stream_selection.hpp>
+#include <elastic/launch/detail/option_scan.hpp>
+#include <elastic/launch/detail/option_table.hpp>
+#include <elastic/launch/early_exit.hpp>
+#include <elastic/launch/io_choice.hpp>
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/net/endpoint.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// What the command line is read against: all that is not in the arguments themselves.
+struct command_line_facts {
+  /// Gives the PET_* defaults, PYTHON_EXEC and the like, and is what workers inherit.
+  environment_map environment;
+  /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
+  int processors = 1;
+  int accelerators = 0;
+};
+
+/// What the arguments said.
+struct command_line {
+  launch_config config;
+  /// The threshold for log lines: LOGLEVEL.
+  log_level threshold = log_level::warning;
+  /// ELASTIC_IO; `config.use_ring` follows from it.
+  io_choice io = io_choice::automatic;
+  /// What is allowed but surely not meant, one sentence each.
+  std::vector<std::string> warnings;
+};
+
+/// The version was asked for: see `show_version`.
+struct version_request {
+  io_choice io = io_choice::automatic;
+};
+
+/// The arguments of `elasticrun` (without the program's own name) as a configuration, or why the
+/// program should end now: version, help, or an error with exit code 2.
+///
+/// The options are torchrun's. Names may be written with dashes or underscores and be shortened as
+/// long as they stay unique; of a repeated option the last counts; what follows the script is the
+/// script's. An option that is not given has the value of PET_<NAME>, where that is not empty.
+///
+/// A pure function: it looks at no file, device or environment but `facts`.
+std::variant<command_line, version_request, early_exit> parse_command_line(
+    const std::vector<std::string>& arguments, const command_line_facts& facts);
+
+namespace detail {
+
+/// A whole number from `low` to `high`; empty for anything else.
+inline std::optional<int> number_between(std::string_view text, int low, int high) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || value < low || value > high) return std::nullopt;
+  return value;
+}
+
+[[noreturn]] inline void refuse_value(const option_value& given, std::string_view allowed) {
+  throw error(errc::invalid_argument,
+              fmt::format("{} {}: {}", given.source, in_quotes(given.text), allowed));
+}
+
+inline void read_number(const option_values& values, const char* name, int low, int high,
+                        int& result) {
+  const auto given = values.find(name);
+  if (!given) return;
+  const auto number = number_between(given->text, low, high);
+  if (!number) {
+    refuse_value(*given, fmt::format("a whole number from {} to {} is needed", low, high));
+  }
+  result = *number;
+}
+
+inline std::chrono::milliseconds seconds_of(const option_value& given) {
+  constexpr double most = 1e8;
+  double value = 0;
+  const char* end = given.text.data() + given.text.size();
+  const auto [stop, failure] = std::from_chars(given.text.data(), end, value);
+  if (failure != std::errc() || stop != end || !(value >= 0) || value > most) {
+    refuse_value(given, "a number of seconds is needed, 0 or more");
+  }
+  return std::chrono::milliseconds(std::llround(value * 1000));
+}
+
+inline void read_text(const option_values& values, const char* name, std::string& result) {
+  if (const auto given = values.find(name)) result = given->text;
+}
+
+inline void read_streams(const option_values& values, const char* name, stream_selection& result) {
+  const auto given = values.find(name);
+  if (!given) return;
+  try {
+    result = stream_selection::parse(given->text);
+  } catch (const error&) {
+    refuse_value(*given,
+                 "allowed are 0 (none), 1 (stdout), 2 (stderr) and 3 (both) for all workers, or a "
+                 "list such as 0:3,1:1 by local rank (one digit)");
+  }
+}
+
+/// "N" or "MIN:MAX".
+inline void read_nodes(const option_values& values, launch_config& config) {
+  const auto given = values.find("--nnodes");
+  if (!given) return;
+  const std::string_view text = given->text;
+  const std::size_t colon = text.find(':');
+  const auto least = number_between(text.substr(0, colon), 1, limits::nodes);
+  const auto most = colon == std::string_view::npos
+                        ? least
+                        : number_between(text.substr(colon + 1), 1, limits::nodes);
+  if (!least || !most || *least > *most) {
+    refuse_value(*given, fmt::format("allowed is N, or MIN:MAX with 1 <= MIN <= MAX <= {}",
+                                     limits::nodes));
+  }
+  config.min_nodes = *least;
+  config.max_nodes = *most;
+}
+
+inline void read_workers(const option_values& values, const command_line_facts& facts,
+                         launch_config& config) {
+  const auto given = values.find("--nproc-per-node");
+  if (!given) return;
+  std::optional<int> count = number_between(given->text, 1, limits::local_world_size);
+  if (given->text == "gpu" && facts.accelerators == 0) {
+    refuse_value(*given, "no GPU was found that workers could use; try a number, cpu or auto");
+  }
+  if (given->text == "xpu") {
+    refuse_value(*given, "these devices are not counted by elasticrun; a number is needed");
+  }
+  if (given->text == "cpu") count = facts.processors;
+  if (given->text == "gpu") count = facts.accelerators;
+  if (given->text == "auto") count = facts.accelerators > 0 ? facts.accelerators : facts.processors;
+  if (!count) {
+    refuse_value(*given, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
+                                     limits::local_world_size));
+  }
+  config.nproc_per_node = std::min(*count, limits::local_world_size);
+}
+
+/// "key=value,key=value": blanks around both are dropped.
+inline void read_conf(const option_values& values, launch_config& config) {
+  const auto given = values.find("--rdzv-conf");
+  if (!given || trimmed(given->text).empty()) return;
+  std::string_view rest = given->text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view pair = rest.substr(0, comma);
+    const std::size_t equals = pair.find('=');
+    const std::string_view key = trimmed(pair.substr(0, equals));
+    const std::string_view value =
+        equals == std::string_view::npos ? std::string_view() : trimmed(pair.substr(equals + 1));
+    if (key.empty() || value.empty()) {
+      refuse_value(*given, fmt::format("allowed is key=value,key=value, each with a key and a "
+                                       "value, which {} has not",
+                                       in_quotes(pair)));
+    }
+    config.rdzv_conf.emplace_back(key, value);
+    if (comma == std::string_view::npos) return;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+inline void check_endpoint(std::string_view source, std::string_view text) {
+  try {
+    parse_endpoint(text, 0);
+  } catch (const error& refusal) {
+    throw error(errc::invalid_argument, fmt::format("{}: {}", source, refusal.what()));
+  }
+}
+
+/// "--master-addr", which may be an IPv6 address in brackets.
+inline void read_master(const option_values& values, launch_config& config) {
+  int port = config.master_port;
+  read_number(values, "--master-port", 0, 65535, port);
+  config.master_port = static_cast<std::uint16_t>(port);
+  const auto given = values.find("--master-addr");
+  if (!given) return;
+  check_endpoint(given->source, given->text + ":0");
+  config.master_addr = parse_endpoint(given->text + ":0", 0).host;
+}
+
+/// The backend static: the nodes' ranks are given, not found out.
+inline void check_static(const launch_config& config) {
+  if (config.rdzv_backend != "static" || config.standalone) return;
+  if (config.min_nodes != config.max_nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("--nnodes {}:{}: the rendezvous backend static needs a fixed number of "
+                            "nodes; use another --rdzv-backend for a range",
+                            config.min_nodes, config.max_nodes));
+  }
+  if (config.node_rank >= config.max_nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("--node-rank {}: with --nnodes {} it is 0 to {}", config.node_rank,
+                            config.max_nodes, config.max_nodes - 1));
+  }
+  if (config.max_nodes > 1 && config.rdzv_endpoint.empty() && config.master_port == 0) {
+    throw error(errc::invalid_argument,
+                "--master-port 0: with several nodes it is a number from 1 to 65535");
+  }
+}
+
+/// `--standalone`, and what is the same: a single node that was told nothing about a rendezvous,
+/// as for torchrun since 2.14. Else two such jobs on one machine would meet at the default port.
+inline void read_standalone(const option_values& values, launch_config& config) {
+  const bool asked = values.flag("--standalone");
+  if (asked && config.min_nodes > 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("--standalone is for one node, but --nnodes needs at least {}",
+                            config.min_nodes));
+  }
+  bool told = false;
+  for (const char* name : {"--rdzv-backend", "--rdzv-endpoint", "--master-addr", "--master-port",
+                           "--node-rank"}) {
+    told = told || values.find(name);
+  }
+  config.standalone = asked || (!told && config.max_nodes == 1);
+  if (!config.standalone) return;
+  config.max_nodes = 1;
+  if (asked || !values.find("--rdzv-id")) config.run_id.clear();
+}
+
+/// Options that the chosen way to meet does not look at.
+inline void warn_of_unused(const option_values& values, const launch_config& config,
+                           std::vector<std::string>& warnings) {
+  const bool is_static = !config.standalone && config.rdzv_backend == "static";
+  const bool uses_master = is_static && config.rdzv_endpoint.empty();
+  const auto warn = [&](const char* name, const char* who_uses_it) {
+    const auto given = values.find(name);
+    if (!given) return;
+    warnings.push_back(fmt::format("{} has no effect: {} uses it", given->source, who_uses_it));
+  };
+  // A rank of 0 is what every node has that is alone; many scripts give it always.
+  if (!is_static && config.node_rank != 0) warn("--node-rank", "only --rdzv-backend static");
+  for (const char* name : {"--master-addr", "--master-port"}) {
+    if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
+  }
+  if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
+}
+
+/// The options by which nodes meet.
+inline void read_rendezvous(const option_values& values, launch_config& config,
+                            std::vector<std::string>& warnings) {
+  read_nodes(values, config);
+  read_text(values, "--rdzv-backend", config.rdzv_backend);
+  read_text(values, "--rdzv-endpoint", config.rdzv_endpoint);
+  read_text(values, "--rdzv-id", config.run_id);
+  read_text(values, "--local-addr", config.local_addr);
+  read_conf(values, config);
+  const auto endpoint = values.find("--rdzv-endpoint");
+  if (endpoint) check_endpoint(endpoint->source, endpoint->text);
+  read_number(values, "--node-rank", 0, limits::nodes - 1, config.node_rank);
+  read_master(values, config);
+  read_standalone(values, config);
+  check_static(config);
+  warn_of_unused(values, config, warnings);
+}
+
+/// What every worker is: the interpreter with the script, or a program of its own.
+inline void read_program(const option_values& values, const std::vector<std::string>& operands,
+                         launch_config& config) {
+  const bool run_path = values.flag("--run-path");
+  const bool module = values.flag("--module");
+  const bool direct = values.flag("--no-python") && !run_path;
+  if (module && (direct || run_path)) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} and {} exclude each other", values.find("--module")->source,
+                            values.find(run_path ? "--run-path" : "--no-python")->source));
+  }
+  if (operands.empty() || operands[0].empty()) {
+    throw error(errc::invalid_argument, "no script given; the use is: elasticrun [options] script "
+                                        "[arguments], see --help");
+  }
+  config.name = operands[0];
+  if (direct) {
+    config.program = operands[0];
+    config.arguments.assign(operands.begin() + 1, operands.end());
+    return;
+  }
+  const auto python = find_variable(config.environment, "PYTHON_EXEC");
+  config.program = python && !python->empty() ? *python : "python3";
+  config.arguments.emplace_back("-u");
+  if (module) config.arguments.emplace_back("-m");
+  if (!module) config.script = operands[0];
+  config.arguments.insert(config.arguments.end(), operands.begin(), operands.end());
+}
+
+inline void read_output(const option_values& values, launch_config& config) {
+  read_text(values, "--log-dir", config.log_dir);
+  read_streams(values, "--redirects", config.redirects);
+  read_streams(values, "--tee", config.tee);
+  read_text(values, "--event-log-handler", config.event_log_handler);
+  const auto prefix =
+      values.find("--log-line-prefix-template", "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  if (prefix) config.log_line_prefix_template = prefix->text;
+}
+
+inline void read_times(const option_values& values, launch_config& config) {
+  constexpr int no_limit = std::numeric_limits<int>::max();
+  read_number(values, "--max-restarts", 0, no_limit, config.max_restarts);
+  const auto grace = values.find("--shutdown-timeout", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+  if (grace) config.shutdown_timeout = seconds_of(*grace);
+  const auto interval = values.find("--monitor-interval");
+  if (interval) {
+    config.monitor_interval = std::max(seconds_of(*interval), std::chrono::milliseconds(1));
+  }
+}
+
+/// LOGLEVEL, with Python's names.
+inline log_level read_log_level(const environment_map& environment) {
+  std::string name = find_variable(environment, "LOGLEVEL").value_or("");
+  for (char& letter : name) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  if (name.empty() || name == "WARNING" || name == "WARN") return log_level::warning;
+  if (name == "DEBUG") return log_level::debug;
+  if (name == "INFO") return log_level::info;
+  if (name == "ERROR") return log_level::error;
+  if (name == "CRITICAL" || name == "FATAL" || name == "OFF") return log_level::off;
+  throw error(errc::invalid_argument,
+              fmt::format("LOGLEVEL {}: allowed are DEBUG, INFO, WARNING, ERROR and CRITICAL",
+                          in_quotes(name)));
+}
+
+inline io_choice read_io(const environment_map& environment) {
+  const std::string name = find_variable(environment, "ELASTIC_IO").value_or("");
+  if (name.empty() || name == "auto") return io_choice::automatic;
+  if (name == "ring") return io_choice::ring;
+  if (name == "epoll") return io_choice::epoll;
+  throw error(errc::invalid_argument,
+              fmt::format("ELASTIC_IO {}: allowed are auto, ring and epoll", in_quotes(name)));
+}
+
+inline command_line interpret(const option_values& values, const std::vector<std::string>& operands,
+                              const command_line_facts& facts) {
+  values.check_refused();
+  command_line result;
+  launch_config& config = result.config;
+  config.environment = facts.environment;
+  result.threshold = read_log_level(facts.environment);
+  result.io = read_io(facts.environment);
+  config.use_ring = result.io != io_choice::epoll;
+  read_rendezvous(values, config, result.warnings);
+  read_workers(values, facts, config);
+  read_text(values, "--role", config.role);
+  read_times(values, config);
+  read_output(values, config);
+  read_program(values, operands, config);
+  return result;
+}
+
+}  // namespace detail
+
+inline std::variant<command_line, version_request, early_exit> parse_command_line(
+    const std::vector<std::string>& arguments, const command_line_facts& facts) {
+  try {
+    detail::option_table table;
+    const detail::scanned_arguments scanned = detail::scan_options(table, arguments);
+    if (scanned.help) return early_exit{0, detail::help_text(), false};
+    if (scanned.version) return version_request{detail::read_io(facts.environment)};
+    table.parse(scanned.tokens);
+    return detail::interpret(detail::option_values(table, facts.environment), scanned.operands,
+                             facts);
+  } catch (const error& refusal) {
+    return refuse(refusal.what());
+  }
+}
+
+}  // namespace elastic

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for programs, not for those who embed a job.
+
+#include <elastic/base/log.hpp>
+#include <elastic/base/time.hpp>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// "WARNING 2026-11-20 14:03:21.042 text": a record of `console_log`, with its line end. The time
+/// is local. Control characters other than line ends and tabs are spelled out, since log text may
+/// quote what came from outside.
+inline std::string log_line(log_level level, wall_time at, std::string_view text) {
+  constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
+  const auto since_epoch = at.time_since_epoch();
+  const auto milliseconds =
+      std::chrono::floor<std::chrono::milliseconds>(since_epoch) -
+      std::chrono::floor<std::chrono::seconds>(since_epoch);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  char date[32] = {};
+  std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
+  std::string line = fmt::format("{} {}.{:03} ", names[static_cast<std::size_t>(level) % 4], date,
+                                 milliseconds.count());
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool plain = (byte >= 0x20 && byte != 0x7f) || letter == '\n' || letter == '\t';
+    if (plain) {
+      line += letter;
+    } else {
+      line += fmt::format("\\x{:02x}", byte);
+    }
+  }
+  return line + '\n';
+}
+
+/// Writes log records to a descriptor, such as that of stderr: for programs, not for libraries.
+///
+/// Where nobody reads the other end, it waits a tenth of a second once and then leaves records out
+/// until there is room again; how many is then said. A closed other end is ignored, but raises
+/// SIGPIPE unless the program ignores that signal.
+///
+/// Thread-safety: all members, from any thread.
+class console_log final : public log_handler {
+ public:
+  /// `descriptor` is borrowed.
+  explicit console_log(std::shared_ptr<time_source> time, int descriptor = STDERR_FILENO)
+      : time_(std::move(time)), descriptor_(descriptor) {}
+
+  void write(log_level level, std::string_view text) noexcept override {
+    try {
+      const wall_time now = time_->wall_now();
+      const int lost = lost_.exchange(0);
+      std::string lines;
+      if (lost > 0) {
+        lines = log_line(log_level::warning, now,
+                         fmt::format("{} log records were left out: nobody read them", lost));
+      }
+      lines += log_line(level, now, text);
+      if (!send(lines, lost > 0)) lost_ += lost + 1;
+    } catch (const std::exception&) {
+      ++lost_;  // no memory to format it
+    }
+  }
+
+ private:
+  /// Result: false where nothing was written because there was no room.
+  bool send(std::string_view bytes, bool was_full) const {
+    // A pipe that poll says can be written takes this much without blocking.
+    constexpr std::size_t piece = 4096;
+    const std::size_t whole = bytes.size();
+    while (!bytes.empty()) {
+      pollfd room{descriptor_, POLLOUT, 0};
+      if (::poll(&room, 1, was_full ? 0 : patience_milliseconds) <= 0) break;
+      const ssize_t written = ::write(descriptor_, bytes.data(), std::min(piece, bytes.size()));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0 && errno == EAGAIN) break;
+      if (written < 0) return true;  // closed: there is nobody to tell
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return bytes.size() < whole;
+  }
+
+  static constexpr int patience_milliseconds = 100;
+
+  std::shared_ptr<time_source> time_;
+  int descriptor_;
+  std::atomic<int> lost_{0};
+};
+
+}  // namespace elastic

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/assert.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/contract/environment.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// One option of elasticrun.
+struct option_row {
+  /// "-t,--tee".
+  const char* names;
+  /// What stands for its value in the help; null for a flag.
+  const char* value;
+  /// The heading under which --help lists it; null: it is refused, and `text` says why.
+  const char* heading;
+  const char* text;
+};
+
+inline constexpr char heading_workers[] = "What to run on this node";
+inline constexpr char heading_nodes[] = "Which nodes, and how they meet";
+inline constexpr char heading_failure[] = "When workers fail or the job is stopped";
+inline constexpr char heading_output[] = "Output, logs and events";
+inline constexpr char heading_ignored[] = "Accepted because torchrun has it; no effect here";
+inline constexpr char heading_other[] = "Other";
+
+// The options in the order of --help. A name that is missing here is unknown.
+inline constexpr option_row option_rows[] = {
+    {"--nproc-per-node", "N", heading_workers,
+     "Number of workers on this node: a number, cpu (one for each processor), gpu (one for each "
+     "GPU) or auto (gpu where there is one, else cpu). Default: 1. GPUs are counted by their "
+     "device files and CUDA_VISIBLE_DEVICES."},
+    {"--role", "NAME", heading_workers,
+     "Name of the workers' role, in ROLE_NAME, line prefixes, events and metrics. Default: "
+     "default."},
+    {"-m,--module", nullptr, heading_workers, "Run the script as a module, like python -m."},
+    {"--no-python", nullptr, heading_workers,
+     "Run the script itself, without Python. It is looked up in PATH."},
+    {"--run-path", nullptr, heading_workers,
+     "Run the script by Python even if --no-python is given. The same as the default: every worker "
+     "is a Python process of its own (python -u script), none runs inside elasticrun."},
+    {"--standalone", nullptr, heading_nodes,
+     "One node by itself: no address or port to agree on, a fresh run id, and as many jobs on one "
+     "machine as you like. --rdzv-backend, --rdzv-endpoint and --rdzv-id are then not used. This "
+     "is also what a job of one node gets that names no rendezvous at all."},
+    {"--nnodes", "N|MIN:MAX", heading_nodes,
+     "Number of nodes, or the range within which the job may run. Default: 1."},
+    {"--rdzv-backend", "NAME", heading_nodes,
+     "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at --master-addr) or "
+     "c10d (in this version for one node). Default: static."},
+    {"--rdzv-endpoint", "HOST[:PORT]", heading_nodes,
+     "Where nodes meet. Default: the backend's (static: --master-addr and --master-port; c10d: "
+     "localhost:29400)."},
+    {"--rdzv-id", "ID", heading_nodes,
+     "Names the job: nodes with the same id meet. Workers see it as TORCHELASTIC_RUN_ID. Default: "
+     "none."},
+    {"--rdzv-conf", "KEY=VALUE,...", heading_nodes, "Further settings of the rendezvous backend."},
+    {"--node-rank", "RANK", heading_nodes,
+     "This node's rank, for the backend static only. Default: 0."},
+    {"--master-addr", "HOST", heading_nodes,
+     "Where the node of rank 0 serves, for the backend static only. Default: 127.0.0.1."},
+    {"--master-port", "PORT", heading_nodes,
+     "The port there, for the backend static only. Default: 29500."},
+    {"--local-addr", "ADDRESS", heading_nodes,
+     "The address of this node that workers and other nodes are told, for backends such as c10d. "
+     "Default: found out."},
+    {"--max-restarts", "N", heading_failure,
+     "How often the workers are started again after a failure. All of a node's workers are "
+     "restarted together. Default: 0."},
+    {"--shutdown-timeout", "SECONDS", heading_failure,
+     "How long workers may take to end after they were told to (SIGTERM, or the signal that "
+     "elasticrun got) before they are killed. Default: TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30."},
+    {"--log-dir", "DIR", heading_output,
+     "Where the log files of the workers go, each run in a directory of its own. Default: the "
+     "temporary folder, where nothing is kept of a run that succeeds. /dev/null: no files at all."},
+    {"-r,--redirects", "STREAMS", heading_output,
+     "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), 3 (both), "
+     "or by local rank, such as 0:3,1:0. Default: 0."},
+    {"-t,--tee", "STREAMS", heading_output,
+     "Write streams to files and to the console, there with a prefix to each line. The same "
+     "values. Default: 0."},
+    {"--log-line-prefix-template", "TEXT", heading_output,
+     "The prefix of teed lines, with ${role_name}, ${rank} and ${local_rank}. Default: "
+     "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, else [${role_name}${local_rank}]: as torchrun."},
+    {"--event-log-handler", "NAME", heading_output,
+     "Where events go: null (nowhere) or console (JSON lines on stderr). Default: null."},
+    {"--monitor-interval", "SECONDS", heading_ignored,
+     "elasticrun does not poll its workers: it learns of an exit as it happens."},
+    {"-h,--help", nullptr, heading_other, "Show this help and exit."},
+    {"--version", nullptr, heading_other, "Show the version and the I/O in use, and exit."},
+
+    {"--start-method", "METHOD", nullptr,
+     "it is for Python functions as entry points, which elasticrun does not run; a script is "
+     "always a new process"},
+    {"--logs-specs", "NAME", nullptr, "it names a Python plugin, and elasticrun loads no Python"},
+    {"--local-ranks-filter", "RANKS", nullptr, "elasticrun cannot filter ranks yet; -r 0:0,1:3 "
+                                               "keeps a rank's output off the console"},
+    {"--duplicate-stdout-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
+    {"--duplicate-stderr-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
+    {"--signals-to-handle", "SIGNALS", nullptr,
+     "elasticrun always handles SIGTERM, SIGINT, SIGHUP and SIGQUIT"},
+    {"--numa-binding", "KIND", nullptr, "elasticrun does not place workers on NUMA nodes yet"},
+    {"--virtual-local-rank", nullptr, nullptr, "elasticrun does not renumber GPUs yet"},
+    {"--print-completion", "SHELL", nullptr, "elasticrun has no shell completion yet"},
+};
+
+/// CLI11's table of the options above and the values that it takes for them.
+class option_table {
+ public:
+  option_table() {
+    app_.set_help_flag();  // `--help` is a row like the others
+    for (const option_row& row : option_rows) {
+      CLI::Option* option = nullptr;
+      if (row.value != nullptr) {
+        option = app_.add_option(row.names, texts_.emplace_back());
+      } else {
+        option = app_.add_flag(row.names, flags_.emplace_back());
+      }
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      option->group(row.heading != nullptr ? row.heading : "");
+      options_.push_back(option);
+    }
+  }
+
+  const std::vector<CLI::Option*>& options() const { return options_; }
+
+  static bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+  /// "--tee" for the option with "-t" and "--tee".
+  static std::string long_name(const CLI::Option& option) {
+    return "--" + option.get_lnames().front();
+  }
+
+  /// Reads tokens that are known to be options and their values.
+  void parse(std::vector<std::string> tokens) {
+    std::reverse(tokens.begin(), tokens.end());
+    try {
+      app_.parse(std::move(tokens));
+    } catch (const CLI::ParseError& refusal) {
+      throw error(errc::invalid_argument, refusal.what());
+    }
+  }
+
+  /// The last value given for an option; empty where it was not given. A flag's value is "1".
+  std::optional<std::string> given(const CLI::Option& option) const {
+    if (option.count() == 0) return std::nullopt;
+    return takes_value(option) ? option.results().back() : std::string("1");
+  }
+
+ private:
+  CLI::App app_;
+  // Deques: CLI11 keeps references to what it fills.
+  std::deque<std::string> texts_;
+  std::deque<bool> flags_;
+  std::vector<CLI::Option*> options_;
+};
+
+/// A value and where it was given: "--tee" or "PET_TEE".
+struct option_value {
+  std::string text;
+  std::string source;
+};
+
+/// What the user gave: on the command line, else in the environment.
+class option_values {
+ public:
+  option_values(const option_table& table, const environment_map& environment)
+      : table_(&table), environment_(&environment) {}
+
+  /// The value of an option: from the command line, else of PET_<NAME>, else of the variable
+  /// `fallback`. A variable that is empty counts as not set.
+  std::optional<option_value> find(std::string_view name, std::string_view fallback = {}) const {
+    const auto& options = table_->options();
+    const auto option = std::find_if(options.begin(), options.end(), [&](const CLI::Option* one) {
+      return option_table::long_name(*one) == name;
+    });
+    ELASTIC_ASSERT(option != options.end());
+    if (const auto text = table_->given(**option)) return option_value{*text, std::string(name)};
+    for (const std::string& variable : {variable_of(name), std::string(fallback)}) {
+      auto text = find_variable(*environment_, variable);
+      if (text && !text->empty()) return option_value{*std::move(text), variable};
+    }
+    return std::nullopt;
+  }
+
+  /// Whether a flag is on. In the environment it has a number: 0 is off.
+  bool flag(std::string_view name) const {
+    const auto given = find(name);
+    if (!given) return false;
+    int value = 0;
+    const char* end = given->text.data() + given->text.size();
+    const auto [stop, failure] = std::from_chars(given->text.data(), end, value);
+    if (failure != std::errc() || stop != end) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{} '{}': allowed are 0 (off) and 1 (on)", given->source,
+                              given->text));
+    }
+    return value != 0;
+  }
+
+  /// Errors: `errc::invalid_argument`, with the reason, where an option was given that torchrun
+  /// has and elasticrun has not.
+  void check_refused() const {
+    for (const option_row& row : option_rows) {
+      if (row.heading != nullptr) continue;
+      const auto given = row.value != nullptr ? find(row.names) : given_flag(row.names);
+      if (given) {
+        throw error(errc::invalid_argument,
+                    fmt::format("{} is not supported: {}", given->source, row.text));
+      }
+    }
+  }
+
+ private:
+  std::optional<option_value> given_flag(const char* name) const {
+    return flag(name) ? find(name) : std::nullopt;
+  }
+
+  /// PET_LOG_DIR for --log-dir.
+  static std::string variable_of(std::string_view name) {
+    std::string variable = "PET_";
+    for (const char letter : name.substr(2)) {
+      variable += letter == '-' ? '_' : static_cast<char>(letter - 'a' + 'A');
+    }
+    return variable;
+  }
+
+  const option_table* table_;
+  const environment_map* environment_;
+};
+
+/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, where the
+/// output stands, and so do all others.
+inline void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
+  constexpr std::size_t width = 79;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (column > indent && column + 1 + word.size() > width) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  out += '\n';
+}
+
+inline std::string option_help(const option_row& row) {
+  constexpr std::size_t indent = 26;
+  std::string line = row.names[1] == '-' ? "      " : "  ";
+  line += row.names;
+  if (const auto comma = line.find(','); comma != std::string::npos) line.insert(comma + 1, " ");
+  if (row.value != nullptr) line += fmt::format(" {}", row.value);
+  if (line.size() + 2 > indent) {
+    line += '\n';
+    line.append(indent, ' ');
+  } else {
+    line.append(indent - line.size(), ' ');
+  }
+  append_wrapped(line, row.text, indent);
+  return line;
+}
+
+inline constexpr char help_head[] =
+    R"(Usage: elasticrun [options] script [arguments of the script]
+
+Starts several copies of a training script as one job, watches them, and starts
+all of them again when one fails. Takes torchrun's options; scripts for torchrun
+run unchanged.
+
+  elasticrun --standalone --nproc-per-node 8 train.py --epochs 3
+  elasticrun --nnodes 2 --node-rank 0 --master-addr host0 train.py
+  elasticrun --nproc-per-node 4 --no-python ./worker --shard '${local_rank}'
+
+Everything after the script is the script's. Options may be written with dashes
+or underscores and be shortened as long as they stay unique; of a repeated one
+the last counts. In the script's arguments, ${local_rank} becomes the worker's
+local rank.
+)";
+
+inline constexpr char help_tail[] = R"(
+Environment:
+  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; flags
+                    are 1 or 0. Empty is the same as not set.
+  PYTHON_EXEC       The Python to use. Default: python3 from PATH.
+  OMP_NUM_THREADS   Becomes 1 for several workers where it is not set.
+  LOGLEVEL          DEBUG, INFO, WARNING, ERROR or CRITICAL. Default: WARNING.
+  ELASTIC_IO        auto, ring (io_uring) or epoll. Default: auto.
+  TORCHELASTIC_ERROR_FILE
+                    Where the error of the first failed worker is copied to.
+  TORCH_DISABLE_SHARE_RDZV_TCP_STORE
+                    1: the worker of rank 0 serves the workers' store, and not
+                    elasticrun.
+
+Exit codes:
+  0         all workers succeeded
+  1         workers failed, or the nodes did not meet
+  2         the command line, a file or a port cannot be used; nothing ran
+  126, 127  the program to run cannot be executed, does not exist
+  128+N     stopped by signal N: the workers were told and had time to end; a
+            second SIGINT kills them at once
+)";
+
+inline std::string refused_names() {
+  std::string names;
+  for (const option_row& row : option_rows) {
+    if (row.heading == nullptr) names += (names.empty() ? "" : ", ") + std::string(row.names);
+  }
+  return names;
+}
+
+/// What --help shows.
+inline std::string help_text() {
+  std::string text = help_head;
+  const char* heading = nullptr;
+  for (const option_row& row : option_rows) {
+    if (row.heading == nullptr) continue;
+    if (row.heading != heading) text += fmt::format("\n{}:\n", row.heading);
+    heading = row.heading;
+    text += option_help(row);
+  }
+  text += "\nNot supported (each is refused with the reason):\n  ";
+  append_wrapped(text, refused_names(), 2);
+  return text + help_tail;
+}
+
+}  // namespace elastic::detail

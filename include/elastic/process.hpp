@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/child.hpp>
+#include <elastic/process/console_writer.hpp>
+#include <elastic/process/exit_status.hpp>
+#include <elastic/process/pidfd_child.hpp>
+#include <elastic/process/pidfd_launcher.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_set.hpp>
+#include <elastic/process/process_spec.hpp>
+#include <elastic/process/process_tree.hpp>
+#include <elastic/process/stdio.hpp>
+#include <elastic/process/stop_ladder.hpp>
+#include <elastic/process/tee.hpp>

@@ -1,0 +1,332 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/process/detail/program_path.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/process_spec.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// The stack on which a child runs until its exec. Made once, with a page below it that no
+/// overflow gets past.
+class child_stack {
+ public:
+  child_stack() = default;
+  child_stack(const child_stack&) = delete;
+  child_stack& operator=(const child_stack&) = delete;
+  ~child_stack() {
+    if (base_) ::munmap(base_, size);
+  }
+
+  /// Its upper end, since stacks grow downwards; null (and `errno`) where there is no memory.
+  void* top() {
+    if (!base_) {
+      void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+      if (made == MAP_FAILED) return nullptr;
+      ::mprotect(made, guard, PROT_NONE);
+      base_ = made;
+    }
+    return static_cast<char*>(base_) + size;
+  }
+
+ private:
+  static constexpr std::size_t size = 128 * 1024;
+  // The largest page size of Linux on the processors in use.
+  static constexpr std::size_t guard = 64 * 1024;
+  void* base_ = nullptr;
+};
+
+enum class spawn_stage { prepare, clone, session, parent_death, directory, streams, execute };
+
+struct spawn_result {
+  pid_t pid = -1;
+  int pidfd = -1;
+  /// 0 where the program runs; otherwise what failed is in `stage`.
+  int failure = 0;
+  spawn_stage stage = spawn_stage::prepare;
+};
+
+// What the child needs, prepared by the parent. The child writes `failure` and `stage`; both
+// share the memory, and the parent stands still until the child has executed or ended.
+struct child_plan {
+  const syscalls* calls;
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  const char* directory;
+  int streams[3];
+  pid_t parent;
+  bool die_with_parent;
+  volatile int failure = 0;
+  volatile spawn_stage stage = spawn_stage::session;
+};
+
+// The kernel's own form of `struct sigaction`; all zeros is SIG_DFL without flags. Larger than
+// any of the forms in use.
+struct default_action {
+  unsigned long words[8] = {};
+};
+
+/// How many bytes the kernel's signal sets have.
+inline constexpr std::size_t kernel_signal_bytes = 8;
+
+[[noreturn]] ELASTIC_RUNS_IN_CHILD inline void leave_child() {
+  for (;;) ::syscall(SYS_exit_group, 127);
+}
+
+// Handlers of the parent must not run in the child, which shares its memory; and what the parent
+// ignores (SIGPIPE, often) is none of the program's business.
+ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling() {
+  static constexpr default_action none{};
+  for (int number = 1; number <= 64; ++number) {
+    ::syscall(SYS_rt_sigaction, number, &none, nullptr, kernel_signal_bytes);
+  }
+}
+
+ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  int from[3] = {plan.streams[0], plan.streams[1], plan.streams[2]};
+  // First out of the way what a later stream still needs (such as stdout and stderr exchanged).
+  for (int target = 0; target < 3; ++target) {
+    if (from[target] < 0 || from[target] > 2 || from[target] == target) continue;
+    from[target] = calls.duplicate(from[target], 3);
+    if (from[target] < 0) return false;
+  }
+  for (int target = 0; target < 3; ++target) {
+    if (from[target] < 0 || from[target] == target) {
+      // A stream that the parent itself has closed stays closed.
+      if (calls.keep_at_exec(target) < 0 && errno != EBADF) return false;
+    } else if (calls.duplicate_to(from[target], target) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// For kernels before 5.9 and filters that do not know the call: what /proc lists, else by number.
+ELASTIC_RUNS_IN_CHILD inline void close_one_by_one() {
+  struct entry_head {
+    std::uint64_t inode;
+    std::int64_t offset;
+    unsigned short size;
+    unsigned char type;
+  };
+  constexpr std::size_t name_offset = 19;
+  const long folder =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (folder < 0) {
+    for (int fd = 3; fd < 65'536; ++fd) ::syscall(SYS_close, fd);
+    return;
+  }
+  alignas(entry_head) char entries[2048];
+  for (bool closed_some = true; closed_some;) {
+    closed_some = false;
+    ::syscall(SYS_lseek, folder, 0, SEEK_SET);
+    for (;;) {
+      const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
+      if (size <= 0) break;
+      for (long at = 0; at < size;) {
+        const auto* head = reinterpret_cast<const entry_head*>(entries + at);
+        long fd = 0;
+        for (const char* digit = entries + at + name_offset; *digit >= '0' && *digit <= '9';
+             ++digit) {
+          fd = fd * 10 + (*digit - '0');
+        }
+        if (fd > 2 && fd != folder) {
+          ::syscall(SYS_close, fd);
+          closed_some = true;
+        }
+        at += head->size;
+      }
+    }
+  }
+  ::syscall(SYS_close, folder);
+}
+
+// Every step up to exec; returns the one that failed, with its error in `errno`.
+ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  reset_signal_handling();
+  if (calls.set_session() < 0) return spawn_stage::session;
+  if (plan.die_with_parent) {
+    if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
+    // The parent may have died before the kernel knew what to do then.
+    if (::syscall(SYS_getppid) != plan.parent) leave_child();
+  }
+  if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
+  if (!arrange_streams(plan)) return spawn_stage::streams;
+  if (calls.close_range(3, ~0U) < 0) close_one_by_one();
+  static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
+  calls.execute(plan.path, plan.arguments, plan.environment);
+  return spawn_stage::execute;
+}
+
+ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
+  auto& plan = *static_cast<child_plan*>(argument);
+  const spawn_stage failed = become_program(plan);
+  plan.stage = failed;
+  plan.failure = errno;
+  leave_child();
+}
+
+// The strings as `execve` wants them: pointers, with a null pointer after the last.
+inline std::vector<char*> pointers_to(const std::string* first,
+                                      const std::vector<std::string>& rest) {
+  std::vector<char*> all;
+  all.reserve(rest.size() + 2);
+  if (first) all.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& one : rest) all.push_back(const_cast<char*>(one.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Starts `path` and returns when it has been executed, or says what failed and leaves nothing.
+///
+/// The child shares the parent's memory until then (no page table is copied), and the calling
+/// thread stands still. All signals are blocked meanwhile, so that no handler runs in the child.
+inline spawn_result spawn(const process_spec& spec, const std::string& path, bool die_with_parent,
+                          child_stack& stack, const syscalls& calls) {
+  spawn_result result;
+  void* const stack_top = stack.top();
+  if (!stack_top) {
+    result.failure = errno;
+    return result;
+  }
+  const std::vector<char*> arguments = pointers_to(&spec.program, spec.arguments);
+  const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
+  child_plan plan{.calls = &calls,
+                  .path = path.c_str(),
+                  .arguments = arguments.data(),
+                  .environment = environment.data(),
+                  .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+                  .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
+                  .parent = ::getpid(),
+                  .die_with_parent = die_with_parent};
+
+  // By the system call: the library's function leaves out the two signals that threads use.
+  constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
+  std::array<unsigned long, words> all;
+  std::array<unsigned long, words> before{};
+  all.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
+  result.pid = calls.clone(child_entry, stack_top,
+                           CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &result.pidfd);
+  const int clone_error = errno;
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr, kernel_signal_bytes);
+
+  if (result.pid < 0) {
+    result.failure = clone_error;
+    result.stage = spawn_stage::clone;
+    return result;
+  }
+  if (plan.failure == 0) return result;
+  // It is past its last step, so that this takes no time. ECHILD: the host has done it already.
+  siginfo_t ignored{};
+  uninterrupted([&] {
+    return calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(result.pidfd), &ignored,
+                        WEXITED);
+  });
+  ::close(result.pidfd);
+  result.pid = result.pidfd = -1;
+  result.failure = plan.failure;
+  result.stage = plan.stage;
+  return result;
+}
+
+/// What follows "#!" in the first line of a script, up to the next blank; empty where it has none.
+inline std::string interpreter_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line(256, '\0');
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(file.gcount()));
+  if (!line.starts_with("#!")) return {};
+  const std::size_t first = line.find_first_not_of(" \t", 2);
+  if (first == line.npos) return {};
+  return line.substr(first, line.find_first_of(" \t\r\n", first) - first);
+}
+
+[[noreturn]] inline void throw_execute_error(const process_spec& spec, const std::string& path,
+                                             int number) {
+  const std::string seen = seen_from(spec.directory, path);
+  struct stat status {};
+  const bool exists = ::stat(seen.c_str(), &status) == 0;
+  switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+      if (!exists) {
+        throw error(errc::program_not_found, fmt::format("program '{}' cannot be executed: {}",
+                                                         path, errno_text(number)));
+      }
+      if (const std::string interpreter = interpreter_of(seen); !interpreter.empty()) {
+        throw error(errc::program_not_executable,
+                    fmt::format("program '{}' cannot be executed: its interpreter '{}' was not "
+                                "found", path, interpreter));
+      }
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: the loader that it names was not "
+                              "found", path));
+    case ENOEXEC:
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: it is neither a program of this "
+                              "machine nor a script that names its interpreter in a first line "
+                              "that begins with '#!'", path));
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ETXTBSY:
+    case EISDIR:
+    case EINVAL:
+    case ELIBBAD:
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: {}", path,
+                              exists && S_ISDIR(status.st_mode) ? errno_text(EISDIR)
+                                                                : errno_text(number)));
+    default:
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started: {}", path, errno_text(number)));
+  }
+}
+
+/// Says in one sentence why a start failed, naming the file.
+[[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
+                                           const spawn_result& failed) {
+  const auto start_failed = [&](const char* step) {
+    return error(errc::start_failed, fmt::format("program '{}' cannot be started: {} ({})", path,
+                                                 errno_text(failed.failure), step));
+  };
+  switch (failed.stage) {
+    case spawn_stage::execute: throw_execute_error(spec, path, failed.failure);
+    case spawn_stage::directory:
+      throw error(errc::file_access,
+                  fmt::format("working directory '{}' of program '{}' cannot be entered: {}",
+                              spec.directory, path, errno_text(failed.failure)));
+    case spawn_stage::prepare: throw start_failed("no memory for its start");
+    case spawn_stage::clone: throw start_failed("a new process");
+    case spawn_stage::session: throw start_failed("its session");
+    case spawn_stage::parent_death: throw start_failed("its tie to this process");
+    case spawn_stage::streams: break;
+  }
+  throw start_failed("its standard streams");
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// "SIGKILL" for 9; "signal 42" for a number that has no name.
+inline std::string signal_name(int number) {
+  if (const char* name = sigabbrev_np(number)) return fmt::format("SIG{}", name);
+  return fmt::format("signal {}", number);
+}
+
+/// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
+///
+/// A third way, `unknown`, is for a process whose status somebody else took (a host that calls
+/// `wait(-1)` or ignores SIGCHLD). It counts as a failure, since nobody can say that it was none.
+class exit_status {
+ public:
+  static exit_status exited(int code) { return {kind::exited, code, false}; }
+  static exit_status signalled(int number, bool core_dumped = false) {
+    return {kind::signalled, number, core_dumped};
+  }
+  static exit_status unknown() { return {kind::unknown, 0, false}; }
+
+  bool success() const { return kind_ == kind::exited && value_ == 0; }
+  /// The exit code, where the process exited by itself.
+  std::optional<int> code() const { return only(kind::exited); }
+  /// The signal's number, where a signal ended the process.
+  std::optional<int> signal() const { return only(kind::signalled); }
+  bool core_dumped() const { return core_dumped_; }
+
+  /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
+  /// 255 where it is unknown.
+  int as_python() const {
+    switch (kind_) {
+      case kind::exited: return value_;
+      case kind::signalled: return -value_;
+      case kind::unknown: break;
+    }
+    return 255;
+  }
+
+  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status".
+  std::string text() const {
+    switch (kind_) {
+      case kind::exited: return fmt::format("exit code {}", value_);
+      case kind::signalled:
+        return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
+      case kind::unknown: break;
+    }
+    return "unknown status";
+  }
+
+  friend bool operator==(const exit_status&, const exit_status&) = default;
+
+ private:
+  enum class kind { exited, signalled, unknown };
+  exit_status(kind how, int value, bool core_dumped)
+      : kind_(how), value_(value), core_dumped_(core_dumped) {}
+  std::optional<int> only(kind wanted) const {
+    return kind_ == wanted ? std::optional<int>(value_) : std::nullopt;
+  }
+
+  kind kind_;
+  int value_;
+  bool core_dumped_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/process/detail/program_path.hpp>
+#include <elastic/process/detail/spawn.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/pidfd_child.hpp>
+#include <elastic/process/process_launcher.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// How `pidfd_launcher` starts processes.
+struct pidfd_launcher_options {
+  /// The kernel kills each process when its parent dies, however the parent dies (SIGKILL, a
+  /// crash, the OOM killer).
+  ///
+  /// The kernel's notion of a parent here is the *thread* that called `launch`: the executor must
+  /// run on a thread that lasts as long as the processes. Where it does not (a pool that shrinks),
+  /// switch this off, or healthy processes are killed when a thread ends. It reaches the process
+  /// itself, not what that starts in turn, and not programs that are setuid.
+  bool die_with_parent = true;
+};
+
+/// Starts processes of this machine and holds each by its pidfd.
+///
+/// Each gets a session of its own, default signal handling, an empty signal mask, and no
+/// descriptor but 0, 1 and 2. Nothing process-wide is set or changed in the host, and a start
+/// costs the same whatever the size of the host (no `fork`). `launch` blocks its thread until the
+/// kernel has loaded the program (some 50 µs).
+///
+/// Thread-safety: one strand at a time.
+class pidfd_launcher final : public process_launcher {
+ public:
+  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  explicit pidfd_launcher(asio::any_io_executor executor, pidfd_launcher_options options = {},
+                          const detail::syscalls& calls = detail::real_syscalls)
+      : executor_(std::move(executor)), options_(options), calls_(calls) {}
+
+  task<std::unique_ptr<child>> launch(process_spec spec) override { co_return start(spec); }
+
+ private:
+  std::unique_ptr<child> start(const process_spec& spec) {
+    detail::refuse_zero_bytes(spec);
+    const std::string path = detail::find_program(spec);
+    const detail::spawn_result started =
+        detail::spawn(spec, path, options_.die_with_parent, stack_, calls_);
+    if (started.failure) detail::throw_start_error(spec, path, started);
+    return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
+  }
+
+  asio::any_io_executor executor_;
+  pidfd_launcher_options options_;
+  const detail::syscalls& calls_;
+  detail::child_stack stack_;
+};
+
+}  // namespace elastic

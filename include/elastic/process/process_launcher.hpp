@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/task.hpp>
+#include <elastic/process/child.hpp>
+#include <elastic/process/process_spec.hpp>
+
+#include <memory>
+
+namespace elastic {
+
+/// How processes are started. Replaced by users that start workers elsewhere (in a container, by
+/// way of a guardian), and by tests that start none.
+///
+/// Thread-safety: one strand at a time.
+class process_launcher {
+ public:
+  virtual ~process_launcher() = default;
+
+  /// Starts one process in a session of its own.
+  ///
+  /// Result: the running process; `execve` has succeeded when this returns.
+  /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::file_access` (no
+  /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
+  /// an argument); each sentence names the file.
+  /// Cancellation: all types; either nothing was started or the result is returned.
+  virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;
+};
+
+}  // namespace elastic

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// What to run: program, arguments, environment and the streams it starts with.
+struct process_spec {
+  /// A path, or a name that is looked up in the PATH of `environment`.
+  std::string program;
+  /// The arguments after the program's own name.
+  std::vector<std::string> arguments;
+  /// The whole environment, each entry "NAME=value"; nothing is added to it.
+  std::vector<std::string> environment;
+  /// The working directory; empty keeps the caller's.
+  std::string directory;
+  /// The descriptors that become 0, 1 and 2 of the process; -1 keeps the caller's. They are
+  /// borrowed: the caller closes its own copies after the start. No other descriptor is inherited.
+  int stdin_fd = -1;
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+};
+
+}  // namespace elastic

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/time.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <string_view>
+
+namespace elastic {
+
+/// How processes are stopped: asked by a signal, killed when their grace is over.
+struct stop_plan {
+  /// What they are asked by. SIGKILL does not ask: they are killed at once.
+  int signal = SIGTERM;
+  /// How long they may take, all together. Zero or less: they are killed at once.
+  duration grace = std::chrono::seconds(30);
+};
+
+/// What to do next on the way to a stop, and why.
+struct stop_step {
+  enum class action {
+    /// Send `signal` to all that run (and SIGCONT, so that a stopped one can follow it).
+    send,
+    /// Wait until one has ended, or `until`, whichever is first; then ask again.
+    wait,
+    /// Nothing runs any more.
+    done,
+  };
+  action what;
+  int signal = 0;
+  time_point until = time_point::max();
+  std::string_view reason;
+};
+
+/// The stop as a plan: a signal to all, one deadline for all, SIGKILL for who is left. A machine
+/// without clock and processes; who drives it tells it both.
+class stop_ladder {
+ public:
+  explicit stop_ladder(stop_plan plan) : plan_(plan) {}
+
+  /// The next step when `running` processes are left at the time `now`. `hurry`: nobody wants to
+  /// wait for the grace any more.
+  stop_step next(std::size_t running, time_point now, bool hurry = false) {
+    using action = stop_step::action;
+    if (running == 0) return {action::done, 0, now, "all have ended"};
+    if (stage_ == stage::killed) {
+      return {action::wait, 0, time_point::max(), "killed, the kernel has yet to end them"};
+    }
+    if (hurry) return kill("told not to wait");
+    if (stage_ == stage::asked) {
+      if (now < deadline_) return {action::wait, 0, deadline_, "within their grace"};
+      return kill("their grace is over");
+    }
+    if (plan_.signal == SIGKILL) return kill("to be killed at once");
+    if (plan_.grace <= duration::zero()) return kill("no grace is given");
+    stage_ = stage::asked;
+    // A grace without end must not wrap around into the past.
+    deadline_ = plan_.grace < time_point::max() - now ? now + plan_.grace : time_point::max();
+    return {action::send, plan_.signal, deadline_, "asked to end"};
+  }
+
+ private:
+  enum class stage { running, asked, killed };
+
+  stop_step kill(std::string_view reason) {
+    stage_ = stage::killed;
+    return {stop_step::action::send, SIGKILL, time_point::max(), reason};
+  }
+
+  stop_plan plan_;
+  stage stage_ = stage::running;
+  time_point deadline_{};
+};
+
+}  // namespace elastic

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/rendezvous/static_rendezvous.hpp>
+#include <elastic/rendezvous/worker_store_host.hpp>

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/static_rendezvous.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// The rendezvous backends by name: those of this library, and those that you add.
+///
+/// A plain value; nothing is registered globally.
+class rendezvous_registry {
+ public:
+  using factory =
+      std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
+
+  /// Knows "static" and "c10d".
+  rendezvous_registry() {
+    add("static", [](const rendezvous_parameters& parameters) {
+      return std::make_shared<static_rendezvous>(parameters);
+    });
+    add("c10d", [](const rendezvous_parameters& parameters) {
+      return std::make_shared<c10d_rendezvous>(parameters);
+    });
+  }
+
+  /// Adds a backend, or replaces the one of that name.
+  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+
+  /// Makes the handler that `parameters.backend` names.
+  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// factory throws.
+  std::shared_ptr<rendezvous_handler> make(const rendezvous_parameters& parameters) const {
+    const auto found = factories_.find(parameters.backend);
+    if (found != factories_.end()) return found->second(parameters);
+    std::string names;
+    for (const auto& [name, make] : factories_) names += (names.empty() ? "" : ", ") + name;
+    throw error(errc::invalid_argument,
+                fmt::format("there is no rendezvous backend '{}'; there are: {}",
+                            parameters.backend, names));
+  }
+
+ private:
+  std::map<std::string, factory> factories_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/prefix_store.hpp>
+#include <elastic/store/store.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <elastic/store/tcp_store_bounds.hpp>
+#include <elastic/store/tcp_store_generation.hpp>
+#include <elastic/store/tcp_store_server.hpp>

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/limits.hpp>
+
+#include <cstddef>
+
+namespace elastic {
+
+/// What a TCPStore server takes from one client before it hangs up.
+struct tcp_store_bounds {
+  std::size_t key_bytes = limits::store_key_bytes;
+  std::size_t value_bytes = limits::store_value_bytes;
+  /// Keys, or pairs of key and value, of one request.
+  std::size_t keys_per_request = limits::store_keys_per_request;
+  /// One request with all of its keys and values.
+  std::size_t request_bytes = limits::store_request_bytes;
+};
+
+}  // namespace elastic

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elastic {
+
+/// Which of PyTorch's wire formats a TCPStore speaks. The three share one port of our server; a
+/// client has to know which one its server understands.
+enum class tcp_store_generation {
+  /// PyTorch 1.x up to 2.0.
+  torch_1_13,
+  /// PyTorch 2.1.
+  torch_2_1,
+  /// PyTorch 2.2 and later, and our own server.
+  torch_2_2,
+  /// A client finds out, at the price of a connection (see `tcp_store`).
+  probe,
+};
+
+/// How a server tells PyTorch up to 2.0 from 2.1, which say the same bytes for different things:
+/// 7 is WATCH_KEY or DELETE_KEY, 8 is DELETE_KEY or APPEND.
+enum class tcp_store_legacy_dialect {
+  /// 7 as the first request of a connection is WATCH_KEY, later DELETE_KEY; 8 is DELETE_KEY until
+  /// the connection has sent what only 2.1 knows. Agents and process groups need neither.
+  guess,
+  torch_1_13,
+  torch_2_1,
+};
+
+}  // namespace elastic

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/telemetry/console_event_handler.hpp>
+#include <elastic/telemetry/console_metric_handler.hpp>
+#include <elastic/telemetry/event.hpp>
+#include <elastic/telemetry/event_handler.hpp>
+#include <elastic/telemetry/event_handler_registry.hpp>
+#include <elastic/telemetry/metric_handler.hpp>

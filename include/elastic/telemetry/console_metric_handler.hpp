@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/telemetry/detail/stderr_line.hpp>
+#include <elastic/telemetry/metric_handler.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
+/// with six decimals.
+inline std::string to_console_line(const metric& measured) {
+  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
+  return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
+                     measured.group, measured.name, measured.value);
+}
+
+/// Writes each value as one line.
+class console_metric_handler final : public metric_handler {
+ public:
+  /// Takes a line without its end.
+  using line_sink = std::function<void(std::string_view)>;
+
+  /// To stderr, so that stdout stays the workers'.
+  console_metric_handler() : sink_(&detail::write_stderr_line) {}
+  /// To a sink of your own; what it throws goes to the caller of `emit`.
+  explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
+
+  void emit(const metric& measured) override { sink_(to_console_line(measured)); }
+
+ private:
+  line_sink sink_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace elastic {
+
+enum class event_source { agent, worker };
+
+/// The worker that an event is about.
+struct event_worker {
+  int pid = 0;
+  int global_rank = 0;
+  int local_rank = 0;
+  int role_rank = 0;
+  int role_world_size = 0;
+};
+
+/// Something that happened to a worker or an agent, in torchelastic's terms
+/// (torch.distributed.elastic.events, as recorded by its agent).
+struct event {
+  /// "torchelastic.worker.status.SUCCEEDED" and the like, for agents too.
+  std::string name;
+  event_source source = event_source::agent;
+  std::string run_id;
+  std::string role;
+  std::string hostname;
+  std::string rdzv_backend;
+  /// "SUCCEEDED", "FAILED", "TERMINATED".
+  std::string state;
+  /// Seconds since the agent started to run.
+  std::int64_t total_run_time = 0;
+  int agent_restarts = 0;
+  std::optional<int> group_rank;
+  int group_world_size = 0;
+  /// The file name of the program.
+  std::string entry_point;
+  /// JSON text of the worker's error file, or why the agent failed; none where nothing failed.
+  std::optional<std::string> raw_error;
+
+  using worker_part = event_worker;
+  /// Of a worker only.
+  std::optional<event_worker> worker;
+};
+
+}  // namespace elastic

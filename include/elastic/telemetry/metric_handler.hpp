@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/time.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace elastic {
+
+/// One measured value, such as "workers.trainer.remaining_restarts" = 2.
+struct metric {
+  std::string group = "torchelastic";
+  std::string name;
+  std::int64_t value = 0;
+  wall_time at;
+};
+
+/// Where metrics go. Thread-safety: called on the strand of the agent that emits them.
+class metric_handler {
+ public:
+  virtual ~metric_handler() = default;
+
+  /// Takes one value. What it throws is logged and ends nothing.
+  virtual void emit(const metric& measured) = 0;
+};
+
+/// Discards every metric: the default.
+class null_metric_handler final : public metric_handler {
+ public:
+  void emit(const metric&) override {}
+};
+
+}  // namespace elastic

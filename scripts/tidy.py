@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Checks the style rules that a machine can judge without harm.
+
+  tidy.py               checks the repository; exit status 1 where a rule is broken
+  tidy.py --self-test   shows that each rule finds what breaks it
+
+What each rule wants is said where it is defined. Lengths of functions and files are not among
+them: these are for the author's and the reviewer's eye.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+import tempfile
+
+COLUMNS = 100
+
+# Which modules the headers of a module may include; the one place that says so.
+LAYERS = {
+    "base": [],
+    "net": ["base"],
+    "contract": ["base"],
+    "telemetry": ["base"],
+    "process": ["base"],
+    "timer": ["base"],
+    "store": ["base", "net"],
+    "health": ["base", "net"],
+    "rendezvous": ["base", "net", "telemetry", "store"],
+    "worker": ["base", "contract", "store", "timer", "health"],
+    "agent": ["base", "net", "contract", "telemetry", "process", "store", "timer", "health",
+              "rendezvous"],
+    "launch": ["base", "net", "contract", "telemetry", "process", "rendezvous", "agent"],
+}
+
+# A header with this line is not in its module's umbrella: who wants it includes it by name.
+OPT_IN = "// Opt-in:"
+
+HEADERS = r"include/elastic/"
+# What code may not say, where that does not hold, and what it says instead.
+BANNED = [
+    # (pattern, files that it is banned in, files that are its one place, reason)
+    (r"\b(system|steady|high_resolution)_clock::now\b|\b(clock_gettime|gettimeofday)\s*\(",
+     HEADERS, r"include/elastic/base/time\.hpp", "reads a clock; take a time_source"),
+    (r"\bsteady_timer\b",
+     HEADERS, r"include/elastic/base/", "names a timer; take a time_source"),
+    (r"\b(sleep_for|sleep_until\s*\(\s*std::|usleep|nanosleep)\b",
+     r"include/elastic/|tests/unit/|tests/integration/|examples/", None,
+     "sleeps; wait for the event itself"),
+    (r"\basio::detached\b",
+     HEADERS, None, "starts a coroutine that nobody waits for"),
+    (r"(?<![\w.>])(v?fork|popen|system)\s*\(",
+     r"include/elastic/|examples/", None, "starts a process past process_launcher"),
+    (r"\b(SYS_clone3|waitid|waitpid|pidfd_open|pidfd_send_signal|close_range|execvpe?|execve)\b",
+     HEADERS, r"include/elastic/process/", "handles processes outside of process/"),
+    (r"(?<!\w)::(kill|raise)\s*\(|\bkillpg\s*\(",
+     HEADERS, r"include/elastic/process/", "sends a signal outside of process/"),
+    (r"\btcp::(socket|acceptor|resolver)\b",
+     HEADERS, r"include/elastic/(base|net|store)/", "opens a socket outside of net/ and store/"),
+    (r"\bstd::(cerr|cout|clog)\b|#include <iostream>",
+     HEADERS, None, "writes to a stream of the process; take a logger"),
+    (r"^\s*using namespace\b(?!.*\bliterals;)",
+     HEADERS, None, "opens a namespace in a header"),
+]
+DEBRIS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "WI" + "P"]
+
+
+class Tree:
+    """The files of a repository that the rules look at: path in the repository → lines."""
+
+    FOLDERS = ["include", "tests", "examples", "benchmarks", "scripts", "cmake", "docs", ".ci"]
+    SUFFIXES = {".hpp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
+    NAMES = {"run", ".clang-format", ".gitignore"}
+
+    def __init__(self, root):
+        self.root = root
+        paths = [path for path in root.iterdir() if path.is_file()]
+        for folder in self.FOLDERS:
+            paths += [path for path in (root / folder).rglob("*") if path.is_file()]
+        self.files = {}
+        for path in sorted(paths):
+            name = path.relative_to(root).as_posix()
+            if "tests/vectors/" in name or not (
+                    path.suffix in self.SUFFIXES or path.name in self.NAMES):
+                continue
+            self.files[name] = path.read_text(encoding="utf-8").split("\n")
+
+    def headers(self):
+        """The library's headers, named from include/ on."""
+        return {name[len("include/"):]: lines for name, lines in self.files.items()
+                if name.startswith(HEADERS) and name.endswith(".hpp")}
+
+
+def check_text(tree):
+    """No line over the columns (prose apart), no trailing blanks, no tab, one last line end."""
+    for name, lines in tree.files.items():
+        prose = name.endswith((".md", ".json")) or ".clang" in name
+        for number, line in enumerate(lines, 1):
+            if len(line) > COLUMNS and not prose:
+                yield name, number, f"{len(line)} columns, {COLUMNS} are allowed"
+            if line != line.rstrip():
+                yield name, number, "blanks at the end of the line"
+            if "\t" in line:
+                yield name, number, "tab"
+        if lines[-1] or len(lines) > 1 and not lines[-2]:
+            yield name, len(lines), "the file does not end with one line end"
+
+
+def check_start(tree):
+    """Source files start with the two SPDX lines, headers go on with #pragma once."""
+    spdx = ["SPDX-FileCopyrightText: 2026 The elastic authors", "SPDX-License-Identifier: MIT"]
+    for name, lines in tree.files.items():
+        if not name.endswith((".hpp", ".cpp", ".py", ".sh")):
+            continue
+        comment = "// " if name.endswith("pp") else "# "
+        start = lines[1:] if lines[0].startswith("#!") else lines
+        if start[:2] != [comment + line for line in spdx]:
+            yield name, 1, "does not start with the two SPDX lines"
+        if name.endswith(".hpp") and (len(lines) < 3 or lines[2] != "#pragma once"):
+            yield name, 3, "#pragma once is missing in the third line"
+
+
+def check_layers(tree):
+    """A header includes only what its module may; it names the headers that it needs."""
+    for header, lines in tree.headers().items():
+        parts = header.split("/")
+        if len(parts) < 3:
+            continue
+        module = parts[1]
+        if module not in LAYERS:
+            yield "include/" + header, 1, f"module {module} is not in the table of layers"
+            continue
+        for number, line in enumerate(lines, 1):
+            if line.startswith('#include "'):
+                yield "include/" + header, number, "include with quotes; write <elastic/…>"
+            found = re.match(r"#include <elastic/([^>]+)>", line)
+            if not found:
+                continue
+            target = found[1].split("/")
+            if len(target) == 1:
+                yield "include/" + header, number, "includes an umbrella; name the header itself"
+            elif target[0] != module and target[0] not in LAYERS[module]:
+                yield "include/" + header, number, f"{module} may not include {target[0]}"
+            elif target[0] != module and target[1] == "detail":
+                yield "include/" + header, number, f"includes what is private to {target[0]}"
+
+
+def check_umbrellas(tree):
+    """elastic.hpp lists every module, <module>.hpp every header of its folder but the opt-in."""
+    headers = tree.headers()
+    expected = {"elastic/elastic.hpp": set()}
+    for header, lines in headers.items():
+        parts = header.split("/")
+        if len(parts) == 2 and header != "elastic/elastic.hpp":
+            expected["elastic/elastic.hpp"].add(header)
+        elif len(parts) == 3:
+            module = expected.setdefault(f"elastic/{parts[1]}.hpp", set())
+            if not any(line.startswith(OPT_IN) for line in lines):
+                module.add(header)
+    for umbrella, wanted in expected.items():
+        if umbrella not in headers:
+            yield "include/" + umbrella, 1, "this umbrella is missing"
+            continue
+        text = "\n".join(headers[umbrella])
+        listed = set(re.findall(r"^#include <(elastic/[^>]+)>", text, re.MULTILINE))
+        for header in sorted(wanted - listed):
+            yield "include/" + umbrella, 1, f"does not list {header}"
+        for header in sorted(listed - wanted):
+            yield "include/" + umbrella, 1, f"lists {header}, which is not of this folder or opt-in"
+
+
+def code_of(line):
+    """A line without its strings and comment, so that words in them break no rule."""
+    line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+    return re.sub(r"//.*", "", line)
+
+
+def check_banned(tree):
+    """The calls of BANNED stay in their one place."""
+    for name, lines in tree.files.items():
+        if not name.endswith((".hpp", ".cpp")):
+            continue
+        rules = [(re.compile(pattern), reason) for pattern, where, place, reason in BANNED
+                 if re.match(where, name) and not (place and re.match(place, name))]
+        for number, line in enumerate(lines, 1):
+            for pattern, reason in rules:
+                if found := pattern.search(code_of(line)):
+                    yield name, number, f"{found[0].strip()}: {reason}"
+
+
+def check_debris(tree):
+    """Nothing that was left lying about: notes to oneself, switched-off code, merge marks."""
+    words = re.compile(r"\b(" + "|".join(DEBRIS) + r")\b|^\s*#\s*if 0\b|^(<{7}|>{7}|={7})( |$)")
+    for name, lines in tree.files.items():
+        for number, line in enumerate(lines, 1):
+            if found := words.search(line):
+                yield name, number, f"left over: {found[0].strip()}"
+
+
+CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_banned, check_debris]
+
+
+def findings(root):
+    tree = Tree(root)
+    return [finding for check in CHECKS for finding in check(tree)]
+
+
+# ---- self-test --------------------------------------------------------------------------------
+
+START = ("// SPDX-FileCopyrightText: 2026 The elastic authors\n"
+         "// SPDX-License-Identifier: MIT\n#pragma once\n")
+CLEAN = {
+    "include/elastic/elastic.hpp": START + "\n#include <elastic/base.hpp>\n"
+                                   "#include <elastic/process.hpp>\n",
+    "include/elastic/base.hpp": START + "\n#include <elastic/base/time.hpp>\n",
+    "include/elastic/base/time.hpp": START + "// not asio::detached\nnow = steady_clock::now();\n",
+    "include/elastic/base/extra.hpp": START + "\n// Opt-in: large.\n",
+    "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n",
+    "include/elastic/process/child.hpp": START + "#include <elastic/base/time.hpp>\nwaitid(1);\n",
+}
+TIME = "include/elastic/base/time.hpp"
+CHILD = "include/elastic/process/child.hpp"
+# Each of these alone, added to the end of a file of the clean tree, must be found.
+VIOLATIONS = [
+    (TIME, "x" * (COLUMNS + 1) + "\n", "columns"),
+    (TIME, "int a; \n", "blanks at the end"),
+    (TIME, "\tint a;\n", "tab"),
+    (TIME, "\n", "one line end"),
+    (TIME, "int a;", "one line end"),
+    (TIME, "#include <elastic/process/child.hpp>\n", "base may not include process"),
+    (TIME, "#include <elastic/process.hpp>\n", "umbrella"),
+    (TIME, '#include "task.hpp"\n', "quotes"),
+    (TIME, "std::cerr << 1;\n", "std::cerr"),
+    (TIME, "#include <iostream>\n", "iostream"),
+    (TIME, "asio::co_spawn(a, b, asio::detached);\n", "asio::detached"),
+    (TIME, "using namespace std;\n", "using namespace"),
+    (TIME, "if (fork() == 0) {\n", "fork"),
+    (TIME, "waitid(P_PIDFD);\n", "waitid"),
+    (TIME, "::kill(pid, 9);\n", "kill"),
+    (TIME, "// " + DEBRIS[0] + ": later\n", DEBRIS[0]),
+    (TIME, "#if 0\n", "#if 0"),
+    (TIME, "<<<<<<< HEAD\n", "<<<<<<<"),
+    (CHILD, "std::chrono::system_clock::now();\n", "system_clock::now"),
+    (CHILD, "asio::steady_timer timer(executor);\n", "steady_timer"),
+    (CHILD, "std::this_thread::sleep_for(1s);\n", "sleep_for"),
+    (CHILD, "usleep(10);\n", "usleep"),
+    (CHILD, "asio::ip::tcp::socket s;\n", "tcp::socket"),
+    (CHILD, "#include <elastic/base/detail/queue.hpp>\n", "private to base"),
+    ("include/elastic/base.hpp", "#include <elastic/base/extra.hpp>\n", "opt-in"),
+    ("include/elastic/base/more.hpp", START, "does not list elastic/base/more.hpp"),
+    ("include/elastic/other/thing.hpp", START, "not in the table"),
+    ("include/elastic/net/thing.hpp", START, "this umbrella is missing"),
+    ("include/elastic/net.hpp", START, "does not list elastic/net.hpp"),
+    ("examples/01_x.cpp", "int a;\n", "SPDX"),
+    ("include/elastic/base/detail/x.hpp", START.replace("#pragma once\n", ""), "#pragma once"),
+]
+
+
+def write_tree(root, files):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        write_tree(pathlib.Path(folder), CLEAN)
+        found = findings(pathlib.Path(folder))
+    failures = [f"found in a clean tree: {finding}" for finding in found]
+    for name, added, wanted in VIOLATIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            write_tree(pathlib.Path(folder), {**CLEAN, name: CLEAN.get(name, "") + added})
+            found = findings(pathlib.Path(folder))
+            if not any(wanted in message for _, _, message in found):
+                failures.append(f"not found: {added!r} in {name} (wanted: {wanted}; got: {found})")
+    print("\n".join(failures) or f"{len(VIOLATIONS)} violations, each one found")
+    return 1 if failures else 0
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    arguments = argparse.ArgumentParser(description="Checks the style rules.")
+    arguments.add_argument("--self-test", action="store_true", help="test the rules themselves")
+    arguments.add_argument("--root", type=pathlib.Path, default=root, help="the repository")
+    options = arguments.parse_args()
+    if options.self_test:
+        sys.exit(self_test())
+    found = findings(options.root.resolve())
+    for name, number, message in found:
+        print(f"{name}:{number}: {message}")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10746 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The whole library in one header, made by scripts/amalgamate.py. Do not edit it: change the
+// headers in include/ and run the script again.
+
+// ---- elastic/base/log.hpp ----
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+enum class log_level { debug, info, warning, error, off };
+
+/// Where log lines go. Implement it to send them to your own logging system.
+///
+/// Thread-safety: `write` must be callable from any thread on which an agent or server runs.
+class log_handler {
+ public:
+  virtual ~log_handler() = default;
+
+  /// One line, without a line end. Must not block for long and must not throw.
+  virtual void write(log_level level, std::string_view text) noexcept = 0;
+};
+
+/// A threshold and a handler, passed by value to whatever logs. A default-made logger is silent:
+/// an embedded agent writes nowhere unless it was told where.
+class logger {
+ public:
+  logger() = default;
+  logger(std::shared_ptr<log_handler> handler, log_level threshold)
+      : handler_(std::move(handler)), threshold_(threshold) {}
+
+  bool enabled(log_level level) const { return handler_ && level >= threshold_; }
+
+  template <class... Args>
+  void debug(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::debug, text, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void info(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::info, text, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void warning(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::warning, text, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void error(fmt::format_string<Args...> text, Args&&... args) const {
+    write(log_level::error, text, std::forward<Args>(args)...);
+  }
+
+ private:
+  template <class... Args>
+  void write(log_level level, fmt::format_string<Args...> text, Args&&... args) const {
+    if (enabled(level)) handler_->write(level, fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  std::shared_ptr<log_handler> handler_;
+  log_level threshold_ = log_level::off;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/asio.hpp ----
+
+// The one place that knows which Asio is under us. Everything else includes this header and
+// writes `asio::`, so that a change in a newer Asio is answered here and nowhere else.
+
+#include <asio/version.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/bind_executor.hpp>
+#include <asio/buffer.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/connect.hpp>
+#include <asio/detached.hpp>
+#include <asio/dispatch.hpp>
+#include <asio/error.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+
+#include <asio/experimental/awaitable_operators.hpp>
+#include <asio/experimental/channel.hpp>
+#include <asio/experimental/parallel_group.hpp>
+
+// Asio moved these two out of `experimental` after 1.22.
+#if __has_include(<asio/as_tuple.hpp>)
+#include <asio/as_tuple.hpp>
+#else
+#include <asio/experimental/as_tuple.hpp>
+#endif
+#if __has_include(<asio/deferred.hpp>)
+#include <asio/deferred.hpp>
+#else
+#include <asio/experimental/deferred.hpp>
+#endif
+
+#if !defined(ASIO_HAS_CO_AWAIT)
+#error "elastic needs Asio's coroutines: compile as C++20 and define ASIO_HAS_CO_AWAIT=1 for clang"
+#endif
+
+namespace elastic::detail {
+
+// How an operation is awaited when its error is an expected outcome: the result is a tuple that
+// starts with the error code, and nothing is thrown.
+#if __has_include(<asio/as_tuple.hpp>)
+inline constexpr asio::as_tuple_t<asio::use_awaitable_t<>> as_result{asio::use_awaitable};
+using asio::deferred;
+#else
+inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> as_result{
+    asio::use_awaitable};
+using asio::experimental::deferred;
+#endif
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/task.hpp ----
+
+namespace elastic {
+
+/// The coroutine type of this library: Asio's own awaitable.
+///
+/// A task is lazy: it starts when it is awaited (or given to `asio::co_spawn`), runs on the
+/// executor of the coroutine that awaits it, and takes that coroutine's cancellation. Everything
+/// that composes with `asio::awaitable` composes with a task.
+template <class T = void>
+using task = asio::awaitable<T>;
+
+}  // namespace elastic
+
+// ---- elastic/base/race.hpp ----
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <system_error>
+
+namespace elastic {
+
+namespace detail {
+
+/// Whether this is the end of something that was cancelled.
+inline bool is_cancellation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const asio::multiple_exceptions& several) {
+    // What `&&` and `||` throw where more than one of their branches did.
+    return is_cancellation(several.first_exception());
+  } catch (const std::system_error& one) {
+    return one.code() == asio::error::operation_aborted ||
+           one.code() == std::errc::operation_canceled;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// How the tasks of a race ended: who first, and each with what.
+template <std::size_t Count>
+struct race_outcome {
+  std::array<std::size_t, Count> order{};
+  std::array<std::exception_ptr, Count> failures{};
+};
+
+// Tasks that run until the first of them ends, which cancels the others. Unlike a parallel_group
+// it lets every request of the caller through, not only the first one: a stop that escalates
+// arrives, also after the race is decided.
+template <class Handler, std::size_t Count>
+class race_state : public std::enable_shared_from_this<race_state<Handler, Count>> {
+ public:
+  // The caller's requests go to the first `addressees` of the tasks.
+  race_state(Handler handler, std::size_t addressees)
+      : handler_(std::move(handler)), addressees_(addressees) {}
+
+  template <class... Tasks>
+  void start(const asio::any_io_executor& executor, Tasks... tasks) {
+    auto slot = asio::get_associated_cancellation_slot(handler_);
+    if (slot.is_connected()) {
+      slot.assign([weak = this->weak_from_this()](asio::cancellation_type type) {
+        if (const auto race = weak.lock()) race->cancel(race->addressees_, type);
+      });
+    }
+    std::size_t place = 0;
+    (start_one(executor, place++, std::move(tasks)), ...);
+  }
+
+ private:
+  void start_one(const asio::any_io_executor& executor, std::size_t place, task<void> one) {
+    auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
+      self->ended(place, failure);
+    };
+    asio::co_spawn(executor, std::move(one),
+                   asio::bind_cancellation_slot(cancel_[place].slot(), std::move(on_end)));
+  }
+
+  void cancel(std::size_t count, asio::cancellation_type type) {
+    for (std::size_t place = 0; place < count; ++place) {
+      if (!has_ended_[place]) cancel_[place].emit(type);
+    }
+  }
+
+  void ended(std::size_t place, const std::exception_ptr& failure) {
+    has_ended_[place] = true;
+    outcome_.failures[place] = failure;
+    outcome_.order[count_++] = place;
+    if (count_ == 1) cancel(Count, asio::cancellation_type::all);
+    if (count_ < Count) return;
+    std::move(handler_)(std::move(outcome_));
+  }
+
+  Handler handler_;
+  std::size_t addressees_;
+  std::array<asio::cancellation_signal, Count> cancel_;
+  std::array<bool, Count> has_ended_{};
+  std::size_t count_ = 0;
+  race_outcome<Count> outcome_;
+};
+
+struct start_race {
+  template <class Handler, class... Tasks>
+  void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
+                  Tasks... tasks) const {
+    using state = race_state<Handler, sizeof...(Tasks)>;
+    std::make_shared<state>(std::move(handler), addressees)->start(executor, std::move(tasks)...);
+  }
+};
+
+template <class... Tasks>
+task<race_outcome<sizeof...(Tasks)>> run_race(asio::any_io_executor executor,
+                                              std::size_t addressees, Tasks... tasks) {
+  return asio::async_initiate<const asio::use_awaitable_t<>,
+                              void(race_outcome<sizeof...(Tasks)>)>(
+      start_race(), asio::use_awaitable, std::move(executor), addressees, std::move(tasks)...);
+}
+
+}  // namespace detail
+
+/// Runs all tasks at once until the first of them ends, by success or by an error; cancels the
+/// others, by all types, and waits for their end.
+///
+/// It differs from Asio's `||` in that a task that throws ends the race, too, and in that every
+/// request of the caller arrives, not only the first.
+///
+/// Result: the index of the first. A later one may have ended with success as well.
+/// Errors: that of the first, else one of a later task that is not its cancellation.
+/// Cancellation: every request is passed on to every task; then throws what the first threw.
+template <class... Tasks>
+task<std::size_t> race(Tasks... tasks) {
+  auto executor = co_await asio::this_coro::executor;
+  const auto outcome =
+      co_await detail::run_race(executor, sizeof...(Tasks), std::move(tasks)...);
+  const std::size_t first = outcome.order[0];
+  if (outcome.failures[first]) std::rethrow_exception(outcome.failures[first]);
+  for (std::size_t place : outcome.order) {
+    const std::exception_ptr& failure = outcome.failures[place];
+    if (failure && !detail::is_cancellation(failure)) std::rethrow_exception(failure);
+  }
+  co_return first;
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/scope.hpp ----
+
+#include <optional>
+
+namespace elastic {
+
+namespace detail {
+
+template <class T>
+task<void> keep_result(task<T> work, std::optional<T>& result) {
+  result.emplace(co_await std::move(work));
+}
+
+}  // namespace detail
+
+/// Runs `work` to its end whatever is cancelled meanwhile, and leaves the caller's cancellation
+/// filter, state and `throw_if_cancelled` as they were.
+///
+/// To be awaited before a request has arrived: in a coroutine that was cancelled already, Asio
+/// throws at the `co_await` itself and nothing runs. What must run after a cancellation too is
+/// the clean-up of `with_cleanup` or the undoing of `with_rollback`.
+///
+/// Errors: those of `work`.
+/// Cancellation: none reaches `work`; a request that arrives meanwhile stays noted in the
+/// caller's state, so that its next `co_await` sees it.
+inline task<void> shielded(task<void> work) {
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  auto executor = co_await asio::this_coro::executor;
+  std::exception_ptr failure;
+  try {
+    // An empty slot in the place of the caller's: nobody can signal through it.
+    co_await asio::co_spawn(
+        executor, std::move(work),
+        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// The same for work that has a result.
+template <class T>
+task<T> shielded(task<T> work) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(work), result);
+  co_await shielded(std::move(keeping));
+  co_return std::move(*result);
+}
+
+namespace detail {
+
+enum class cleanup_when { always, after_failure };
+
+inline task<void> run_with_cleanup(task<void> body, task<void> cleanup, cleanup_when when) {
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  std::exception_ptr failure;
+  try {
+    co_await std::move(body);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure || when == cleanup_when::always) {
+    // Without this a body that was cancelled takes the clean-up with it.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    try {
+      co_await shielded(std::move(cleanup));
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace detail
+
+/// Runs `body`, then `cleanup`: always, also when `body` threw or was cancelled.
+///
+/// What is to be cleaned up is made in `body`: in a caller that was cancelled already, Asio throws
+/// at the `co_await` itself and neither runs.
+///
+/// Errors: the first one; an error of `cleanup` is reported only where `body` had none.
+/// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
+inline task<void> with_cleanup(task<void> body, task<void> cleanup) {
+  return detail::run_with_cleanup(std::move(body), std::move(cleanup),
+                                  detail::cleanup_when::always);
+}
+
+/// The same for a body that has a result.
+template <class T>
+task<T> with_cleanup(task<T> body, task<void> cleanup) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(body), result);
+  co_await with_cleanup(std::move(keeping), std::move(cleanup));
+  co_return std::move(*result);
+}
+
+/// Runs `body`, and `rollback` only where `body` threw or was cancelled: for what is made in
+/// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
+///
+/// Errors: that of `body`; one of `rollback` is dropped in its favour.
+inline task<void> with_rollback(task<void> body, task<void> rollback) {
+  return detail::run_with_cleanup(std::move(body), std::move(rollback),
+                                  detail::cleanup_when::after_failure);
+}
+
+/// The same for a body that has a result.
+template <class T>
+task<T> with_rollback(task<T> body, task<void> rollback) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(body), result);
+  co_await with_rollback(std::move(keeping), std::move(rollback));
+  co_return std::move(*result);
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/time.hpp ----
+
+#include <chrono>
+
+namespace elastic {
+
+using time_point = std::chrono::steady_clock::time_point;
+using duration = std::chrono::steady_clock::duration;
+using wall_time = std::chrono::system_clock::time_point;
+
+/// Where time comes from. Replaced in tests and simulations by a clock that jumps to the next
+/// deadline, so that nothing in this library reads a clock or names a timer but through it.
+///
+/// Thread-safety: every member may be called from any thread.
+class time_source {
+ public:
+  virtual ~time_source() = default;
+
+  /// The monotonic time: for deadlines and intervals.
+  virtual time_point now() const = 0;
+
+  /// The time of day: for what people and files read, never to compare two nodes.
+  virtual wall_time wall_now() const = 0;
+
+  /// Waits until `now() >= deadline`; `time_point::max()` waits until it is cancelled.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, nothing is left behind.
+  virtual task<void> sleep_until(time_point deadline) = 0;
+};
+
+/// The clocks of the machine.
+class system_time final : public time_source {
+ public:
+  time_point now() const override { return std::chrono::steady_clock::now(); }
+  wall_time wall_now() const override { return std::chrono::system_clock::now(); }
+  task<void> sleep_until(time_point deadline) override {
+    asio::steady_timer timer(co_await asio::this_coro::executor, deadline);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+};
+
+/// The one race against time: runs `work`, at most until `deadline`.
+///
+/// Result: whether `work` ended by itself. Where it did not, it was cancelled (by all types), and
+/// has ended, when this returns. Work that ends with success although the deadline cancelled it
+/// has ended by itself: no result is lost.
+///
+/// Errors: those of `work`.
+/// Cancellation: every request is passed on to `work`, after the deadline too; then throws what
+/// `work` threw.
+inline task<bool> with_deadline(time_source& time, time_point deadline, task<void> work) {
+  auto executor = co_await asio::this_coro::executor;
+  // Requests are for the work alone: the deadline stays in force while it follows them.
+  const auto outcome = co_await detail::run_race(executor, 1, std::move(work),
+                                                 time.sleep_until(deadline));
+  const auto& [failure, sleep_failure] = outcome.failures;
+  const bool expired = outcome.order[0] == 1 && !sleep_failure;
+  if (!failure) co_return true;
+  if (expired && detail::is_cancellation(failure)) co_return false;
+  std::rethrow_exception(failure);
+}
+
+/// The same for work that has a result: empty where the deadline came first.
+template <class T>
+task<std::optional<T>> with_deadline(time_source& time, time_point deadline, task<T> work) {
+  std::optional<T> result;
+  task<void> keeping = detail::keep_result(std::move(work), result);
+  co_await with_deadline(time, deadline, std::move(keeping));
+  co_return result;
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/error.hpp ----
+
+#include <cerrno>
+
+namespace elastic {
+
+/// What can go wrong in this library, one code per thing that a caller can react to.
+/// Values are part of the interface and never change.
+enum class errc {
+  /// A value given by the caller is outside of what is allowed; the message says what is.
+  invalid_argument = 1,
+  /// The time that was allowed for the operation is over.
+  timed_out = 2,
+  /// The service at the other end cannot be reached or the connection to it broke.
+  connection_failed = 3,
+  /// Bytes from outside break the protocol or a bound of it.
+  protocol_violation = 4,
+  /// The program of a worker cannot be found.
+  program_not_found = 5,
+  /// The program of a worker exists but cannot be executed.
+  program_not_executable = 6,
+  /// A worker could not be started for another reason of the operating system.
+  start_failed = 7,
+  /// The rendezvous is closed: the job has ended for every node.
+  rendezvous_closed = 8,
+  /// The rendezvous did not complete within the join timeout.
+  rendezvous_timeout = 9,
+  /// The state kept by the rendezvous backend cannot be understood.
+  rendezvous_state = 10,
+  /// A file or directory cannot be read, written or made.
+  file_access = 11,
+  /// The address is in use by another program.
+  address_in_use = 12,
+  /// The object was stopped or closed while the operation waited.
+  stopped = 13,
+  /// The value in the store is not what the operation needs (such as text where a number is due).
+  store_value = 14,
+  /// The other side does not know the operation.
+  not_supported = 15,
+};
+
+namespace detail {
+
+class error_category_type final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "elastic"; }
+  std::string message(int value) const override {
+    switch (static_cast<errc>(value)) {
+      case errc::invalid_argument: return "invalid argument";
+      case errc::timed_out: return "timed out";
+      case errc::connection_failed: return "connection failed";
+      case errc::protocol_violation: return "protocol violation";
+      case errc::program_not_found: return "program not found";
+      case errc::program_not_executable: return "program not executable";
+      case errc::start_failed: return "start failed";
+      case errc::rendezvous_closed: return "rendezvous closed";
+      case errc::rendezvous_timeout: return "rendezvous timed out";
+      case errc::rendezvous_state: return "rendezvous state not understood";
+      case errc::file_access: return "file access failed";
+      case errc::address_in_use: return "address in use";
+      case errc::stopped: return "stopped";
+      case errc::store_value: return "unexpected value in the store";
+      case errc::not_supported: return "not supported by the other side";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace detail
+
+/// The category of `errc`.
+inline const std::error_category& error_category() noexcept {
+  static const detail::error_category_type category;
+  return category;
+}
+
+inline std::error_code make_error_code(errc value) noexcept {
+  return {static_cast<int>(value), error_category()};
+}
+
+/// What this library throws at its public boundary: a code to react to and one sentence that
+/// says what was wrong, with the names and values that the user needs to act.
+class error : public std::system_error {
+ public:
+  error(errc code, const std::string& sentence)
+      : std::system_error(make_error_code(code)), sentence_(sentence) {}
+
+  /// The sentence alone, without the text of the code.
+  const char* what() const noexcept override { return sentence_.c_str(); }
+
+ private:
+  std::string sentence_;
+};
+
+/// "No such file or directory" for ENOENT: the text of an `errno` value.
+inline std::string errno_text(int number) { return std::generic_category().message(number); }
+
+}  // namespace elastic
+
+template <>
+struct std::is_error_code_enum<elastic::errc> : std::true_type {};
+
+// ---- elastic/process/detail/unique_fd.hpp ----
+
+#include <unistd.h>
+
+namespace elastic::detail {
+
+/// Owns a file descriptor.
+class unique_fd {
+ public:
+  unique_fd() = default;
+  explicit unique_fd(int fd) : fd_(fd) {}
+  unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
+  unique_fd& operator=(unique_fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = other.release();
+    }
+    return *this;
+  }
+  ~unique_fd() { reset(); }
+
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+  void reset() noexcept {
+    if (fd_ >= 0) ::close(release());
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/console_writer.hpp ----
+
+#include <asio/experimental/concurrent_channel.hpp>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+namespace elastic {
+
+/// Where output that was copied from processes is shown. Implement it to show it elsewhere.
+///
+/// Thread-safety: `write` must be callable from every strand whose processes write to it.
+class output_sink {
+ public:
+  virtual ~output_sink() = default;
+
+  /// Writes all of `bytes`, which stay valid until it returns, before the bytes of any later call.
+  /// Lines come whole and several at a time (a stream without prefix, and the end of one that
+  /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
+  ///
+  /// Errors: none; what cannot be shown is dropped.
+  /// Cancellation: all types; a part may have been written.
+  virtual task<void> write(std::string_view bytes) = 0;
+};
+
+namespace detail {
+
+// Blocks SIGPIPE in this thread and takes away the one that a write has raised meanwhile: a host
+// that has not chosen to ignore it must not die of a console that went away.
+class without_sigpipe {
+ public:
+  without_sigpipe() {
+    sigset_t pending;
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    if (!was_pending_) ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  without_sigpipe(const without_sigpipe&) = delete;
+  without_sigpipe& operator=(const without_sigpipe&) = delete;
+  ~without_sigpipe() {
+    if (was_pending_) return;
+    if (raised_) {
+      constexpr timespec at_once{0, 0};
+      while (::sigtimedwait(&pipe_, nullptr, &at_once) == -1 && errno == EINTR) {
+      }
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  void note_raised() { raised_ = true; }
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
+  bool raised_ = false;
+};
+
+inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size) {
+  ssize_t written;
+  int failure;
+  {
+    without_sigpipe guard;
+    written = ::write(fd, data, size);
+    failure = errno;
+    if (written < 0 && failure == EPIPE) guard.note_raised();
+  }
+  errno = failure;
+  return written;
+}
+
+}  // namespace detail
+
+/// Shows output on a descriptor of this process: a terminal, a pipe, a file, a socket.
+///
+/// A reader that is slow makes `write` wait, and so the processes whose output it is; never the
+/// loop. The descriptor's own flags stay as they are: they are shared with other processes, which
+/// would be surprised by a stdout that does not block. When the other end has gone, that is said
+/// once in the log, and everything is dropped from then on.
+///
+/// Thread-safety: `write` may be called from any strand.
+class console_writer final : public output_sink {
+ public:
+  /// `fd` is borrowed: the writer keeps a descriptor of its own. One that is not open takes
+  /// everything and shows nothing.
+  console_writer(const asio::any_io_executor& executor, int fd, logger log = {})
+      : log_(std::move(log)), name_(fd), descriptor_(executor), turn_(executor, 1) {
+    open(fd);
+  }
+
+  task<void> write(std::string_view bytes) override {
+    // Room for one token: who has put it there has the turn.
+    if (!turn_.try_send(asio::error_code(), 0)) {
+      co_await turn_.async_send(asio::error_code(), 0, asio::use_awaitable);
+    }
+    const give_back turn{turn_};
+    while (!bytes.empty() && how_ != how::dropped) {
+      const std::optional<std::size_t> written = write_some(bytes);
+      if (written) {
+        bytes.remove_prefix(*written);
+      } else {
+        co_await wait_for_room();
+      }
+    }
+  }
+
+ private:
+  enum class how {
+    dropped,
+    /// A file or a device such as /dev/null: takes everything at once.
+    blocking,
+    /// An open file description of our own that does not block.
+    own,
+    /// A socket: asked for each write not to block.
+    socket,
+    /// Shared with others and blocking: written when it has room for `PIPE_BUF`, and no more.
+    shared,
+  };
+  using turn_channel = asio::experimental::concurrent_channel<void(asio::error_code, int)>;
+
+  struct give_back {
+    turn_channel& turn;
+    ~give_back() {
+      turn.try_receive([](asio::error_code, int) {});
+    }
+  };
+
+  void open(int fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) return;
+    if (S_ISSOCK(status.st_mode)) {
+      how_ = how::socket;
+    } else if (S_ISFIFO(status.st_mode) || ::isatty(fd)) {
+      if (!is_terminal_master(fd)) fd_ = reopened(fd);
+      how_ = fd_ ? how::own : how::shared;
+    } else {
+      how_ = how::blocking;
+    }
+    if (!fd_) fd_ = detail::unique_fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    if (!fd_) how_ = how::dropped;
+  }
+
+  // An open file description of its own, with flags of its own, for the same pipe or terminal.
+  static detail::unique_fd reopened(int fd) {
+    const std::string path = fmt::format("/proc/self/fd/{}", fd);
+    return detail::unique_fd(
+        ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  }
+
+  // The side of a pseudo-terminal where its user sits: opened again, it would be a new one.
+  static bool is_terminal_master(int fd) {
+    unsigned number = 0;
+    return ::ioctl(fd, TIOCGPTN, &number) == 0;
+  }
+
+  // Empty where there is no room now.
+  std::optional<std::size_t> write_some(std::string_view bytes) {
+    const ssize_t written = attempt(bytes);
+    if (written >= 0) return static_cast<std::size_t>(written);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
+    if (errno != EINTR) give_up(errno);
+    return 0;
+  }
+
+  ssize_t attempt(std::string_view bytes) {
+    switch (how_) {
+      case how::socket:
+        return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      case how::shared: {
+        pollfd room{fd_.get(), POLLOUT, 0};
+        if (::poll(&room, 1, 0) == 0) {
+          errno = EAGAIN;
+          return -1;
+        }
+        bytes = bytes.substr(0, PIPE_BUF);
+        break;
+      }
+      case how::dropped:
+      case how::blocking:
+      case how::own: break;
+    }
+    return detail::write_without_sigpipe(fd_.get(), bytes.data(), bytes.size());
+  }
+
+  task<void> wait_for_room() {
+    if (!descriptor_.is_open()) {
+      asio::error_code failure;
+      descriptor_.assign(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3), failure);
+      if (failure) {
+        give_up(failure.value());
+        co_return;
+      }
+    }
+    co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_write,
+                                    asio::use_awaitable);
+  }
+
+  void give_up(int number) {
+    how_ = how::dropped;
+    log_.warning("output can no longer be shown on descriptor {}: {}", name_, errno_text(number));
+  }
+
+  logger log_;
+  int name_;
+  how how_ = how::dropped;
+  detail::unique_fd fd_;
+  // A second descriptor of the same description, for waiting; made when first needed.
+  asio::posix::stream_descriptor descriptor_;
+  turn_channel turn_;
+};
+
+/// The stdout (1) or stderr (2) of this process as the place where copied output is shown.
+inline std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
+                                                        int fd, logger log = {}) {
+  return std::make_shared<console_writer>(executor, fd, std::move(log));
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/exit_status.hpp ----
+
+#include <csignal>
+#include <cstring>
+
+namespace elastic {
+
+/// "SIGKILL" for 9; "signal 42" for a number that has no name.
+inline std::string signal_name(int number) {
+  if (const char* name = sigabbrev_np(number)) return fmt::format("SIG{}", name);
+  return fmt::format("signal {}", number);
+}
+
+/// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
+///
+/// A third way, `unknown`, is for a process whose status somebody else took (a host that calls
+/// `wait(-1)` or ignores SIGCHLD). It counts as a failure, since nobody can say that it was none.
+class exit_status {
+ public:
+  static exit_status exited(int code) { return {kind::exited, code, false}; }
+  static exit_status signalled(int number, bool core_dumped = false) {
+    return {kind::signalled, number, core_dumped};
+  }
+  static exit_status unknown() { return {kind::unknown, 0, false}; }
+
+  bool success() const { return kind_ == kind::exited && value_ == 0; }
+  /// The exit code, where the process exited by itself.
+  std::optional<int> code() const { return only(kind::exited); }
+  /// The signal's number, where a signal ended the process.
+  std::optional<int> signal() const { return only(kind::signalled); }
+  bool core_dumped() const { return core_dumped_; }
+
+  /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
+  /// 255 where it is unknown.
+  int as_python() const {
+    switch (kind_) {
+      case kind::exited: return value_;
+      case kind::signalled: return -value_;
+      case kind::unknown: break;
+    }
+    return 255;
+  }
+
+  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status".
+  std::string text() const {
+    switch (kind_) {
+      case kind::exited: return fmt::format("exit code {}", value_);
+      case kind::signalled:
+        return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
+      case kind::unknown: break;
+    }
+    return "unknown status";
+  }
+
+  friend bool operator==(const exit_status&, const exit_status&) = default;
+
+ private:
+  enum class kind { exited, signalled, unknown };
+  exit_status(kind how, int value, bool core_dumped)
+      : kind_(how), value_(value), core_dumped_(core_dumped) {}
+  std::optional<int> only(kind wanted) const {
+    return kind_ == wanted ? std::optional<int>(value_) : std::nullopt;
+  }
+
+  kind kind_;
+  int value_;
+  bool core_dumped_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/child.hpp ----
+
+#include <sys/types.h>
+
+namespace elastic {
+
+/// One started process and what it started in turn: its tree.
+///
+/// The destructor never waits: a tree that is still alive is killed, and what the kernel then
+/// still has to do goes on without us.
+/// Thread-safety: one strand at a time, the one on which it was launched.
+class child {
+ public:
+  virtual ~child() = default;
+
+  virtual pid_t pid() const noexcept = 0;
+
+  /// Sends a signal to the process and its process group. After the process has ended: does
+  /// nothing.
+  virtual void signal(int number) noexcept = 0;
+
+  /// Waits until the process itself has ended; its descendants may live on (see `end_tree`).
+  /// May be called again, also after its end; one waiter at a time.
+  ///
+  /// Cancellation: all types; ends the wait, not the process.
+  virtual task<exit_status> wait() = 0;
+
+  /// Kills what is left of the tree, the process included if it still runs, and waits until it is
+  /// gone. To be awaited before anything takes the process's place.
+  ///
+  /// Cancellation: all types; the kill was sent already.
+  virtual task<void> end_tree() = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/process_spec.hpp ----
+
+#include <vector>
+
+namespace elastic {
+
+/// What to run: program, arguments, environment and the streams it starts with.
+struct process_spec {
+  /// A path, or a name that is looked up in the PATH of `environment`.
+  std::string program;
+  /// The arguments after the program's own name.
+  std::vector<std::string> arguments;
+  /// The whole environment, each entry "NAME=value"; nothing is added to it.
+  std::vector<std::string> environment;
+  /// The working directory; empty keeps the caller's.
+  std::string directory;
+  /// The descriptors that become 0, 1 and 2 of the process; -1 keeps the caller's. They are
+  /// borrowed: the caller closes its own copies after the start. No other descriptor is inherited.
+  int stdin_fd = -1;
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/process_launcher.hpp ----
+
+namespace elastic {
+
+/// How processes are started. Replaced by users that start workers elsewhere (in a container, by
+/// way of a guardian), and by tests that start none.
+///
+/// Thread-safety: one strand at a time.
+class process_launcher {
+ public:
+  virtual ~process_launcher() = default;
+
+  /// Starts one process in a session of its own.
+  ///
+  /// Result: the running process; `execve` has succeeded when this returns.
+  /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::file_access` (no
+  /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
+  /// an argument); each sentence names the file.
+  /// Cancellation: all types; either nothing was started or the result is returned.
+  virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/telemetry/event.hpp ----
+
+#include <cstdint>
+
+namespace elastic {
+
+enum class event_source { agent, worker };
+
+/// The worker that an event is about.
+struct event_worker {
+  int pid = 0;
+  int global_rank = 0;
+  int local_rank = 0;
+  int role_rank = 0;
+  int role_world_size = 0;
+};
+
+/// Something that happened to a worker or an agent, in torchelastic's terms
+/// (torch.distributed.elastic.events, as recorded by its agent).
+struct event {
+  /// "torchelastic.worker.status.SUCCEEDED" and the like, for agents too.
+  std::string name;
+  event_source source = event_source::agent;
+  std::string run_id;
+  std::string role;
+  std::string hostname;
+  std::string rdzv_backend;
+  /// "SUCCEEDED", "FAILED", "TERMINATED".
+  std::string state;
+  /// Seconds since the agent started to run.
+  std::int64_t total_run_time = 0;
+  int agent_restarts = 0;
+  std::optional<int> group_rank;
+  int group_world_size = 0;
+  /// The file name of the program.
+  std::string entry_point;
+  /// JSON text of the worker's error file, or why the agent failed; none where nothing failed.
+  std::optional<std::string> raw_error;
+
+  using worker_part = event_worker;
+  /// Of a worker only.
+  std::optional<event_worker> worker;
+};
+
+}  // namespace elastic
+
+// ---- elastic/telemetry/event_handler.hpp ----
+
+namespace elastic {
+
+/// Where events go. Thread-safety: called on the strand of the agent that records them.
+class event_handler {
+ public:
+  virtual ~event_handler() = default;
+
+  /// Takes one event. What it throws is logged and ends nothing.
+  virtual void record(const event& happened) = 0;
+};
+
+/// Discards every event: the default.
+class null_event_handler final : public event_handler {
+ public:
+  void record(const event&) override {}
+};
+
+}  // namespace elastic
+
+// ---- elastic/telemetry/metric_handler.hpp ----
+
+namespace elastic {
+
+/// One measured value, such as "workers.trainer.remaining_restarts" = 2.
+struct metric {
+  std::string group = "torchelastic";
+  std::string name;
+  std::int64_t value = 0;
+  wall_time at;
+};
+
+/// Where metrics go. Thread-safety: called on the strand of the agent that emits them.
+class metric_handler {
+ public:
+  virtual ~metric_handler() = default;
+
+  /// Takes one value. What it throws is logged and ends nothing.
+  virtual void emit(const metric& measured) = 0;
+};
+
+/// Discards every metric: the default.
+class null_metric_handler final : public metric_handler {
+ public:
+  void emit(const metric&) override {}
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/agent_services.hpp ----
+
+namespace elastic {
+
+/// What an agent works with, each replaceable: a null pointer means the default.
+struct agent_services {
+  /// How workers are started. Default: `pidfd_launcher`, in whose words workers die with the
+  /// *thread* that started them, so the agent's executor must run on a thread that lasts.
+  std::shared_ptr<process_launcher> launcher = {};
+  /// Default: `system_time`.
+  std::shared_ptr<time_source> time = {};
+  /// Default: events are discarded.
+  std::shared_ptr<event_handler> events = {};
+  /// Default: metrics are discarded, and no timer runs for them.
+  std::shared_ptr<metric_handler> metrics = {};
+  /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
+  std::shared_ptr<output_sink> console_out = {};
+  std::shared_ptr<output_sink> console_err = {};
+  /// Default: silent.
+  logger log = {};
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/limits.hpp ----
+
+/// Every bound of this library, named. What comes from outside is checked against these.
+namespace elastic::limits {
+
+/// A store key; PyTorch's libuv server allows 8 KiB.
+inline constexpr std::size_t store_key_bytes = 8 * 1024;
+/// A store value; PyTorch's libuv server allows 8 MiB.
+inline constexpr std::size_t store_value_bytes = 8 * 1024 * 1024;
+/// Keys named by one request; PyTorch's libuv server allows as many.
+inline constexpr std::size_t store_keys_per_request = 131'072;
+/// One request to a store server, all of its keys and values together.
+inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
+/// Replies that wait for a client which does not read; above this its connection is closed.
+inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
+/// Replies above which a server executes no further request of that client until they are sent.
+inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
+/// Everything that a store holds, keys and values together.
+inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// Workers of one agent.
+inline constexpr int local_world_size = 4096;
+/// Nodes of one job.
+inline constexpr int nodes = 100'000;
+/// An error file written by a worker; larger ones are cut and count as not parsable.
+inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
+/// The lines of a failed worker's stderr that a report shows where there is no error file.
+inline constexpr std::size_t report_stderr_lines = 20;
+/// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
+inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
+/// The buffer of one stream while its output is copied, and the size that its pipe is given.
+inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
+/// A line of output that is held back until it is whole; a longer one is passed on in pieces.
+inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// How long output is still read after a worker has ended, for a descendant that holds its pipe.
+inline constexpr std::chrono::milliseconds drain_after_exit{500};
+
+}  // namespace elastic::limits
+
+// ---- elastic/contract/error_file.hpp ----
+
+// How a worker reports its failure: torchelastic's error file (TORCHELASTIC_ERROR_FILE), written
+// by C++ workers and by PyTorch's @record, read back by the agent. Includes the whole of
+// nlohmann/json, because reading and writing are inline.
+
+#include <charconv>
+
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+/// What a worker's error file says.
+struct error_file_content {
+  /// "ValueError: no such column"; where the file cannot be understood, a sentence that says so.
+  std::string message;
+  /// The traceback, several lines; none where the worker gave none.
+  std::optional<std::string> callstack;
+  /// Seconds since 1970 at which the worker failed; 0 where the file does not say.
+  std::int64_t timestamp = 0;
+  /// When the file was written, finer than `timestamp`; none where no file was read.
+  std::optional<wall_time> written;
+  /// The JSON text of the file; JSON that holds `message` alone where the file is not JSON.
+  std::string raw_json;
+  /// Why the file cannot be understood; none where it can.
+  std::optional<std::string> unparsable;
+};
+
+namespace detail {
+
+/// Nesting deeper than this is not an error report; writing it back would recurse as deep.
+inline constexpr int error_file_depth = 64;
+/// More members than this neither; an object that keeps their order looks each one up in turn.
+inline constexpr int error_file_members = 4096;
+
+/// `text` as a JSON string as Python's json.dumps writes it: ASCII only, bad UTF-8 replaced.
+inline std::string json_quoted(std::string_view text) {
+  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+/// A value as Python's json.dumps writes it, with a blank after each comma and colon.
+inline std::string json_dumped(const nlohmann::ordered_json& value) {
+  if (!value.is_structured()) {
+    return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  }
+  std::string body;
+  for (const auto& [key, element] : value.items()) {
+    if (!body.empty()) body += ", ";
+    if (value.is_object()) body += json_quoted(key) + ": ";
+    body += json_dumped(element);
+  }
+  return value.is_object() ? "{" + body + "}" : "[" + body + "]";
+}
+
+inline error_file_content unparsable_error_file(std::string reason) {
+  constexpr std::size_t longest = 300;
+  if (reason.size() > longest) reason.resize(longest);
+  error_file_content content;
+  content.message = "the error file cannot be understood: " + reason;
+  content.raw_json = fmt::format("{{\"message\": {}}}", json_quoted(content.message));
+  content.unparsable = std::move(reason);
+  return content;
+}
+
+/// A time as the schema has it, a number or (as torchelastic writes it) a text of digits.
+inline std::int64_t error_file_timestamp(const nlohmann::ordered_json& value) {
+  constexpr double largest = 253402300799.0;  // the end of the year 9999
+  if (value.is_number()) {
+    const double seconds = value.get<double>();
+    return seconds > 0 && seconds <= largest ? static_cast<std::int64_t>(seconds) : 0;
+  }
+  if (!value.is_string()) return 0;
+  const auto& text = value.get_ref<const std::string&>();
+  std::int64_t seconds = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, seconds);
+  const bool whole = failure == std::errc() && stop == end;
+  return whole && seconds > 0 && static_cast<double>(seconds) <= largest ? seconds : 0;
+}
+
+inline std::string text_or_json(const nlohmann::ordered_json& value) {
+  return value.is_string() ? value.get<std::string>() : json_dumped(value);
+}
+
+/// Why the text is beyond the bounds above; none where it is within. No callback of the parser
+/// would do: it runs after the level or member was made.
+inline std::optional<std::string> beyond_json_bounds(std::string_view text) {
+  int depth = 0;
+  int members = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    if (quoted && letter == '\\') {
+      ++at;
+    } else if (letter == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (letter == '{' || letter == '[')) {
+      if (++depth > error_file_depth) {
+        return fmt::format("nested more than {} levels deep", error_file_depth);
+      }
+    } else if (!quoted && (letter == '}' || letter == ']')) {
+      --depth;
+    } else if (!quoted && letter == ':' && ++members > error_file_members) {
+      return fmt::format("more than {} members", error_file_members);
+    }
+  }
+  return std::nullopt;
+}
+
+/// The part of nlohmann's message that says what is wrong, without its own numbering.
+inline std::string json_complaint(const std::exception& failure) {
+  const std::string_view text = failure.what();
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
+}
+
+}  // namespace detail
+
+/// Understands the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack":
+/// …, "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
+///
+/// Result: never fails; for text of any other form `unparsable` says what is wrong.
+inline error_file_content parse_error_file(std::string_view text) {
+  if (text.size() > limits::error_file_bytes) {
+    return detail::unparsable_error_file(
+        fmt::format("larger than {} bytes", limits::error_file_bytes));
+  }
+  if (auto reason = detail::beyond_json_bounds(text)) {
+    return detail::unparsable_error_file(std::move(*reason));
+  }
+  try {
+    const auto root = nlohmann::ordered_json::parse(text);
+    if (!root.is_object()) return detail::unparsable_error_file("not a JSON object");
+    const auto message = root.find("message");
+    if (message == root.end()) return detail::unparsable_error_file("it has no \"message\"");
+    error_file_content content;
+    content.raw_json = text;
+    if (message->is_string()) {
+      content.message = message->get<std::string>();
+      if (const auto at = root.find("timestamp"); at != root.end()) {
+        content.timestamp = detail::error_file_timestamp(*at);
+      }
+      return content;
+    }
+    if (!message->is_object()) {
+      return detail::unparsable_error_file("\"message\" is neither a text nor an object");
+    }
+    const auto inner = message->find("message");
+    content.message = inner == message->end() ? "<N/A>" : detail::text_or_json(*inner);
+    const auto extra = message->find("extraInfo");
+    if (extra == message->end() || !extra->is_object()) return content;
+    if (const auto stack = extra->find("py_callstack"); stack != extra->end()) {
+      content.callstack = detail::text_or_json(*stack);
+    }
+    if (const auto at = extra->find("timestamp"); at != extra->end()) {
+      content.timestamp = detail::error_file_timestamp(*at);
+    }
+    return content;
+  } catch (const std::exception& failure) {
+    return detail::unparsable_error_file(detail::json_complaint(failure));
+  }
+}
+
+/// Reads the error file that a worker may have left.
+///
+/// Result: none where there is no such file. Where there is one that cannot be read or understood,
+/// or that is larger than `limits::error_file_bytes`, `unparsable` says what is wrong.
+/// Does not wait, also where somebody put a pipe in the file's place.
+inline std::optional<error_file_content> read_error_file(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    return detail::unparsable_error_file(errno_text(errno));
+  }
+  struct stat about {};
+  if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+    ::close(file);
+    return detail::unparsable_error_file("not a regular file");
+  }
+  std::string text;
+  int failure = 0;
+  while (text.size() <= limits::error_file_bytes) {
+    char part[16 * 1024];
+    const ssize_t count = ::read(file, part, sizeof part);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) failure = errno;
+    if (count <= 0) break;
+    text.append(part, static_cast<std::size_t>(count));
+  }
+  ::close(file);
+  if (failure != 0) return detail::unparsable_error_file(errno_text(failure));
+  error_file_content content = parse_error_file(text);
+  content.written = wall_time(std::chrono::duration_cast<wall_time::duration>(
+      std::chrono::seconds(about.st_mtim.tv_sec) +
+      std::chrono::nanoseconds(about.st_mtim.tv_nsec)));
+  return content;
+}
+
+/// The text of an error file as PyTorch's @record writes it.
+///
+/// `callstack` may be empty: the schema's "py_callstack" is then left out and readers show the
+/// message. `timestamp` is in seconds since 1970.
+inline std::string error_file_text(std::string_view message, std::string_view callstack,
+                                   std::int64_t timestamp) {
+  const std::string stack =
+      callstack.empty() ? ""
+                        : fmt::format("\"py_callstack\": {}, ", detail::json_quoted(callstack));
+  return fmt::format(
+      "{{\"message\": {{\"message\": {}, \"extraInfo\": {{{}\"timestamp\": \"{}\"}}}}}}",
+      detail::json_quoted(message), stack, timestamp);
+}
+
+/// Puts `text` at `path` at once: a reader sees the old file or the whole new one.
+///
+/// Errors: `errc::file_access`, the sentence names the file; then nothing is left behind.
+inline void write_error_file(const std::string& path, std::string_view text) {
+  const std::string draft = fmt::format("{}.{}.tmp", path, ::getpid());
+  const auto fail = [&](int number) {
+    ::unlink(draft.c_str());
+    throw error(errc::file_access,
+                fmt::format("cannot write error file {}: {}", path, errno_text(number)));
+  };
+  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) fail(errno);
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int number = errno;
+      ::close(file);
+      fail(number);
+    }
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::close(file);
+  if (::rename(draft.c_str(), path.c_str()) != 0) fail(errno);
+}
+
+/// The text that a launcher leaves in its own error file: that of the failed worker, with the
+/// worker's exit code (a signal's number negated) added as `message.errorCode`. Text whose
+/// `message` is a plain text stays as it is.
+inline std::string launcher_error_file_text(const error_file_content& content, int exit_code) {
+  if (content.unparsable || exit_code == 0) return content.raw_json;
+  nlohmann::ordered_json root = nlohmann::ordered_json::parse(content.raw_json, nullptr, false);
+  if (!root.is_object() || !root.contains("message")) return content.raw_json;
+  if (root["message"].is_object()) root["message"]["errorCode"] = exit_code;
+  return detail::json_dumped(root);
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/worker_failure.hpp ----
+
+namespace elastic {
+
+/// How one worker failed: all that a user needs to act.
+struct worker_failure {
+  int rank = 0;
+  int local_rank = 0;
+  /// Which node of the job, by its place in the rendezvous.
+  int group_rank = 0;
+  std::string role = "default";
+  /// The host on which it ran, fully qualified where that is known.
+  std::string host;
+  pid_t pid = 0;
+  exit_status status = exit_status::unknown();
+  /// When the agent learned of its death.
+  wall_time at;
+  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty where it was given none.
+  std::string error_file;
+  /// What it left there; none where it left nothing.
+  std::optional<error_file_content> error;
+  /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
+  /// where its stderr was not captured.
+  std::vector<std::string> last_stderr;
+  /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
+  bool stopped_by_agent = false;
+
+  /// When it failed, in seconds since 1970: by its own account where it gave one.
+  std::int64_t timestamp() const {
+    if (error && error->timestamp != 0) return error->timestamp;
+    return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
+  }
+
+  /// The finest that is known of the same moment: when its error file was written (a worker can
+  /// live on for a while after that), else when the agent learned of its death.
+  wall_time moment() const {
+    if (error && error->timestamp != 0 && error->written) return *error->written;
+    return at;
+  }
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/worker_state.hpp ----
+
+namespace elastic {
+
+/// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
+enum class worker_state {
+  /// No round was met yet, or the group is between two of them.
+  init,
+  /// All workers run.
+  healthy,
+  /// At least one worker failed and the group will be started again.
+  failed,
+  /// The agent was asked to stop and has stopped the workers.
+  stopped,
+  /// All workers ended with success.
+  succeeded,
+};
+
+/// The name as torchelastic writes it: "HEALTHY" and the like.
+constexpr std::string_view to_string(worker_state state) {
+  switch (state) {
+    case worker_state::init: return "INIT";
+    case worker_state::healthy: return "HEALTHY";
+    case worker_state::failed: return "FAILED";
+    case worker_state::stopped: return "STOPPED";
+    case worker_state::succeeded: return "SUCCEEDED";
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/run_result.hpp ----
+
+namespace elastic {
+
+/// How a job ended on this node.
+struct run_result {
+  /// `succeeded`, `failed` or `stopped`.
+  worker_state state = worker_state::init;
+  /// The workers of the last attempt that failed, in the order in which they did; those that ended
+  /// because the agent stopped them are marked so.
+  std::vector<worker_failure> failures;
+  /// How often the group was started again after a failure, and how often that was allowed.
+  int restarts = 0;
+  int max_restarts = 0;
+  /// Why the run ended as it did, one sentence.
+  std::string reason;
+  /// Where the log files are; empty where none are kept.
+  std::string log_directory;
+  /// The signal that a `stop` named, where it was that which ended the run.
+  std::optional<int> stop_signal;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/random.hpp ----
+
+#include <random>
+
+namespace elastic {
+
+/// Where chance comes from: seeded by the machine, or by a test that wants the same run again.
+///
+/// Thread-safety: one thread at a time.
+class random_source {
+ public:
+  random_source() {
+    std::random_device device;
+    engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
+  }
+  explicit random_source(std::uint64_t seed) : engine_(seed) {}
+
+  std::uint64_t next() { return engine_(); }
+
+  /// A number in [0, bound); `bound` must not be 0.
+  std::uint64_t below(std::uint64_t bound) {
+    return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// A random UUID (RFC 4122, version 4), as run id where the user named none.
+inline std::string random_uuid(random_source& random) {
+  const std::uint64_t high = random.next();
+  const std::uint64_t low = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
+}
+
+/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
+inline std::string random_name(random_source& random, std::size_t length) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string name(length, '_');
+  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
+  return name;
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/log_layout.hpp ----
+
+#include <filesystem>
+
+namespace elastic {
+
+/// Where the files of a job's workers lie on this node:
+/// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
+/// `stderr.log` and `error.json`.
+///
+/// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
+class log_layout {
+ public:
+  /// No directory at all: nothing is written, and workers are given no error file.
+  log_layout() = default;
+
+  /// Makes the directory of this run below `base`, which is made where it is missing.
+  /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
+  /// Errors: `errc::file_access`, naming the directory.
+  log_layout(const std::string& base, const std::string& run_id, random_source& random) {
+    std::filesystem::path parent = base;
+    if (base.empty()) {
+      std::error_code failure;
+      parent = std::filesystem::temp_directory_path(failure);
+      if (failure) {
+        throw error(errc::file_access,
+                    fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
+                                "directory",
+                                failure.message()));
+      }
+      parent /= fmt::format("torchelastic_{}", random_name(random, 8));
+      temporary_ = parent;
+    }
+    make(parent);
+    root_ = parent / fmt::format("{}_{}", file_name_of(run_id), random_name(random, 8));
+    make(root_);
+  }
+
+  bool enabled() const { return !root_.empty(); }
+
+  /// The directory of this run; empty where there is none (any more).
+  std::string root() const { return root_.string(); }
+
+  /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
+  /// restart for a changed membership has the number of the attempt before.
+  /// Errors: `errc::file_access`, naming the directory.
+  void start_attempt(int attempt, int local_world_size) {
+    attempt_ = attempt;
+    if (!enabled()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(attempt_directory(), ignored);
+    for (int rank = 0; rank < local_world_size; ++rank) make(worker_directory(rank));
+  }
+
+  /// The files of a worker in the attempt started last; empty where there is no directory.
+  std::string stdout_file(int local_rank) const { return file(local_rank, "stdout.log"); }
+  std::string stderr_file(int local_rank) const { return file(local_rank, "stderr.log"); }
+  std::string error_file(int local_rank) const { return file(local_rank, "error.json"); }
+
+  /// Removes a directory that this made in the temporary folder; one that the user named stays.
+  void discard() noexcept {
+    if (temporary_.empty()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary_, ignored);
+    root_.clear();
+  }
+
+  /// The same, but only where no worker left a file.
+  void discard_if_empty() {
+    std::error_code failure;
+    for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
+         !failure && entry != end; entry.increment(failure)) {
+      if (!entry->is_directory(failure)) return;
+    }
+    discard();
+  }
+
+ private:
+  static void make(const std::filesystem::path& directory) {
+    std::error_code failure;
+    std::filesystem::create_directories(directory, failure);
+    if (failure) {
+      throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
+                                                 directory.string(), failure.message()));
+    }
+  }
+
+  // A run id is any text; as part of a file name it may not lead elsewhere.
+  static std::string file_name_of(std::string run_id) {
+    for (char& letter : run_id) {
+      if (letter == '/' || letter == '\0') letter = '_';
+    }
+    return run_id.substr(0, 128);
+  }
+
+  std::filesystem::path attempt_directory() const {
+    return root_ / fmt::format("attempt_{}", attempt_);
+  }
+  std::filesystem::path worker_directory(int local_rank) const {
+    return attempt_directory() / std::to_string(local_rank);
+  }
+  std::string file(int local_rank, const char* name) const {
+    return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
+  }
+
+  std::filesystem::path root_;
+  std::filesystem::path temporary_;
+  int attempt_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/assert.hpp ----
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace elastic::detail {
+
+[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
+  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
+  std::abort();
+}
+
+}  // namespace elastic::detail
+
+/// Checks an invariant of this library, in release builds too: a supervisor that goes on with a
+/// broken invariant can lose a job that cost days. Never for input from outside.
+#define ELASTIC_ASSERT(condition) \
+  ((condition) ? (void)0 : ::elastic::detail::assertion_failed(#condition, __FILE__, __LINE__))
+
+// ---- elastic/agent/rank_assignment.hpp ----
+
+namespace elastic {
+
+/// What a node tells the others of a round about its workers.
+struct role_info {
+  std::string role;
+  int local_world_size = 1;
+};
+
+/// What a node needs to know to number its workers.
+struct assigned_ranks {
+  /// The rank of its first worker among all workers, and their number.
+  int base_rank = 0;
+  int world_size = 0;
+  /// The same among the workers of its role.
+  int base_role_rank = 0;
+  int role_world_size = 0;
+
+  friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
+};
+
+/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
+/// ranks, and contiguous within each role.
+///
+/// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
+inline std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes) {
+  std::vector<assigned_ranks> assigned(nodes.size());
+  int world_size = 0;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
+    assigned[node].base_rank = world_size;
+    world_size += nodes[node].local_world_size;
+    for (std::size_t other = 0; other < nodes.size(); ++other) {
+      if (nodes[other].role != nodes[node].role) continue;
+      assigned[other].role_world_size += nodes[node].local_world_size;
+      if (other > node) assigned[other].base_role_rank += nodes[node].local_world_size;
+    }
+  }
+  for (assigned_ranks& ranks : assigned) ranks.world_size = world_size;
+  return assigned;
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/environment.hpp ----
+
+#include <functional>
+#include <map>
+
+namespace elastic {
+
+/// Environment variables by name.
+using environment_map = std::map<std::string, std::string, std::less<>>;
+
+namespace detail {
+
+inline void add_variable(environment_map& variables, std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  if (equals == std::string_view::npos || equals == 0) return;
+  variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+}
+
+}  // namespace detail
+
+/// The variables of an array such as `environ`, whose end is a null pointer. Each entry is
+/// "NAME=value"; one that is not is left out; of a repeated name the first counts, as for `getenv`.
+inline environment_map environment_from(const char* const* entries) {
+  environment_map variables;
+  for (; entries && *entries; ++entries) detail::add_variable(variables, *entries);
+  return variables;
+}
+
+/// The same for entries in a vector.
+inline environment_map environment_from(const std::vector<std::string>& entries) {
+  environment_map variables;
+  for (const std::string& entry : entries) detail::add_variable(variables, entry);
+  return variables;
+}
+
+/// Each variable as "NAME=value", in the order of their names.
+inline std::vector<std::string> environment_entries(const environment_map& variables) {
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+/// The value of a variable; empty where it is not set.
+inline std::optional<std::string> find_variable(const environment_map& variables,
+                                                std::string_view name) {
+  const auto found = variables.find(name);
+  if (found == variables.end()) return std::nullopt;
+  return found->second;
+}
+
+/// Who a worker is: its place on its node, in its role and in the job.
+struct worker_identity {
+  /// 0 … local_world_size - 1, on this node.
+  int local_rank = 0;
+  /// 0 … world_size - 1, in the job.
+  int rank = 0;
+  /// The node's place in the round, 0 … group_world_size - 1.
+  int group_rank = 0;
+  /// 0 … role_world_size - 1, among the workers of this role.
+  int role_rank = 0;
+  int local_world_size = 1;
+  int world_size = 1;
+  int group_world_size = 1;
+  int role_world_size = 1;
+  std::string role_name = "default";
+};
+
+/// What all workers of one start on one node have in common.
+struct worker_surroundings {
+  /// Where the workers find each other.
+  std::string master_addr;
+  std::uint16_t master_port = 0;
+  /// True: an agent serves a store at the master's address and every worker is its client. False:
+  /// the worker of rank 0 serves.
+  bool use_agent_store = false;
+  std::string run_id;
+  /// How many of `max_restarts` are used up.
+  int restart_count = 0;
+  int max_restarts = 0;
+};
+
+namespace detail {
+
+inline void set_job_variables(environment_map& variables, const worker_surroundings& job) {
+  variables["MASTER_ADDR"] = job.master_addr;
+  variables["MASTER_PORT"] = std::to_string(job.master_port);
+  variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
+  variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
+  variables["TORCHELASTIC_RUN_ID"] = job.run_id;
+  // Python's spelling of a bool: workers compare with "True".
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
+  // The name before PyTorch 2.2 and the one since; each worker reads its own.
+  variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
+  variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+}
+
+inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
+  variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
+  variables["RANK"] = std::to_string(worker.rank);
+  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
+  variables["ROLE_RANK"] = std::to_string(worker.role_rank);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
+  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
+  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
+  variables["ROLE_NAME"] = worker.role_name;
+}
+
+}  // namespace detail
+
+/// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
+/// under the same names, everything that an agent promises to its workers.
+///
+/// `error_file` is where the worker leaves the reason of its failure; empty where nobody reads it.
+/// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
+/// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
+inline std::vector<std::string> worker_environment(environment_map base,
+                                                   const worker_identity& worker,
+                                                   const worker_surroundings& job,
+                                                   const std::string& error_file) {
+  detail::set_job_variables(base, job);
+  detail::set_identity_variables(base, worker);
+  base["TORCHELASTIC_ERROR_FILE"] = error_file;
+  return environment_entries(base);
+}
+
+/// torchrun's rule for OMP_NUM_THREADS: where it is not set and a node has more than one worker,
+/// it becomes 1, since each worker would otherwise start as many threads as there are processors.
+///
+/// Result: the warning to show where the rule applied and changed `variables`.
+inline std::optional<std::string> limit_omp_threads(environment_map& variables,
+                                                    int local_world_size) {
+  if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
+  variables["OMP_NUM_THREADS"] = "1";
+  return "\n"
+         "*****************************************\n"
+         "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
+         "avoid your system being overloaded, please further tune the variable for optimal "
+         "performance in your application as needed.\n"
+         "*****************************************";
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/stream_selection.hpp ----
+
+namespace elastic {
+
+/// Some of a worker's two output streams. The values are those of torchrun's `-r` and `-t`.
+enum class std_streams { none = 0, out = 1, err = 2, both = 3 };
+
+constexpr std_streams operator|(std_streams left, std_streams right) {
+  return static_cast<std_streams>(static_cast<int>(left) | static_cast<int>(right));
+}
+constexpr std_streams operator&(std_streams left, std_streams right) {
+  return static_cast<std_streams>(static_cast<int>(left) & static_cast<int>(right));
+}
+
+/// Whether `streams` has all of `wanted`.
+constexpr bool contains(std_streams streams, std_streams wanted) {
+  return (streams & wanted) == wanted;
+}
+
+/// Which streams of which workers of a node are meant: the same for all, or by local rank.
+///
+/// Thread-safety: that of a value.
+class stream_selection {
+ public:
+  /// The same streams of every worker; none of any where left out.
+  stream_selection(std_streams all = std_streams::none) : others_(all) {}
+
+  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, where a
+  /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
+  /// wins.
+  ///
+  /// Errors: `errc::invalid_argument` for anything else.
+  static stream_selection parse(std::string_view text);
+
+  /// Selects `streams` for one worker, instead of what holds for all.
+  stream_selection& set(int local_rank, std_streams streams) {
+    by_rank_[local_rank] = streams;
+    return *this;
+  }
+
+  /// The streams that are meant of the worker with this local rank.
+  std_streams of(int local_rank) const {
+    const auto named = by_rank_.find(local_rank);
+    return named == by_rank_.end() ? others_ : named->second;
+  }
+
+  friend bool operator==(const stream_selection&, const stream_selection&) = default;
+
+ private:
+  std_streams others_;
+  std::map<int, std_streams> by_rank_;
+};
+
+namespace detail {
+
+inline bool is_stream_digit(char letter) { return letter >= '0' && letter <= '3'; }
+
+/// "r:v" of a mapping.
+inline bool is_stream_pair(std::string_view pair) {
+  return pair.size() == 3 && pair[0] >= '0' && pair[0] <= '9' && pair[1] == ':' &&
+         is_stream_digit(pair[2]);
+}
+
+}  // namespace detail
+
+inline stream_selection stream_selection::parse(std::string_view text) {
+  const auto streams = [](char digit) { return static_cast<std_streams>(digit - '0'); };
+  if (text.size() == 1 && detail::is_stream_digit(text[0])) return {streams(text[0])};
+  stream_selection selection;
+  std::string_view rest = text;
+  while (detail::is_stream_pair(rest.substr(0, 3))) {
+    selection.set(rest[0] - '0', streams(rest[2]));
+    if (rest.size() == 3) return selection;
+    if (rest[3] != ',') break;
+    rest.remove_prefix(4);
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("\"{}\" selects no streams: allowed are 0 (none), 1 (stdout), 2 (stderr) "
+                          "and 3 (both) for all workers, or a list such as 0:3,1:1 by local rank "
+                          "(one digit)",
+                          text));
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/worker_spec.hpp ----
+
+namespace elastic {
+
+/// What an agent runs: which program, how many, how often again, and where its output goes.
+struct worker_spec {
+  /// The role of these workers: a name for ranks, logs, events and metrics.
+  std::string role = "default";
+  /// How many workers this node runs, 1 to `limits::local_world_size`.
+  int local_world_size = 1;
+
+  /// A path, or a name that is looked up in the PATH of `environment`.
+  std::string program;
+  /// The program's arguments; `${local_rank}` in them becomes the worker's.
+  std::vector<std::string> arguments;
+  /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
+  /// the agent promises its workers is set on top of it.
+  environment_map environment;
+  /// The working directory; empty keeps the agent's.
+  std::string directory;
+
+  /// How often the group may be started again after a failure. 0: never.
+  int max_restarts = 0;
+  /// How long workers may take to end after the stop's signal before they are killed.
+  duration shutdown_timeout = std::chrono::seconds(30);
+  /// How long to wait at the end for the other agents.
+  duration exit_barrier_timeout = std::chrono::seconds(300);
+  /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
+  duration monitor_interval = std::chrono::seconds(5);
+
+  /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
+  /// success. "/dev/null": no files at all.
+  std::string log_directory;
+  /// Which streams of which local rank are written to files by the worker itself.
+  stream_selection redirects;
+  /// Which streams go to both the file and the console.
+  stream_selection tee;
+  /// What is put before each line of a teed stream; see `line_prefix` for its fields. Empty:
+  /// "[<role><local_rank>]:".
+  std::string line_prefix_template;
+};
+
+/// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const worker_spec& spec) {
+  const auto demand = [](bool holds, const std::string& sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(!spec.program.empty(), "the worker's program is not named");
+  demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
+         fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
+                     limits::local_world_size));
+  demand(spec.max_restarts >= 0,
+         fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
+  demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
+  demand(spec.exit_barrier_timeout >= duration::zero(),
+         "exit_barrier_timeout must not be negative");
+  demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/macros.hpp ----
+
+namespace elastic {
+
+/// The names that a template may use, without "$", and what stands for them.
+using macro_values = std::map<std::string, std::string, std::less<>>;
+
+namespace detail {
+
+inline bool starts_macro_name(char letter) {
+  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// The name at the start of `text`, as long as it can be; empty where there is none.
+inline std::string_view leading_macro_name(std::string_view text) {
+  if (text.empty() || !starts_macro_name(text[0])) return {};
+  std::size_t length = 1;
+  while (length < text.size() &&
+         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return text.substr(0, length);
+}
+
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
+/// no name follows.
+struct macro_reference {
+  std::string_view name;
+  std::size_t length = 0;
+};
+
+inline macro_reference read_macro_reference(std::string_view text) {
+  if (!text.empty() && text[0] == '{') {
+    const std::string_view name = leading_macro_name(text.substr(1));
+    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
+    if (name.empty() || !closed) return {};
+    return {name, name.size() + 2};
+  }
+  const std::string_view name = leading_macro_name(text);
+  return {name, name.size()};
+}
+
+}  // namespace detail
+
+/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
+/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
+/// name, stay as they are.
+inline std::string substitute_macros(std::string_view text, const macro_values& values) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (!text.empty() && text[0] == '$') {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const detail::macro_reference reference = detail::read_macro_reference(text);
+    const auto value = values.find(reference.name);
+    if (reference.length > 0 && value != values.end()) {
+      result += value->second;
+    } else {
+      result += '$';
+      result += text.substr(0, reference.length);
+    }
+    text.remove_prefix(reference.length);
+  }
+  return result;
+}
+
+/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  return substitute_macros(argument, values);
+}
+
+/// What stands before each line that a worker's output is copied with: the template with
+/// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
+/// prints it, where the template is empty.
+inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
+                               int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
+  return substitute_macros(prefix_template, values);
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/detail/waiters.hpp ----
+
+#include <asio/execution_context.hpp>
+
+#include <mutex>
+#include <set>
+
+namespace elastic::detail {
+
+/// What holds coroutines that wait, as seen by the context on which they do.
+class abandonable {
+ public:
+  virtual ~abandonable() = default;
+  /// Destroys who waits.
+  virtual void abandon() noexcept = 0;
+};
+
+/// Knows, for each execution context, who holds coroutines that wait on it. A coroutine may itself
+/// own what it waits in, so that nobody else would destroy it when the context ends.
+///
+/// Thread-safety: every member may be called from any thread.
+class waiting_room final : public asio::execution_context::service {
+ public:
+  using key_type = waiting_room;
+  inline static asio::execution_context::id id;
+
+  explicit waiting_room(asio::execution_context& context) : service(context) {}
+
+  static waiting_room& of(const asio::any_io_executor& executor) {
+    return asio::use_service<waiting_room>(asio::query(executor, asio::execution::context));
+  }
+
+  void enter(std::shared_ptr<abandonable> holder) {
+    const std::lock_guard lock(mutex_);
+    holders_.insert(std::move(holder));
+  }
+
+  void leave(const std::shared_ptr<abandonable>& holder) {
+    const std::lock_guard lock(mutex_);
+    holders_.erase(holder);
+  }
+
+ private:
+  void shutdown() noexcept override {
+    std::set<std::shared_ptr<abandonable>> holders;
+    {
+      const std::lock_guard lock(mutex_);
+      holders.swap(holders_);
+    }
+    for (const auto& holder : holders) holder->abandon();
+  }
+
+  std::mutex mutex_;
+  std::set<std::shared_ptr<abandonable>> holders_;
+};
+
+/// Coroutines of one strand that wait to be woken, ordered by a key of each.
+///
+/// In the place of Asio's experimental channel, which (in 1.22) loses what is sent after a receive
+/// was cancelled, and has error codes of its own.
+/// Who is woken no longer needs this object: it may be destroyed before they run.
+template <class Key, class... Results>
+class waiters {
+ public:
+  explicit waiters(asio::any_io_executor executor)
+      : executor_(std::move(executor)), waiting_(std::make_shared<table>()) {}
+  waiters(const waiters&) = delete;
+  waiters& operator=(const waiters&) = delete;
+
+  /// Who still waits is woken with `operation_aborted`.
+  ~waiters() {
+    while (!empty()) wake_first(asio::error::operation_aborted, Results()...);
+  }
+
+  /// Waits until it is woken under `key`, which nobody else waits or waited under.
+  ///
+  /// Result: what it was woken with. Errors: the code that it was woken with.
+  /// Cancellation: all types; throws `operation_aborted`. Who was woken is not cancelled any more.
+  auto wait(Key key) {
+    return asio::async_initiate<const asio::use_awaitable_t<>,
+                                void(asio::error_code, Results...)>(start_wait(),
+                                                                    asio::use_awaitable, this, key);
+  }
+
+  bool empty() const { return waiting_->places.empty(); }
+  std::size_t size() const { return waiting_->places.size(); }
+
+  /// The key of who is woken next.
+  const Key& first() const { return waiting_->places.begin()->first; }
+
+  void wake_first(asio::error_code failure, Results... results) {
+    wake(*waiting_, first(), failure, std::move(results)...);
+  }
+
+ private:
+  // Its destruction without `resume` destroys who waits.
+  class waiter {
+   public:
+    virtual ~waiter() = default;
+    virtual void resume(asio::error_code failure, Results... results) = 0;
+    /// The last one gone: the context need not end who waits there any more.
+    virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
+  };
+
+  struct table final : abandonable, std::enable_shared_from_this<table> {
+    void abandon() noexcept override {
+      // Out of here first: who is destroyed may destroy the object that this belongs to.
+      const auto leaving = std::exchange(places, {});
+    }
+    std::map<Key, std::unique_ptr<waiter>> places;
+  };
+
+  template <class Handler>
+  class waiter_of final : public waiter {
+   public:
+    waiter_of(asio::any_io_executor executor, Handler handler)
+        : executor_(std::move(executor)), handler_(std::move(handler)) {}
+
+    void resume(asio::error_code failure, Results... results) override {
+      auto executor = asio::get_associated_executor(handler_, executor_);
+      auto run = [handler = std::move(handler_), failure,
+                  ... results = std::move(results)]() mutable {
+        std::move(handler)(failure, std::move(results)...);
+      };
+      asio::post(executor, std::move(run));
+    }
+
+    void leave_room(const std::shared_ptr<abandonable>& holder) override {
+      waiting_room::of(executor_).leave(holder);
+    }
+
+   private:
+    asio::any_io_executor executor_;
+    Handler handler_;
+  };
+
+  struct start_wait {
+    template <class Handler>
+    void operator()(Handler handler, waiters* at, Key key) const {
+      at->add(std::move(handler), key);
+    }
+  };
+
+  template <class Handler>
+  void add(Handler handler, const Key& key) {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    auto place = std::make_unique<waiter_of<Handler>>(executor_, std::move(handler));
+    if (empty()) waiting_room::of(executor_).enter(waiting_);
+    waiting_->places.emplace(key, std::move(place));
+    if (!slot.is_connected()) return;
+    // It stays in the slot after the wait, whose owner may be gone by then, and finds nobody.
+    slot.assign([weak = std::weak_ptr<table>(waiting_), key](asio::cancellation_type type) {
+      const auto waiting = weak.lock();
+      if (!waiting || type == asio::cancellation_type::none) return;
+      wake(*waiting, key, asio::error::operation_aborted, Results()...);
+    });
+  }
+
+  // The key by value: it may be the one that is removed.
+  static void wake(table& waiting, Key key, asio::error_code failure, Results... results) {
+    const auto found = waiting.places.extract(key);
+    if (found.empty()) return;
+    if (waiting.places.empty()) found.mapped()->leave_room(waiting.shared_from_this());
+    found.mapped()->resume(failure, std::move(results)...);
+  }
+
+  asio::any_io_executor executor_;
+  std::shared_ptr<table> waiting_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/event_flag.hpp ----
+
+namespace elastic {
+
+/// A condition that becomes true once and stays so; any number of coroutines of one strand wait.
+///
+/// Thread-safety: one strand at a time.
+class event_flag {
+ public:
+  explicit event_flag(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
+
+  /// Makes the condition true and wakes all that wait. Further calls do nothing.
+  void set() {
+    is_set_ = true;
+    while (!waiting_.empty()) waiting_.wake_first({});
+  }
+
+  bool is_set() const { return is_set_; }
+
+  /// Waits until the condition is true.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`. So does the end of the flag.
+  task<void> wait() {
+    // Nothing of the flag is touched after the wait: it may be gone by then.
+    if (!is_set_) co_await waiting_.wait(next_++);
+  }
+
+ private:
+  bool is_set_ = false;
+  std::uint64_t next_ = 0;
+  detail::waiters<std::uint64_t> waiting_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/detail/lines.hpp ----
+
+namespace elastic::detail {
+
+/// Puts a prefix before every line of a stream that comes in pieces. Whole lines go on; an
+/// unfinished one is held back until its end comes, or until it is too long to be held.
+///
+/// A line ends with '\n', or with '\r' where no '\n' follows: progress bars draw themselves so.
+class line_prefixer {
+ public:
+  explicit line_prefixer(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
+  /// it took: all, or fewer where `out` has grown above `limits::copy_buffer_bytes`.
+  std::size_t feed(std::string_view bytes, std::string& out) {
+    std::size_t taken = end_is_open_ && !bytes.empty() ? close_line(bytes.front(), out) : 0;
+    const bool has_returns = bytes.find('\r') != bytes.npos;
+    while (taken < bytes.size() && out.size() < limits::copy_buffer_bytes) {
+      const std::string_view rest = bytes.substr(taken);
+      const std::size_t size = has_returns ? line_size_with_returns(rest) : line_size(rest);
+      if (size == 0) {
+        hold(rest, out);
+        return bytes.size();
+      }
+      take_line(rest.substr(0, size), out);
+      taken += size;
+    }
+    return taken;
+  }
+
+  /// The stream has ended: what was held back goes on as it is.
+  void finish(std::string& out) {
+    if (!held_.empty()) put_held(out);
+  }
+
+ private:
+  // The size of the first line with its end; 0 where that has not come yet.
+  static std::size_t line_size(std::string_view bytes) {
+    const std::size_t end = bytes.find('\n');
+    return end == bytes.npos ? 0 : end + 1;
+  }
+
+  static std::size_t line_size_with_returns(std::string_view bytes) {
+    const std::size_t size = line_size(bytes);
+    const std::string_view line = bytes.substr(0, size == 0 ? bytes.size() : size);
+    const std::size_t back = line.find('\r');
+    if (back == line.npos) return size;
+    // At the very end, only what comes next tells what it is.
+    if (back + 1 == line.size()) return 0;
+    return line[back + 1] == '\n' ? back + 2 : back + 1;
+  }
+
+  void take_line(std::string_view line, std::string& out) {
+    put_held(out);
+    out.append(line);
+    in_line_ = false;
+  }
+
+  // What is held ends with '\r', and `next` follows.
+  std::size_t close_line(char next, std::string& out) {
+    end_is_open_ = false;
+    const std::string_view rest = next == '\n' ? "\n" : "";
+    take_line(rest, out);
+    return rest.size();
+  }
+
+  void hold(std::string_view rest, std::string& out) {
+    held_.append(rest);
+    end_is_open_ = held_.ends_with('\r');
+    if (held_.size() <= limits::copy_line_bytes) return;
+    put_held(out);
+    in_line_ = true;
+  }
+
+  void put_held(std::string& out) {
+    if (!in_line_) out.append(prefix_);
+    out.append(held_);
+    held_.clear();
+  }
+
+  std::string prefix_;
+  std::string held_;
+  // A piece of the current line has gone on already.
+  bool in_line_ = false;
+  // The held line ends with a '\r' that may be half of a "\r\n".
+  bool end_is_open_ = false;
+};
+
+/// Remembers the last lines of a stream that comes in pieces.
+class line_tail {
+ public:
+  void keep(std::string_view bytes) {
+    const std::string_view last = last_lines(bytes);
+    if (last.size() < bytes.size()) {
+      text_.assign(last);
+      return;
+    }
+    text_.append(bytes);
+    const std::size_t kept = last_lines(text_).size();
+    text_.erase(0, text_.size() - kept);
+  }
+
+  /// The lines without their ends.
+  std::vector<std::string> lines() const {
+    std::vector<std::string> all;
+    for (std::string_view rest = text_; !rest.empty();) {
+      const std::size_t end = rest.find('\n');
+      std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      all.emplace_back(line);
+    }
+    return all;
+  }
+
+ private:
+  // The end of `bytes` that is worth keeping.
+  static std::string_view last_lines(std::string_view bytes) {
+    if (bytes.size() > limits::report_stderr_bytes) {
+      bytes.remove_prefix(bytes.size() - limits::report_stderr_bytes);
+    }
+    std::size_t begin = bytes.size();
+    for (std::size_t line = 0; line < limits::report_stderr_lines; ++line) {
+      if (begin == 0) return bytes;
+      // The end of the line before this one; the last line may lack its own.
+      const std::size_t end = begin < 2 ? bytes.npos : bytes.rfind('\n', begin - 2);
+      if (end == bytes.npos) return bytes;
+      begin = end + 1;
+    }
+    return bytes.substr(begin);
+  }
+
+  std::string text_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/syscalls.hpp ----
+
+// The one seam between this module and the kernel: a table of functions, given as a parameter.
+// Tests give a table in which one of them fails or is interrupted.
+
+#include <linux/prctl.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+// A function that runs between clone and exec does so in the parent's memory, on a stack of its
+// own. A sanitizer's instrumentation in it would write into the books of the parent's thread.
+#if defined(__clang__)
+#define ELASTIC_RUNS_IN_CHILD                                        \
+  __attribute__((noinline, disable_sanitizer_instrumentation,        \
+                 no_sanitize("thread", "address", "undefined")))
+#else
+#define ELASTIC_RUNS_IN_CHILD \
+  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
+#endif
+
+namespace elastic::detail {
+
+#if defined(__GLIBC__)
+// The same function as `clone` under the name that sanitizers do not wrap: their wrapper takes
+// locks that a child in shared memory would give back a second time.
+extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
+                             ...) noexcept __asm__("__clone");
+#else
+inline constexpr auto elastic_clone = ::clone;
+#endif
+
+// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
+inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
+
+/// Everything that this module asks of the kernel about processes. Results as the system calls':
+/// -1 and `errno` on failure.
+struct syscalls {
+  // In the parent.
+  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
+  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
+  int (*pidfd_open)(pid_t pid);
+  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
+  int (*kill)(pid_t pid, int number);
+  int (*set_owner)(int fd, int owner);
+  int (*pipe)(int fds[2]);
+  int (*open)(const char* path, int flags, int mode);
+  // Between clone and exec: nothing but the system call itself.
+  int (*set_session)();
+  int (*die_with_parent)();
+  int (*change_directory)(const char* path);
+  int (*duplicate)(int from, int lowest);
+  int (*duplicate_to)(int from, int to);
+  int (*keep_at_exec)(int fd);
+  int (*close_range)(unsigned first, unsigned last);
+  int (*execute)(const char* path, char* const* arguments, char* const* environment);
+};
+
+namespace real {
+
+inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
+  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
+}
+inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+  return ::waitid(type, id, info, options);
+}
+inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
+inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
+}
+inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
+inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
+inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
+inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
+
+ELASTIC_RUNS_IN_CHILD inline int set_session() {
+  return static_cast<int>(::syscall(SYS_setsid));
+}
+ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
+  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
+  return static_cast<int>(::syscall(SYS_chdir, path));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
+  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
+  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
+  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
+#if defined(SYS_close_range)
+  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
+#else
+  (void)first, (void)last;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
+                                         char* const* environment) {
+  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
+}
+
+}  // namespace real
+
+/// The kernel itself.
+inline constexpr syscalls real_syscalls{
+    .clone = real::clone,
+    .waitid = real::waitid,
+    .pidfd_open = real::pidfd_open,
+    .pidfd_send_signal = real::pidfd_send_signal,
+    .kill = real::kill,
+    .set_owner = real::set_owner,
+    .pipe = real::pipe,
+    .open = real::open,
+    .set_session = real::set_session,
+    .die_with_parent = real::die_with_parent,
+    .change_directory = real::change_directory,
+    .duplicate = real::duplicate,
+    .duplicate_to = real::duplicate_to,
+    .keep_at_exec = real::keep_at_exec,
+    .close_range = real::close_range,
+    .execute = real::execute,
+};
+
+/// A call that is made again for as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/stdio.hpp ----
+
+namespace elastic {
+
+/// Where one output stream of a process goes.
+struct output_plan {
+  enum class how {
+    /// To the same place as this process's own.
+    inherit,
+    /// Nowhere.
+    null,
+    /// To `file`, which the process writes itself.
+    file,
+    /// Through a pipe to this process, which writes it to `file` first and then to the console.
+    copy,
+  };
+  how kind = how::inherit;
+  /// file: what the process writes. copy: what is written before the console; empty: no file.
+  /// Emptied first; its directory must exist.
+  std::string file;
+  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
+  /// once, not line by line.
+  std::string prefix;
+  /// copy: whether the console gets it at all.
+  bool console = true;
+  /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
+  bool keep_tail = false;
+};
+
+namespace detail {
+
+// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
+// go to the same file, and a file cut short by others goes on at its new end.
+inline unique_fd open_log_file(const std::string& path, const syscalls& calls) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
+  if (!file) {
+    throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
+                                               path, errno_text(errno)));
+  }
+  return file;
+}
+
+inline unique_fd open_null(const syscalls& calls) {
+  unique_fd file(
+      uninterrupted([&] { return calls.open("/dev/null", O_RDWR | O_CLOEXEC, 0); }));
+  if (!file) {
+    throw error(errc::file_access,
+                fmt::format("'/dev/null' cannot be opened: {}", errno_text(errno)));
+  }
+  return file;
+}
+
+/// A pipe whose read end never blocks.
+struct pipe_ends {
+  unique_fd read;
+  unique_fd write;
+};
+
+inline pipe_ends open_pipe(const syscalls& calls) {
+  int fds[2];
+  if (calls.pipe(fds) != 0) {
+    throw error(errc::start_failed,
+                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
+  }
+  pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+/// One stream opened for the start of a process.
+struct opened_stream {
+  /// The process's end, -1 for `inherit`; to be closed after the start.
+  unique_fd process_end;
+  /// copy: the pipe to read from, and the file to write to (-1: none).
+  unique_fd pipe;
+  unique_fd file;
+};
+
+/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
+inline opened_stream open_stream(const output_plan& plan, const syscalls& calls = real_syscalls) {
+  opened_stream stream;
+  switch (plan.kind) {
+    case output_plan::how::inherit: break;
+    case output_plan::how::null: stream.process_end = open_null(calls); break;
+    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
+    case output_plan::how::copy: {
+      if (!plan.file.empty()) stream.file = open_log_file(plan.file, calls);
+      pipe_ends pipe = open_pipe(calls);
+      stream.pipe = std::move(pipe.read);
+      stream.process_end = std::move(pipe.write);
+      break;
+    }
+  }
+  return stream;
+}
+
+}  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/process/tee.hpp ----
+
+namespace elastic {
+
+/// What a `tee` does with the bytes that it reads.
+struct tee_outlets {
+  /// Written first, byte for byte; -1: no file. `file_name` is for the log.
+  detail::unique_fd file;
+  std::string file_name;
+  /// Shown second, with `prefix` before every line; null: not shown.
+  std::shared_ptr<output_sink> console;
+  std::string prefix;
+  /// Remember the last lines.
+  bool keep_tail = false;
+  logger log;
+};
+
+/// Copies the output of one process from its pipe to a file and to the console.
+///
+/// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
+/// reads on only when what it read is written: a slow console makes the process wait. A file that
+/// cannot be written is given up with a line in the log.
+///
+/// Thread-safety: one strand at a time.
+class tee {
+ public:
+  /// Errors: `errc::start_failed` where the pipe cannot be waited for.
+  tee(asio::any_io_executor executor, detail::unique_fd pipe, tee_outlets outlets)
+      : pipe_(std::move(executor)),
+        outlets_(std::move(outlets)),
+        lines_(outlets_.prefix) {
+    // A refusal (the user has too many large pipes) costs speed only.
+    ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
+    asio::error_code failure;
+    pipe_.assign(pipe.get(), failure);
+    if (failure) {
+      throw error(errc::start_failed,
+                  fmt::format("the output of a process cannot be read: {}", failure.message()));
+    }
+    pipe.release();
+  }
+  tee(const tee&) = delete;
+  tee& operator=(const tee&) = delete;
+
+  /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
+  /// once.
+  ///
+  /// Errors: none; what cannot be written is said in the log.
+  /// Cancellation: all types; ends it, and what was not read is lost. While it waits for the
+  /// console, `abandon_console` is needed, too.
+  task<void> run() {
+    auto executor = co_await asio::this_coro::executor;
+    for (;;) {
+      const ssize_t size = read_some();
+      if (size > 0) {
+        co_await pass_on(std::string_view(buffer(), static_cast<std::size_t>(size)));
+        // A process that never stops writing must not keep the loop to itself.
+        co_await asio::post(executor, asio::use_awaitable);
+        continue;
+      }
+      if (size == 0 || (errno == EAGAIN && finishing_)) break;
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) {
+        outlets_.log.warning("output of a process cannot be read: {}", errno_text(errno));
+        break;
+      }
+      free_large_buffers();
+      const auto wait_read = asio::posix::stream_descriptor::wait_read;
+      auto [failure] = co_await pipe_.async_wait(wait_read, detail::as_result);
+      if (failure && !finishing_) throw std::system_error(failure);
+    }
+    free_large_buffers();
+    lines_.finish(batch_);
+    co_await show(batch_);
+    outlets_.file.reset();
+    pipe_.close();
+  }
+
+  /// Makes `run` end without waiting for the end of the pipe: what is in it now is still copied.
+  /// For a pipe that somebody holds open after the process has ended.
+  void finish() {
+    if (finishing_ || !pipe_.is_open()) return;
+    int waiting = 0;
+    ::ioctl(pipe_.native_handle(), FIONREAD, &waiting);
+    remaining_ = static_cast<std::size_t>(std::max(waiting, 0));
+    finishing_ = true;
+    pipe_.cancel();
+  }
+
+  /// Shows nothing more, and gives up what is being shown: nobody wants to wait for a console that
+  /// stands still. The file still gets everything.
+  void abandon_console() {
+    outlets_.console.reset();
+    showing_.emit(asio::cancellation_type::terminal);
+  }
+
+  /// The last lines, at most `limits::report_stderr_lines`, where `keep_tail` was asked for.
+  std::vector<std::string> tail() const { return tail_.lines(); }
+
+ private:
+  char* buffer() { return large_ ? large_.get() : small_.data(); }
+  std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
+
+  // As `read`: 0 at the end, and where all was read that `finish` still wanted.
+  ssize_t read_some() {
+    const std::size_t room = finishing_ ? std::min(remaining_, buffer_size()) : buffer_size();
+    if (room == 0) return 0;
+    const ssize_t size = ::read(pipe_.native_handle(), buffer(), room);
+    if (size > 0 && finishing_) remaining_ -= static_cast<std::size_t>(size);
+    // More is coming than a line now and then.
+    if (size == static_cast<ssize_t>(small_.size()) && !large_) wants_large_ = true;
+    return size;
+  }
+
+  task<void> pass_on(std::string_view bytes) {
+    if (outlets_.keep_tail) tail_.keep(bytes);
+    if (outlets_.file) write_file(bytes);
+    if (outlets_.console && outlets_.prefix.empty()) {
+      co_await show(bytes);
+    } else if (outlets_.console) {
+      while (!bytes.empty()) {
+        bytes.remove_prefix(lines_.feed(bytes, batch_));
+        co_await show(batch_);
+        batch_.clear();
+      }
+    }
+    if (std::exchange(wants_large_, false)) {
+      large_ = std::make_unique_for_overwrite<char[]>(limits::copy_buffer_bytes);
+      if (!outlets_.prefix.empty()) batch_.reserve(2 * limits::copy_buffer_bytes);
+    }
+  }
+
+  void free_large_buffers() {
+    if (!large_) return;
+    large_.reset();
+    batch_ = std::string();
+  }
+
+  void write_file(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(outlets_.file.get(), bytes.data(), bytes.size());
+      if (written >= 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+      } else if (errno != EINTR) {
+        outlets_.log.error("log file '{}' cannot be written, output is lost: {}",
+                           outlets_.file_name, errno_text(errno));
+        outlets_.file.reset();
+        return;
+      }
+    }
+  }
+
+  // In a coroutine of its own, which `abandon_console` can end without ending this one.
+  task<void> show(std::string_view bytes) {
+    if (bytes.empty() || !outlets_.console) co_return;
+    const std::shared_ptr<output_sink> console = outlets_.console;
+    auto executor = co_await asio::this_coro::executor;
+    try {
+      co_await asio::co_spawn(
+          executor, console->write(bytes),
+          asio::bind_cancellation_slot(showing_.slot(), asio::use_awaitable));
+    } catch (...) {
+      // Abandoned, or a console that throws: it gets no more.
+      outlets_.console.reset();
+    }
+  }
+
+  asio::posix::stream_descriptor pipe_;
+  tee_outlets outlets_;
+  detail::line_prefixer lines_;
+  detail::line_tail tail_;
+  asio::cancellation_signal showing_;
+  bool finishing_ = false;
+  std::size_t remaining_ = 0;
+  // Most processes write little at a time; the large buffer exists while one writes much.
+  std::array<char, 4096> small_;
+  std::unique_ptr<char[]> large_;
+  bool wants_large_ = false;
+  std::string batch_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/detail/process_slot.hpp ----
+
+#include <fstream>
+#include <ios>
+
+namespace elastic::detail {
+
+/// The last lines of a file, as many as a report shows; none where it cannot be read.
+inline std::vector<std::string> read_file_tail(const std::string& path) {
+  constexpr auto most = static_cast<std::streamoff>(limits::report_stderr_bytes);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff size = file.tellg();
+  const std::streamoff wanted = std::min(size, most);
+  std::string bytes(static_cast<std::size_t>(std::max<std::streamoff>(wanted, 0)), '\0');
+  file.seekg(size - wanted);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  line_tail tail;
+  tail.keep(bytes);
+  return tail.lines();
+}
+
+/// One process of a set with the copying of its output, from its start until its place is free.
+/// Shared with the coroutines that work for it.
+class process_slot : public std::enable_shared_from_this<process_slot> {
+ public:
+  process_slot(asio::any_io_executor executor, std::size_t place)
+      : index(place),
+        ended(executor),
+        copied(executor),
+        cleared(executor),
+        executor_(std::move(executor)) {}
+
+  /// Prepares the copying of one stream; null where there is none to copy.
+  std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
+                                const std::shared_ptr<output_sink>& console, const logger& log) {
+    if (!stream.pipe) return nullptr;
+    tee_outlets outlets;
+    outlets.file = std::move(stream.file);
+    outlets.file_name = plan.file;
+    if (plan.console) outlets.console = console;
+    outlets.prefix = plan.prefix;
+    outlets.keep_tail = plan.keep_tail;
+    outlets.log = log;
+    return std::make_unique<tee>(executor_, std::move(stream.pipe), std::move(outlets));
+  }
+
+  /// Takes over the process that was started, and copies its output from now on.
+  void begin(std::unique_ptr<child> started) {
+    process = std::move(started);
+    pid = process->pid();
+    copy(out, cancel_out_);
+    copy(err, cancel_err_);
+    if (copying_ == 0) copied.set();
+  }
+
+  /// Runs `work` on the executor and calls `on_end`, sharing in the ownership of this.
+  template <class OnEnd>
+  void run(task<void> work, asio::cancellation_signal& cancel, OnEnd on_end) {
+    auto ended_then = [self = shared_from_this(), on_end = std::move(on_end)](
+                          std::exception_ptr failure) mutable { on_end(failure); };
+    asio::co_spawn(executor_, std::move(work),
+                   asio::bind_cancellation_slot(cancel.slot(), std::move(ended_then)));
+  }
+
+  bool running() const { return process && !ended.is_set(); }
+  bool is_free() const { return cleared.is_set(); }
+
+  /// Waits until the pipes have ended; from `deadline` on it takes what is in them and lets go.
+  task<void> drain(std::shared_ptr<time_source> time) {
+    if (copied.is_set()) co_return;
+    const time_point deadline = time->now() + limits::drain_after_exit;
+    draining_ = true;
+    if (!hurried_) co_await with_deadline(*time, deadline, copied.wait());
+    finish_copies();
+    co_await copied.wait();
+  }
+
+  /// Frees the place; what is left is what a report asks for.
+  void release() {
+    // Then others still work with it, and the last of them destroys it.
+    if (abandoned) return;
+    if (err) tail_ = err->tail();
+    process.reset();
+    out.reset();
+    err.reset();
+    cleared.set();
+  }
+
+  std::vector<std::string> tail() const {
+    if (err) return err->tail();
+    return tail_file.empty() ? tail_ : read_file_tail(tail_file);
+  }
+
+  /// Nobody wants to wait for the output any more.
+  void hurry() {
+    hurried_ = true;
+    abandon_console();
+    if (draining_) finish_copies();
+  }
+
+  /// The owner has gone: ends everything without waiting for it.
+  void abandon() noexcept {
+    abandoned = true;
+    if (running()) process->signal(SIGKILL);
+    abandon_console();
+    for (auto* cancel : {&cancel_out_, &cancel_err_, &cancel_watch, &cancel_clear}) {
+      cancel->emit(asio::cancellation_type::terminal);
+    }
+  }
+
+  const std::size_t index;
+  pid_t pid = 0;
+  std::unique_ptr<child> process;
+  std::unique_ptr<tee> out;
+  std::unique_ptr<tee> err;
+  /// The file whose end is the tail, where the process writes it itself.
+  std::string tail_file;
+  event_flag ended;
+  event_flag copied;
+  event_flag cleared;
+  bool clearing = false;
+  bool abandoned = false;
+  std::exception_ptr clear_failure;
+  asio::cancellation_signal cancel_watch;
+  asio::cancellation_signal cancel_clear;
+
+ private:
+  void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel) {
+    if (!stream) return;
+    ++copying_;
+    run(stream->run(), cancel, [this](const std::exception_ptr&) {
+      if (--copying_ == 0) copied.set();
+    });
+  }
+
+  void finish_copies() {
+    if (out) out->finish();
+    if (err) err->finish();
+  }
+
+  void abandon_console() {
+    if (out) out->abandon_console();
+    if (err) err->abandon_console();
+  }
+
+  asio::any_io_executor executor_;
+  int copying_ = 0;
+  bool draining_ = false;
+  bool hurried_ = false;
+  std::vector<std::string> tail_;
+  asio::cancellation_signal cancel_out_;
+  asio::cancellation_signal cancel_err_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/program_path.hpp ----
+
+namespace elastic::detail {
+
+/// What a relative `path` names for a process that starts in `directory`.
+inline std::string seen_from(const std::string& directory, const std::string& path) {
+  if (directory.empty() || path.starts_with('/')) return path;
+  return directory + "/" + path;
+}
+
+/// The value of PATH in an environment; what `execvp` takes where there is none.
+inline std::string_view search_path(const process_spec& spec) {
+  constexpr std::string_view name = "PATH=";
+  for (std::string_view entry : spec.environment) {
+    if (entry.starts_with(name)) return entry.substr(name.size());
+  }
+  return "/bin:/usr/bin";
+}
+
+enum class program_kind { missing, forbidden, executable };
+
+inline program_kind look_at_program(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return errno == EACCES ? program_kind::forbidden : program_kind::missing;
+  }
+  if (S_ISDIR(status.st_mode)) return program_kind::missing;
+  const bool allowed = ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0;
+  return allowed ? program_kind::executable : program_kind::forbidden;
+}
+
+/// The kernel's strings end at a zero byte, so that an argument would lose its end unnoticed.
+inline void refuse_zero_bytes(const process_spec& spec) {
+  const auto check = [&](const std::string& text, const char* what) {
+    if (text.find('\0') == text.npos) return;
+    throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
+                                                    what, spec.program.c_str()));
+  };
+  check(spec.program, "the name");
+  check(spec.directory, "the working directory");
+  for (const std::string& argument : spec.arguments) check(argument, "an argument");
+  for (const std::string& entry : spec.environment) check(entry, "an environment variable");
+}
+
+/// The path to execute, found as `execvp` does it: a name without a slash is looked for in PATH.
+///
+/// Done before the start, so that an error can say what was looked for and the child needs no
+/// memory of its own. Errors: `errc::program_not_found`, `errc::program_not_executable`.
+inline std::string find_program(const process_spec& spec) {
+  const std::string& name = spec.program;
+  if (name.empty()) throw error(errc::program_not_found, "no program is named");
+  if (name.find('/') != name.npos) return name;
+
+  const std::string_view all = search_path(spec);
+  std::string forbidden;
+  for (std::string_view rest = all;;) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    std::string candidate(folder.empty() ? "." : folder);
+    candidate.append("/").append(name);
+    const program_kind kind = look_at_program(seen_from(spec.directory, candidate));
+    if (kind == program_kind::executable) return candidate;
+    if (kind == program_kind::forbidden && forbidden.empty()) forbidden = candidate;
+    if (colon == rest.npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (!forbidden.empty()) {
+    throw error(errc::program_not_executable,
+                fmt::format("program '{}' cannot be executed: {}", forbidden, errno_text(EACCES)));
+  }
+  throw error(errc::program_not_found,
+              fmt::format("program '{}' was not found in PATH ({})", name, all));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/spawn.hpp ----
+
+#include <sys/mman.h>
+
+namespace elastic::detail {
+
+/// The stack on which a child runs until its exec. Made once, with a page below it that no
+/// overflow gets past.
+class child_stack {
+ public:
+  child_stack() = default;
+  child_stack(const child_stack&) = delete;
+  child_stack& operator=(const child_stack&) = delete;
+  ~child_stack() {
+    if (base_) ::munmap(base_, size);
+  }
+
+  /// Its upper end, since stacks grow downwards; null (and `errno`) where there is no memory.
+  void* top() {
+    if (!base_) {
+      void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+      if (made == MAP_FAILED) return nullptr;
+      ::mprotect(made, guard, PROT_NONE);
+      base_ = made;
+    }
+    return static_cast<char*>(base_) + size;
+  }
+
+ private:
+  static constexpr std::size_t size = 128 * 1024;
+  // The largest page size of Linux on the processors in use.
+  static constexpr std::size_t guard = 64 * 1024;
+  void* base_ = nullptr;
+};
+
+enum class spawn_stage { prepare, clone, session, parent_death, directory, streams, execute };
+
+struct spawn_result {
+  pid_t pid = -1;
+  int pidfd = -1;
+  /// 0 where the program runs; otherwise what failed is in `stage`.
+  int failure = 0;
+  spawn_stage stage = spawn_stage::prepare;
+};
+
+// What the child needs, prepared by the parent. The child writes `failure` and `stage`; both
+// share the memory, and the parent stands still until the child has executed or ended.
+struct child_plan {
+  const syscalls* calls;
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  const char* directory;
+  int streams[3];
+  pid_t parent;
+  bool die_with_parent;
+  volatile int failure = 0;
+  volatile spawn_stage stage = spawn_stage::session;
+};
+
+// The kernel's own form of `struct sigaction`; all zeros is SIG_DFL without flags. Larger than
+// any of the forms in use.
+struct default_action {
+  unsigned long words[8] = {};
+};
+
+/// How many bytes the kernel's signal sets have.
+inline constexpr std::size_t kernel_signal_bytes = 8;
+
+[[noreturn]] ELASTIC_RUNS_IN_CHILD inline void leave_child() {
+  for (;;) ::syscall(SYS_exit_group, 127);
+}
+
+// Handlers of the parent must not run in the child, which shares its memory; and what the parent
+// ignores (SIGPIPE, often) is none of the program's business.
+ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling() {
+  static constexpr default_action none{};
+  for (int number = 1; number <= 64; ++number) {
+    ::syscall(SYS_rt_sigaction, number, &none, nullptr, kernel_signal_bytes);
+  }
+}
+
+ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  int from[3] = {plan.streams[0], plan.streams[1], plan.streams[2]};
+  // First out of the way what a later stream still needs (such as stdout and stderr exchanged).
+  for (int target = 0; target < 3; ++target) {
+    if (from[target] < 0 || from[target] > 2 || from[target] == target) continue;
+    from[target] = calls.duplicate(from[target], 3);
+    if (from[target] < 0) return false;
+  }
+  for (int target = 0; target < 3; ++target) {
+    if (from[target] < 0 || from[target] == target) {
+      // A stream that the parent itself has closed stays closed.
+      if (calls.keep_at_exec(target) < 0 && errno != EBADF) return false;
+    } else if (calls.duplicate_to(from[target], target) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// For kernels before 5.9 and filters that do not know the call: what /proc lists, else by number.
+ELASTIC_RUNS_IN_CHILD inline void close_one_by_one() {
+  struct entry_head {
+    std::uint64_t inode;
+    std::int64_t offset;
+    unsigned short size;
+    unsigned char type;
+  };
+  constexpr std::size_t name_offset = 19;
+  const long folder =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (folder < 0) {
+    for (int fd = 3; fd < 65'536; ++fd) ::syscall(SYS_close, fd);
+    return;
+  }
+  alignas(entry_head) char entries[2048];
+  for (bool closed_some = true; closed_some;) {
+    closed_some = false;
+    ::syscall(SYS_lseek, folder, 0, SEEK_SET);
+    for (;;) {
+      const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
+      if (size <= 0) break;
+      for (long at = 0; at < size;) {
+        const auto* head = reinterpret_cast<const entry_head*>(entries + at);
+        long fd = 0;
+        for (const char* digit = entries + at + name_offset; *digit >= '0' && *digit <= '9';
+             ++digit) {
+          fd = fd * 10 + (*digit - '0');
+        }
+        if (fd > 2 && fd != folder) {
+          ::syscall(SYS_close, fd);
+          closed_some = true;
+        }
+        at += head->size;
+      }
+    }
+  }
+  ::syscall(SYS_close, folder);
+}
+
+// Every step up to exec; returns the one that failed, with its error in `errno`.
+ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  reset_signal_handling();
+  if (calls.set_session() < 0) return spawn_stage::session;
+  if (plan.die_with_parent) {
+    if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
+    // The parent may have died before the kernel knew what to do then.
+    if (::syscall(SYS_getppid) != plan.parent) leave_child();
+  }
+  if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
+  if (!arrange_streams(plan)) return spawn_stage::streams;
+  if (calls.close_range(3, ~0U) < 0) close_one_by_one();
+  static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
+  calls.execute(plan.path, plan.arguments, plan.environment);
+  return spawn_stage::execute;
+}
+
+ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
+  auto& plan = *static_cast<child_plan*>(argument);
+  const spawn_stage failed = become_program(plan);
+  plan.stage = failed;
+  plan.failure = errno;
+  leave_child();
+}
+
+// The strings as `execve` wants them: pointers, with a null pointer after the last.
+inline std::vector<char*> pointers_to(const std::string* first,
+                                      const std::vector<std::string>& rest) {
+  std::vector<char*> all;
+  all.reserve(rest.size() + 2);
+  if (first) all.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& one : rest) all.push_back(const_cast<char*>(one.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Starts `path` and returns when it has been executed, or says what failed and leaves nothing.
+///
+/// The child shares the parent's memory until then (no page table is copied), and the calling
+/// thread stands still. All signals are blocked meanwhile, so that no handler runs in the child.
+inline spawn_result spawn(const process_spec& spec, const std::string& path, bool die_with_parent,
+                          child_stack& stack, const syscalls& calls) {
+  spawn_result result;
+  void* const stack_top = stack.top();
+  if (!stack_top) {
+    result.failure = errno;
+    return result;
+  }
+  const std::vector<char*> arguments = pointers_to(&spec.program, spec.arguments);
+  const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
+  child_plan plan{.calls = &calls,
+                  .path = path.c_str(),
+                  .arguments = arguments.data(),
+                  .environment = environment.data(),
+                  .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+                  .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
+                  .parent = ::getpid(),
+                  .die_with_parent = die_with_parent};
+
+  // By the system call: the library's function leaves out the two signals that threads use.
+  constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
+  std::array<unsigned long, words> all;
+  std::array<unsigned long, words> before{};
+  all.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
+  result.pid = calls.clone(child_entry, stack_top,
+                           CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &result.pidfd);
+  const int clone_error = errno;
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr, kernel_signal_bytes);
+
+  if (result.pid < 0) {
+    result.failure = clone_error;
+    result.stage = spawn_stage::clone;
+    return result;
+  }
+  if (plan.failure == 0) return result;
+  // It is past its last step, so that this takes no time. ECHILD: the host has done it already.
+  siginfo_t ignored{};
+  uninterrupted([&] {
+    return calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(result.pidfd), &ignored,
+                        WEXITED);
+  });
+  ::close(result.pidfd);
+  result.pid = result.pidfd = -1;
+  result.failure = plan.failure;
+  result.stage = plan.stage;
+  return result;
+}
+
+/// What follows "#!" in the first line of a script, up to the next blank; empty where it has none.
+inline std::string interpreter_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line(256, '\0');
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(file.gcount()));
+  if (!line.starts_with("#!")) return {};
+  const std::size_t first = line.find_first_not_of(" \t", 2);
+  if (first == line.npos) return {};
+  return line.substr(first, line.find_first_of(" \t\r\n", first) - first);
+}
+
+[[noreturn]] inline void throw_execute_error(const process_spec& spec, const std::string& path,
+                                             int number) {
+  const std::string seen = seen_from(spec.directory, path);
+  struct stat status {};
+  const bool exists = ::stat(seen.c_str(), &status) == 0;
+  switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+      if (!exists) {
+        throw error(errc::program_not_found, fmt::format("program '{}' cannot be executed: {}",
+                                                         path, errno_text(number)));
+      }
+      if (const std::string interpreter = interpreter_of(seen); !interpreter.empty()) {
+        throw error(errc::program_not_executable,
+                    fmt::format("program '{}' cannot be executed: its interpreter '{}' was not "
+                                "found", path, interpreter));
+      }
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: the loader that it names was not "
+                              "found", path));
+    case ENOEXEC:
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: it is neither a program of this "
+                              "machine nor a script that names its interpreter in a first line "
+                              "that begins with '#!'", path));
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ETXTBSY:
+    case EISDIR:
+    case EINVAL:
+    case ELIBBAD:
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: {}", path,
+                              exists && S_ISDIR(status.st_mode) ? errno_text(EISDIR)
+                                                                : errno_text(number)));
+    default:
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started: {}", path, errno_text(number)));
+  }
+}
+
+/// Says in one sentence why a start failed, naming the file.
+[[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
+                                           const spawn_result& failed) {
+  const auto start_failed = [&](const char* step) {
+    return error(errc::start_failed, fmt::format("program '{}' cannot be started: {} ({})", path,
+                                                 errno_text(failed.failure), step));
+  };
+  switch (failed.stage) {
+    case spawn_stage::execute: throw_execute_error(spec, path, failed.failure);
+    case spawn_stage::directory:
+      throw error(errc::file_access,
+                  fmt::format("working directory '{}' of program '{}' cannot be entered: {}",
+                              spec.directory, path, errno_text(failed.failure)));
+    case spawn_stage::prepare: throw start_failed("no memory for its start");
+    case spawn_stage::clone: throw start_failed("a new process");
+    case spawn_stage::session: throw start_failed("its session");
+    case spawn_stage::parent_death: throw start_failed("its tie to this process");
+    case spawn_stage::streams: break;
+  }
+  throw start_failed("its standard streams");
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/reaper.hpp ----
+
+#include <atomic>
+
+namespace elastic::detail {
+
+/// Takes in processes that were killed and whose owner could not wait for them, so that no zombie
+/// stays in a host that lives on. One for each execution context, made on first use.
+///
+/// What it waits for keeps `io_context::run` going until the kernel has ended that process.
+class reaper final : public asio::execution_context::service {
+ public:
+  using key_type = reaper;
+  inline static asio::execution_context::id id;
+
+  explicit reaper(asio::execution_context& context) : service(context) {}
+
+  static reaper& of(const asio::any_io_executor& executor) {
+    return asio::use_service<reaper>(asio::query(executor, asio::execution::context));
+  }
+
+  /// Waits in the background until the process has ended, and then takes its status.
+  void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
+    // The context is on its way out: nothing may be started on it any more.
+    if (down_) return;
+    auto shared = std::make_shared<asio::posix::stream_descriptor>(std::move(pidfd));
+    shared->async_wait(asio::posix::stream_descriptor::wait_read,
+                       [shared, &calls](asio::error_code) {
+                         siginfo_t ignored{};
+                         calls.waitid(static_cast<idtype_t>(P_PIDFD),
+                                      static_cast<id_t>(shared->native_handle()), &ignored,
+                                      WEXITED | WNOHANG);
+                       });
+  }
+
+ private:
+  void shutdown() noexcept override { down_ = true; }
+
+  std::atomic<bool> down_{false};
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/process_tree.hpp ----
+
+#include <dirent.h>
+
+namespace elastic {
+
+/// One line of the machine's process table.
+struct process_entry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  pid_t session = 0;
+  /// 'R', 'S', 'D', 'T', 'Z', … as in `ps`.
+  char state = '?';
+  int threads = 1;
+  /// In ticks since the start of the machine: with the pid, it names one process for ever.
+  std::uint64_t start_time = 0;
+
+  /// Has ended and only waits for its parent to take note. (One whose first thread alone has
+  /// ended looks the same but for its threads.)
+  bool dead() const { return (state == 'Z' || state == 'X' || state == 'x') && threads <= 1; }
+
+  friend bool operator==(const process_entry&, const process_entry&) = default;
+};
+
+/// Reads the text of `/proc/<pid>/stat`; empty where it is not one.
+///
+/// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
+/// *last* closing parenthesis.
+inline std::optional<process_entry> parse_process_stat(std::string_view text) {
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(')');
+  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
+
+  std::size_t at = close + 1;
+  const auto field = [&]() -> std::string_view {
+    const std::size_t first = text.find_first_not_of(" \n", at);
+    if (first == text.npos) return {};
+    at = std::min(text.find_first_of(" \n", first), text.size());
+    return text.substr(first, at - first);
+  };
+  const auto read = [](std::string_view digits, auto& value) {
+    const auto [end, failure] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return failure == std::errc() && end == digits.data() + digits.size();
+  };
+
+  process_entry entry;
+  if (!read(text.substr(0, open), entry.pid)) return std::nullopt;
+  const std::string_view state = field();
+  if (state.size() != 1) return std::nullopt;
+  entry.state = state[0];
+  if (!read(field(), entry.parent) || !read(field(), entry.group) ||
+      !read(field(), entry.session)) {
+    return std::nullopt;
+  }
+  for (int skipped = 7; skipped < 20; ++skipped) field();
+  if (!read(field(), entry.threads)) return std::nullopt;
+  field();
+  if (!read(field(), entry.start_time)) return std::nullopt;
+  return entry;
+}
+
+/// The processes of `all` that belong to a tree, parents before their children: the members of
+/// the session `session`, those in `roots`, and the descendants of both. Ended ones are left out.
+inline std::vector<process_entry> select_tree(const std::vector<process_entry>& all, pid_t session,
+                                              const std::vector<pid_t>& roots) {
+  std::vector<process_entry> tree;
+  std::vector<bool> taken(all.size(), false);
+  const auto take = [&](std::size_t place) {
+    taken[place] = true;
+    tree.push_back(all[place]);
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_root = std::find(roots.begin(), roots.end(), all[i].pid) != roots.end();
+    if (is_root || (session > 0 && all[i].session == session)) take(i);
+  }
+  // `tree` grows while it is walked: breadth first.
+  for (std::size_t next = 0; next < tree.size(); ++next) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!taken[i] && all[i].parent == tree[next].pid) take(i);
+    }
+  }
+  std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
+  return tree;
+}
+
+namespace detail {
+
+struct close_directory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// Calls `use(number)` for every entry of a directory whose name is a number.
+template <class Use>
+void for_each_number(const char* path, Use use) {
+  const std::unique_ptr<DIR, close_directory> directory(::opendir(path));
+  if (!directory) return;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && end == name.data() + name.size()) use(number);
+  }
+}
+
+// The first `bytes.size()` bytes of a file of /proc; empty where it is gone.
+template <std::size_t Size>
+std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
+  const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+  return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+}  // namespace detail
+
+/// One process of this machine; empty where there is none of that number.
+inline std::optional<process_entry> read_process(pid_t pid) {
+  std::array<char, 1024> bytes;
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return parse_process_stat(detail::read_small_file(path.c_str(), bytes));
+}
+
+/// All processes that this user can see. Costs some 10 µs for each.
+inline std::vector<process_entry> read_processes() {
+  std::vector<process_entry> all;
+  detail::for_each_number("/proc", [&](pid_t pid) {
+    if (const auto entry = read_process(pid)) all.push_back(*entry);
+  });
+  return all;
+}
+
+/// The children of a process, of all its threads. Empty, too, where the kernel keeps no such list
+/// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
+inline std::vector<pid_t> read_children(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const auto read_list = [&](pid_t thread) {
+    const std::string path = tasks + "/" + std::to_string(thread) + "/children";
+    const detail::unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return;
+    std::string text;
+    std::array<char, 4096> bytes;
+    for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
+      text.append(bytes.data(), static_cast<std::size_t>(size));
+    }
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at < end) {
+      pid_t child = 0;
+      const auto [after, failure] = std::from_chars(at, end, child);
+      if (failure == std::errc()) children.push_back(child);
+      at = failure == std::errc() ? after + 1 : at + 1;
+    }
+  };
+  // A directory has two links and one more for each directory in it: here, each thread.
+  struct stat status {};
+  if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
+    read_list(pid);
+  } else {
+    detail::for_each_number(tasks.c_str(), read_list);
+  }
+  return children;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/pidfd_child.hpp ----
+
+namespace elastic {
+
+/// A process of this machine, held by its pidfd, that leads a session of its own.
+///
+/// What counts as its tree: its session, and those descendants outside of it that can be found:
+/// seen as such before a signal was sent, or children of a process that is in the tree. A daemon
+/// that had cut both ties before is not found.
+///
+/// No number is ever signalled that could have passed to a stranger: signals go through pidfds,
+/// and a pidfd counts as a member only after its place in the tree was seen while it was held.
+/// Until `end_tree` the ended process stays a zombie, which keeps its number, and with it that of
+/// its session, from being given away.
+///
+/// Thread-safety: one strand at a time.
+class pidfd_child final : public child {
+ public:
+  /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
+  /// Errors: `errc::start_failed` where the pidfd cannot be waited for; the process is killed then.
+  pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
+              const detail::syscalls& calls)
+      : calls_(calls),
+        descriptor_(executor),
+        reaper_(detail::reaper::of(executor)),
+        pid_(pid),
+        owner_(::getpid()) {
+    asio::error_code failure;
+    descriptor_.assign(pidfd, failure);
+    if (!failure) return;
+    calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
+    siginfo_t ignored{};
+    detail::uninterrupted([&] { return wait_id(pidfd, ignored, WEXITED); });
+    ::close(pidfd);
+    throw error(errc::start_failed,
+                fmt::format("process {} cannot be waited for: {}", pid, failure.message()));
+  }
+
+  pidfd_child(const pidfd_child&) = delete;
+  pidfd_child& operator=(const pidfd_child&) = delete;
+
+  ~pidfd_child() override {
+    // The copy that a fork of the host leaves behind owns nothing.
+    if (::getpid() != owner_ || tree_ended_) return;
+    if (!status_) note_outsiders();
+    signal_group(SIGKILL);
+    look();
+    if (status_) reap();
+    kill_members();
+    if (!reaped_) reaper_.adopt(std::move(descriptor_), calls_);
+  }
+
+  pid_t pid() const noexcept override { return pid_; }
+
+  void signal(int number) noexcept override {
+    if (status_) return;
+    if (number != SIGCONT) note_outsiders();
+    signal_group(number);
+  }
+
+  task<exit_status> wait() override {
+    look();
+    if (!status_) open_lists();
+    while (!status_) {
+      co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                      asio::use_awaitable);
+      look();
+    }
+    co_return *status_;
+  }
+
+  task<void> end_tree() override {
+    if (!status_) {
+      note_outsiders();
+      signal_group(SIGKILL);
+      co_await wait();
+    }
+    reap();
+    for (;;) {
+      std::vector<pinned> dying = kill_members();
+      if (dying.empty()) break;
+      for (pinned& one : dying) co_await gone(std::move(one.pidfd));
+    }
+    outsiders_.clear();
+    threads_.reset();
+    children_.reset();
+    tree_ended_ = true;
+  }
+
+ private:
+  // A process that cannot be mistaken for another for as long as it is held.
+  struct pinned {
+    pid_t pid;
+    detail::unique_fd pidfd;
+  };
+
+  int wait_id(int pidfd, siginfo_t& info, int options) const noexcept {
+    return calls_.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info, options);
+  }
+
+  // Takes note of the end where there is one, and leaves the zombie.
+  void look() noexcept {
+    if (status_) return;
+    siginfo_t info{};
+    const int result = detail::uninterrupted([&] {
+      return wait_id(descriptor_.native_handle(), info, WEXITED | WNOHANG | WNOWAIT);
+    });
+    if (result != 0) {
+      // Somebody else has taken the status, and with it the number is free.
+      status_ = exit_status::unknown();
+      reaped_ = number_lost_ = true;
+    } else if (info.si_pid != 0) {
+      status_ = info.si_code == CLD_EXITED
+                    ? exit_status::exited(info.si_status)
+                    : exit_status::signalled(info.si_status, info.si_code == CLD_DUMPED);
+    }
+  }
+
+  void reap() noexcept {
+    if (reaped_) return;
+    siginfo_t ignored{};
+    const int result = detail::uninterrupted(
+        [&] { return wait_id(descriptor_.native_handle(), ignored, WEXITED | WNOHANG); });
+    reaped_ = true;
+    number_lost_ = result != 0;
+  }
+
+  void signal_group(int number) noexcept {
+    const int pidfd = descriptor_.native_handle();
+    if (calls_.pidfd_send_signal(pidfd, number, detail::pidfd_signal_process_group) == 0) return;
+    if (errno == ESRCH || reaped_) return;
+    // A kernel before 6.9, or a filter. While it is our child that nobody has reaped, its number
+    // is that of its group and of no other.
+    siginfo_t info{};
+    if (wait_id(pidfd, info, WEXITED | WNOHANG | WNOWAIT) == 0) calls_.kill(-pid_, number);
+  }
+
+  // Where one of the tree still has the number as that of its session, it is still in use.
+  bool session_in_use() noexcept {
+    if (number_lost_) return false;
+    return calls_.set_owner(descriptor_.native_handle(), -pid_) == 0 || errno != ESRCH;
+  }
+
+  bool alive(const pinned& one) const noexcept {
+    return calls_.pidfd_send_signal(one.pidfd.get(), 0, 0) == 0 || errno == EPERM;
+  }
+
+  bool kill(const pinned& one) const noexcept {
+    return calls_.pidfd_send_signal(one.pidfd.get(), SIGKILL, 0) == 0;
+  }
+
+  // Holds a process and then reads its entry, which is its own if it is there after that, too.
+  std::optional<process_entry> pin(pid_t pid, pinned& held) const {
+    held.pid = pid;
+    held.pidfd = detail::unique_fd(calls_.pidfd_open(pid));
+    if (!held.pidfd) return std::nullopt;
+    const std::optional<process_entry> entry = read_process(pid);
+    if (!entry || !alive(held)) return std::nullopt;
+    return entry;
+  }
+
+  static bool holds(const std::vector<pinned>& all, pid_t pid) {
+    return std::any_of(all.begin(), all.end(), [&](const pinned& one) { return one.pid == pid; });
+  }
+
+  // A host with so many open has no two to spare for each process.
+  static constexpr int most_descriptors = 1000;
+
+  // Opened while there is time: to find them in /proc when a signal is due costs twenty times more
+  // than to read them, and the others are waiting for the same signal.
+  void open_lists() noexcept try {
+    if (threads_ || descriptor_.native_handle() > most_descriptors) return;
+    const std::string threads = fmt::format("/proc/{}/task", pid_);
+    const std::string children = fmt::format("{}/{}/children", threads, pid_);
+    threads_ = detail::unique_fd(::open(threads.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    children_ = detail::unique_fd(::open(children.c_str(), O_RDONLY | O_CLOEXEC));
+  } catch (...) {
+    // Without them it takes longer.
+  }
+
+  // Whether it is known at once that the process has no child: it has one thread (a directory has
+  // two links, and one for each directory in it), and the list of that thread is empty.
+  bool is_childless() const noexcept {
+    struct stat status {};
+    char byte;
+    return threads_ && children_ && ::fstat(threads_.get(), &status) == 0 &&
+           status.st_nlink == 3 && ::pread(children_.get(), &byte, 1, 0) == 0;
+  }
+
+  // Finds the descendants that have left the session. To be done before a signal: when their
+  // parents have ended nobody can tell any more whose they were.
+  void note_outsiders() noexcept try {
+    if (is_childless()) return;
+    std::vector<pinned> tree;
+    for (pid_t next : read_children(pid_)) consider(next, pid_, tree);
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      const pid_t parent = tree[i].pid;
+      for (pid_t next : read_children(parent)) consider(next, parent, tree);
+    }
+    std::erase_if(outsiders_, [&](const pinned& one) {
+      return holds(tree, one.pid) || !alive(one);
+    });
+    for (pinned& one : tree) {
+      const auto entry = read_process(one.pid);
+      if (entry && entry->session != pid_) outsiders_.push_back(std::move(one));
+    }
+  } catch (...) {
+    // Without memory for the list the session alone is ended.
+  }
+
+  void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree) {
+    pinned held{pid, {}};
+    const auto entry = pin(pid, held);
+    if (entry && entry->parent == parent && !holds(tree, pid)) tree.push_back(std::move(held));
+  }
+
+  // Sends SIGKILL to all of the tree that can be found; returns those who could be killed.
+  //
+  // The process itself keeps its number, and that of its session, until it is reaped. Right after
+  // that the number is looked at: if it is in use and no process has it, it is that of our
+  // session, since a stranger would first have to become a process of that number.
+  std::vector<pinned> kill_members() noexcept try {
+    signal_group(SIGKILL);
+    std::erase_if(outsiders_, [&](const pinned& one) { return !alive(one); });
+    const bool in_use = session_in_use();
+    if (!in_use && outsiders_.empty()) return {};
+
+    const std::vector<process_entry> all = read_processes();
+    const bool taken_over =
+        reaped_ && std::any_of(all.begin(), all.end(),
+                               [&](const process_entry& one) { return one.pid == pid_; });
+    const pid_t session = in_use && !taken_over ? pid_ : 0;
+    std::vector<pid_t> roots;
+    for (const pinned& one : outsiders_) roots.push_back(one.pid);
+
+    std::vector<pinned> members;
+    for (const process_entry& found : select_tree(all, session, roots)) {
+      pinned held{found.pid, {}};
+      const auto entry = pin(found.pid, held);
+      if (!entry || entry->start_time != found.start_time) continue;
+      const bool is_ours = (session != 0 && entry->session == session) ||
+                           holds(outsiders_, entry->pid) || holds(members, entry->parent);
+      if (is_ours) members.push_back(std::move(held));
+    }
+    std::erase_if(members, [&](const pinned& one) { return !kill(one); });
+    return members;
+  } catch (...) {
+    return {};
+  }
+
+  // Waits until a killed process has ended; reaps it where it has fallen to us (as it does to the
+  // first process of a container).
+  task<void> gone(detail::unique_fd pidfd) {
+    asio::posix::stream_descriptor ending(descriptor_.get_executor());
+    ending.assign(pidfd.get());
+    pidfd.release();
+    co_await ending.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    siginfo_t ignored{};
+    wait_id(ending.native_handle(), ignored, WEXITED | WNOHANG);
+  }
+
+  const detail::syscalls& calls_;
+  asio::posix::stream_descriptor descriptor_;
+  // Found at the start: the context may be on its way out at the end.
+  detail::reaper& reaper_;
+  pid_t pid_;
+  pid_t owner_;
+  std::optional<exit_status> status_;
+  bool reaped_ = false;
+  bool number_lost_ = false;
+  bool tree_ended_ = false;
+  std::vector<pinned> outsiders_;
+  detail::unique_fd threads_;
+  detail::unique_fd children_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/pidfd_launcher.hpp ----
+
+namespace elastic {
+
+/// How `pidfd_launcher` starts processes.
+struct pidfd_launcher_options {
+  /// The kernel kills each process when its parent dies, however the parent dies (SIGKILL, a
+  /// crash, the OOM killer).
+  ///
+  /// The kernel's notion of a parent here is the *thread* that called `launch`: the executor must
+  /// run on a thread that lasts as long as the processes. Where it does not (a pool that shrinks),
+  /// switch this off, or healthy processes are killed when a thread ends. It reaches the process
+  /// itself, not what that starts in turn, and not programs that are setuid.
+  bool die_with_parent = true;
+};
+
+/// Starts processes of this machine and holds each by its pidfd.
+///
+/// Each gets a session of its own, default signal handling, an empty signal mask, and no
+/// descriptor but 0, 1 and 2. Nothing process-wide is set or changed in the host, and a start
+/// costs the same whatever the size of the host (no `fork`). `launch` blocks its thread until the
+/// kernel has loaded the program (some 50 µs).
+///
+/// Thread-safety: one strand at a time.
+class pidfd_launcher final : public process_launcher {
+ public:
+  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  explicit pidfd_launcher(asio::any_io_executor executor, pidfd_launcher_options options = {},
+                          const detail::syscalls& calls = detail::real_syscalls)
+      : executor_(std::move(executor)), options_(options), calls_(calls) {}
+
+  task<std::unique_ptr<child>> launch(process_spec spec) override { co_return start(spec); }
+
+ private:
+  std::unique_ptr<child> start(const process_spec& spec) {
+    detail::refuse_zero_bytes(spec);
+    const std::string path = detail::find_program(spec);
+    const detail::spawn_result started =
+        detail::spawn(spec, path, options_.die_with_parent, stack_, calls_);
+    if (started.failure) detail::throw_start_error(spec, path, started);
+    return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
+  }
+
+  asio::any_io_executor executor_;
+  pidfd_launcher_options options_;
+  const detail::syscalls& calls_;
+  detail::child_stack stack_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/stop_ladder.hpp ----
+
+namespace elastic {
+
+/// How processes are stopped: asked by a signal, killed when their grace is over.
+struct stop_plan {
+  /// What they are asked by. SIGKILL does not ask: they are killed at once.
+  int signal = SIGTERM;
+  /// How long they may take, all together. Zero or less: they are killed at once.
+  duration grace = std::chrono::seconds(30);
+};
+
+/// What to do next on the way to a stop, and why.
+struct stop_step {
+  enum class action {
+    /// Send `signal` to all that run (and SIGCONT, so that a stopped one can follow it).
+    send,
+    /// Wait until one has ended, or `until`, whichever is first; then ask again.
+    wait,
+    /// Nothing runs any more.
+    done,
+  };
+  action what;
+  int signal = 0;
+  time_point until = time_point::max();
+  std::string_view reason;
+};
+
+/// The stop as a plan: a signal to all, one deadline for all, SIGKILL for who is left. A machine
+/// without clock and processes; who drives it tells it both.
+class stop_ladder {
+ public:
+  explicit stop_ladder(stop_plan plan) : plan_(plan) {}
+
+  /// The next step when `running` processes are left at the time `now`. `hurry`: nobody wants to
+  /// wait for the grace any more.
+  stop_step next(std::size_t running, time_point now, bool hurry = false) {
+    using action = stop_step::action;
+    if (running == 0) return {action::done, 0, now, "all have ended"};
+    if (stage_ == stage::killed) {
+      return {action::wait, 0, time_point::max(), "killed, the kernel has yet to end them"};
+    }
+    if (hurry) return kill("told not to wait");
+    if (stage_ == stage::asked) {
+      if (now < deadline_) return {action::wait, 0, deadline_, "within their grace"};
+      return kill("their grace is over");
+    }
+    if (plan_.signal == SIGKILL) return kill("to be killed at once");
+    if (plan_.grace <= duration::zero()) return kill("no grace is given");
+    stage_ = stage::asked;
+    // A grace without end must not wrap around into the past.
+    deadline_ = plan_.grace < time_point::max() - now ? now + plan_.grace : time_point::max();
+    return {action::send, plan_.signal, deadline_, "asked to end"};
+  }
+
+ private:
+  enum class stage { running, asked, killed };
+
+  stop_step kill(std::string_view reason) {
+    stage_ = stage::killed;
+    return {stop_step::action::send, SIGKILL, time_point::max(), reason};
+  }
+
+  stop_plan plan_;
+  stage stage_ = stage::running;
+  time_point deadline_{};
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/process_set.hpp ----
+
+#include <deque>
+
+namespace elastic {
+
+/// A process together with the places where its output goes.
+struct supervised_process {
+  /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
+  process_spec process;
+  output_plan out;
+  output_plan err;
+};
+
+/// How and when a process of a set ended.
+struct process_end {
+  std::size_t index;
+  pid_t pid;
+  exit_status status;
+  time_point at;
+  wall_time wall;
+};
+
+/// What a `process_set` works with.
+struct process_set_services {
+  /// Null: a `pidfd_launcher` on the set's strand.
+  std::shared_ptr<process_launcher> launcher{};
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time{};
+  /// Default: silent.
+  logger log{};
+  /// Where copied output is shown; null: nowhere.
+  std::shared_ptr<output_sink> console_out{};
+  std::shared_ptr<output_sink> console_err{};
+};
+
+/// Several processes as one: started one by one, watched together, stopped together. Each has a
+/// place in the set, its index, which can be used again after `clear`.
+///
+///     process_set workers(strand, services);
+///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
+///     for (;;) {                                   // restarts whoever ends
+///       process_end end = co_await workers.next_end();
+///       co_await workers.clear(end.index);
+///       co_await workers.start(end.index, worker);
+///     }
+///
+/// Everything that it runs in the background has ended when `stop` returns. Its destructor waits
+/// for nothing: it kills what still runs. Nobody may wait for one of its members then.
+/// Thread-safety: one strand at a time, the one it was given.
+class process_set {
+ public:
+  explicit process_set(asio::any_io_executor strand, process_set_services services = {})
+      : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
+  process_set(const process_set&) = delete;
+  process_set& operator=(const process_set&) = delete;
+  ~process_set() { abandon(*state_); }
+
+  /// Starts a process at the place `index`, which must be free: never used, or cleared.
+  ///
+  /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
+  /// pipe) for its output. The place is free then.
+  /// Cancellation: all types; either nothing was started or the process runs.
+  task<void> start(std::size_t index, const supervised_process& what) & {
+    return start_in(state_, index, what);
+  }
+  /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
+  task<void> start(std::size_t index, supervised_process&& what) & = delete;
+
+  /// The end of a process that was not told yet, the earliest first; waits for one where there is
+  /// none. It is told at once: the process's descendants and its output may not have ended (see
+  /// `clear`).
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, no end is lost. One waiter at a time.
+  task<process_end> next_end() & { return next_end_of(state_); }
+
+  /// The ends that were not told yet, in the order of time.
+  std::vector<process_end> take_ends() {
+    std::vector<process_end> ends(state_->ends.begin(), state_->ends.end());
+    state_->ends.clear();
+    return ends;
+  }
+
+  /// Sends a signal to every process that runs, and its process group.
+  void signal(int number) { signal_all(*state_, number); }
+
+  /// The same for one place; nothing where no process runs.
+  void signal(std::size_t index, int number) {
+    const auto place = find(*state_, index);
+    if (place && place->running()) place->process->signal(number);
+  }
+
+  /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
+  /// then clears every place. When it returns, nothing runs and all output is written. The ends
+  /// stay to be told by `next_end` and `take_ends`.
+  ///
+  /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done.
+  /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
+  /// One caller at a time.
+  task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
+
+  /// Kills every process now. A stop under way no longer waits, neither for a grace nor for a
+  /// console that does not take what is to be shown.
+  void kill() {
+    state_->hurry = true;
+    signal_all(*state_, SIGKILL);
+    for (const auto& place : state_->places) {
+      if (place) place->hurry();
+    }
+    state_->wake(state_->progress);
+  }
+
+  /// Ends what is left at a place: kills the descendants (and the process, if it runs), waits until
+  /// they are gone and its output is copied, at most `limits::drain_after_exit` for a descendant
+  /// that could not be found and holds the pipe. The place is free then. Does nothing where it is
+  /// free already.
+  ///
+  /// Errors: that of a custom launcher's `end_tree`; the place is free all the same.
+  /// Cancellation: all types; throws `operation_aborted`, and the clearing goes on.
+  task<void> clear(std::size_t index) & { return clear_in(state_, index); }
+
+  /// How many processes run.
+  std::size_t running() const { return state_->running; }
+
+  /// The process started last at a place; 0 where none was.
+  pid_t pid(std::size_t index) const {
+    const auto place = find(*state_, index);
+    return place ? place->pid : 0;
+  }
+
+  /// The last lines of stderr of the process started last at a place, where its plan said
+  /// `keep_tail`; complete once the place is cleared.
+  std::vector<std::string> tail(std::size_t index) const {
+    const auto place = find(*state_, index);
+    return place ? place->tail() : std::vector<std::string>();
+  }
+
+ private:
+  using place_pointer = std::shared_ptr<detail::process_slot>;
+  using wake_channel = asio::experimental::channel<void(asio::error_code, int)>;
+
+  // Shared with the coroutines in the background, which may outlive the set by a moment.
+  struct state {
+    state(asio::any_io_executor executor, process_set_services parts)
+        : strand(std::move(executor)),
+          services(std::move(parts)),
+          end_noted(strand, 1),
+          progress(strand, 1) {
+      if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
+      if (!services.time) services.time = std::make_shared<system_time>();
+    }
+
+    // Where nobody waits, one token stays for who waits next.
+    void wake(wake_channel& who) { who.try_send(asio::error_code(), 0); }
+
+    asio::any_io_executor strand;
+    process_set_services services;
+    std::vector<place_pointer> places;
+    std::deque<process_end> ends;
+    std::size_t running = 0;
+    bool hurry = false;
+    bool abandoned = false;
+    wake_channel end_noted;
+    wake_channel progress;
+  };
+  using state_pointer = std::shared_ptr<state>;
+
+  static place_pointer find(const state& all, std::size_t index) {
+    return index < all.places.size() ? all.places[index] : nullptr;
+  }
+
+  static void signal_all(state& all, int number) {
+    for (const auto& place : all.places) {
+      if (place && place->running()) place->process->signal(number);
+    }
+  }
+
+  static void abandon(state& all) noexcept {
+    all.abandoned = true;
+    for (const auto& place : all.places) {
+      if (place) place->abandon();
+    }
+    all.places.clear();
+  }
+
+  static task<void> start_in(state_pointer all, std::size_t index, supervised_process what) {
+    if (all->places.size() <= index) all->places.resize(index + 1);
+    ELASTIC_ASSERT(!all->places[index] || all->places[index]->is_free());
+    all->hurry = false;
+
+    const process_set_services& services = all->services;
+    detail::opened_stream out = detail::open_stream(what.out);
+    detail::opened_stream err = detail::open_stream(what.err);
+    const detail::unique_fd out_end = std::move(out.process_end);
+    const detail::unique_fd err_end = std::move(err.process_end);
+    what.process.stdout_fd = out_end.get();
+    what.process.stderr_fd = err_end.get();
+    const auto place = std::make_shared<detail::process_slot>(all->strand, index);
+    place->out = place->make_tee(what.out, std::move(out), services.console_out, services.log);
+    place->err = place->make_tee(what.err, std::move(err), services.console_err, services.log);
+    if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
+      place->tail_file = what.err.file;
+    }
+
+    std::unique_ptr<child> started = co_await services.launcher->launch(std::move(what.process));
+    if (all->abandoned) throw_aborted();
+    place->begin(std::move(started));
+    all->places[index] = place;
+    ++all->running;
+    place->run(watch(all, place), place->cancel_watch, [](const std::exception_ptr&) {});
+  }
+
+  // Waits for the end of one process and notes it.
+  static task<void> watch(state_pointer all, place_pointer place) {
+    exit_status status = exit_status::unknown();
+    try {
+      status = co_await place->process->wait();
+    } catch (const std::exception& failure) {
+      all->services.log.debug("process {} cannot be waited for: {}", place->pid, failure.what());
+    }
+    place->ended.set();
+    if (place->abandoned) co_return;
+    const time_source& time = *all->services.time;
+    const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
+    all->ends.push_back(end);
+    --all->running;
+    all->wake(all->end_noted);
+    all->wake(all->progress);
+  }
+
+  static task<process_end> next_end_of(state_pointer all) {
+    while (all->ends.empty()) co_await woken(all, all->end_noted);
+    const process_end end = all->ends.front();
+    all->ends.pop_front();
+    co_return end;
+  }
+
+  // A channel reports its cancellation by a code of its own; callers are told Asio's usual one.
+  static task<void> woken(state_pointer all, wake_channel& channel) {
+    auto [failure, ignored] = co_await channel.async_receive(detail::as_result);
+    if (failure || all->abandoned) throw_aborted();
+  }
+
+  [[noreturn]] static void throw_aborted() {
+    throw std::system_error(make_error_code(asio::error::operation_aborted));
+  }
+
+  static task<void> stop_all(state_pointer all, stop_plan plan) {
+    time_source& time = *all->services.time;
+    stop_ladder ladder(plan);
+    for (;;) {
+      const stop_step step = ladder.next(all->running, time.now(), all->hurry);
+      if (step.what == stop_step::action::done) break;
+      if (step.what == stop_step::action::send) {
+        signal_all(*all, step.signal);
+        // One that is stopped would sleep through the question.
+        if (step.signal != SIGKILL) signal_all(*all, SIGCONT);
+        all->services.log.debug("{} sent to {} processes: {}", signal_name(step.signal),
+                                all->running, step.reason);
+      } else {
+        co_await with_deadline(time, step.until, woken(all, all->progress));
+      }
+    }
+    co_await clear_all(all);
+  }
+
+  static task<void> clear_all(state_pointer all) {
+    const std::vector<place_pointer> places = all->places;
+    for (const auto& place : places) {
+      if (place) begin_clearing(*all, place);
+    }
+    std::exception_ptr failure;
+    for (const auto& place : places) {
+      if (!place) continue;
+      co_await place->cleared.wait();
+      if (!failure) failure = std::exchange(place->clear_failure, nullptr);
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  static task<void> clear_in(state_pointer all, std::size_t index) {
+    const place_pointer place = find(*all, index);
+    if (!place) co_return;
+    begin_clearing(*all, place);
+    co_await place->cleared.wait();
+    if (const auto failure = std::exchange(place->clear_failure, nullptr)) {
+      std::rethrow_exception(failure);
+    }
+  }
+
+  // In the background, so that who waits for it may stop waiting, and two may wait.
+  static void begin_clearing(state& all, const place_pointer& place) {
+    if (std::exchange(place->clearing, true)) return;
+    place->run(clear_place(place, all.services.time), place->cancel_clear,
+               [place](const std::exception_ptr& failure) {
+                 if (!place->clear_failure) place->clear_failure = failure;
+                 place->release();
+               });
+  }
+
+  static task<void> clear_place(place_pointer place, std::shared_ptr<time_source> time) {
+    try {
+      co_await place->process->end_tree();
+    } catch (...) {
+      place->clear_failure = std::current_exception();
+      // Whatever it still does, the place waits for it no longer.
+      place->cancel_watch.emit(asio::cancellation_type::terminal);
+    }
+    co_await place->ended.wait();
+    co_await place->drain(std::move(time));
+  }
+
+  state_pointer state_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/store.hpp ----
+
+namespace elastic {
+
+/// A key-value store that agents and workers share, with the operations of PyTorch's Store.
+///
+/// Time limits are the caller's: `with_deadline(time, deadline, shared.get("key"))`.
+///
+/// Errors of every operation: `errc::connection_failed`, `errc::protocol_violation`,
+/// `errc::stopped` (this store was closed), `errc::invalid_argument` (a key or value over
+/// `limits::store_key_bytes` / `limits::store_value_bytes`).
+/// Cancellation of every operation: all types. A wait that was cancelled leaves nothing behind; a
+/// change that was cancelled may or may not have happened.
+/// Thread-safety: one strand at a time, unless an implementation says otherwise.
+class store {
+ public:
+  virtual ~store() = default;
+
+  /// Stores `value` under `key` and wakes who waits for it.
+  virtual task<void> set(std::string key, std::string value) = 0;
+
+  /// The value of `key`; waits until the key exists.
+  virtual task<std::string> get(std::string key) = 0;
+
+  /// Adds to the number that `key` holds as decimal text (0 where the key is missing).
+  /// Result: the sum. Errors: `errc::store_value` where the value is not a number.
+  virtual task<std::int64_t> add(std::string key, std::int64_t delta) = 0;
+
+  /// Replaces the value if it equals `expected`; a missing key equals the empty text.
+  /// Result: what the store holds afterwards (`expected` where the key is missing and stays so),
+  /// so the exchange took place if it equals `desired`.
+  virtual task<std::string> compare_set(std::string key, std::string expected,
+                                        std::string desired) = 0;
+
+  /// Waits until every one of the keys exists.
+  virtual task<void> wait(std::vector<std::string> keys) = 0;
+
+  /// Whether every one of the keys exists.
+  virtual task<bool> check(std::vector<std::string> keys) = 0;
+
+  /// Removes the key. Result: whether it existed.
+  virtual task<bool> erase(std::string key) = 0;
+
+  /// The number of keys in the whole store, those under other prefixes included.
+  virtual task<std::int64_t> num_keys() = 0;
+
+  /// Appends to the value of `key`, which is made where it is missing.
+  /// Errors: `errc::not_supported` where the server is PyTorch's of before 2.1.
+  virtual task<void> append(std::string key, std::string value) = 0;
+
+  /// The values of all keys, in their order; waits until every one exists.
+  virtual task<std::vector<std::string>> multi_get(std::vector<std::string> keys) = 0;
+
+  /// Stores every pair of key and value.
+  virtual task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_handler.hpp ----
+
+namespace elastic {
+
+/// Where the workers of a round find each other: MASTER_ADDR, MASTER_PORT and who serves there.
+struct master_endpoint {
+  std::string address;
+  std::uint16_t port = 0;
+  /// True: an agent serves a store there, and every worker is a client of it. False: the worker
+  /// of rank 0 is expected to serve.
+  bool served_by_agent = false;
+};
+
+/// What one round of the rendezvous agreed upon.
+struct rendezvous_round {
+  std::int64_t round = 0;
+  /// This node's place among the nodes of the round, 0 … group_world_size - 1.
+  int group_rank = 0;
+  int group_world_size = 1;
+  /// Shared by the agents of this round and of no other.
+  std::shared_ptr<store> agents;
+  /// How long these agents wait for each other to tell about their workers.
+  duration exchange_timeout = std::chrono::seconds(300);
+  master_endpoint master;
+};
+
+/// How nodes agree on who is in. Implement it to bring your own; register it under a name
+/// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_handler {
+ public:
+  virtual ~rendezvous_handler() = default;
+
+  /// The name under which it is registered, such as "c10d".
+  virtual std::string backend() const = 0;
+
+  virtual std::string run_id() const = 0;
+
+  /// Leaves the round that this node is in, if any, and takes part in the next one. What served
+  /// the workers of the round before (its master endpoint) ends: call it when they are gone.
+  ///
+  /// Errors: `errc::rendezvous_closed`, `errc::rendezvous_timeout`, `errc::rendezvous_state`,
+  /// `errc::connection_failed`.
+  /// Cancellation: all types; this node is then in no round.
+  virtual task<rendezvous_round> next_round() = 0;
+
+  /// Waits until the membership of the round should change: a node waits to join, or one was lost.
+  ///
+  /// Errors: `errc::rendezvous_closed`, `errc::connection_failed`.
+  /// Cancellation: all types, no effect.
+  virtual task<void> wait_for_change() = 0;
+
+  /// How many nodes wait to join the next round.
+  virtual task<int> num_nodes_waiting() = 0;
+
+  virtual task<bool> is_closed() = 0;
+
+  /// Closes the rendezvous: the job is over for every node, and later ones are told so.
+  virtual task<void> close() = 0;
+
+  /// Leaves without closing, and ends everything that this handler runs. The last call.
+  virtual task<void> shutdown() = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/worker_group.hpp ----
+
+#include <tuple>
+
+namespace elastic {
+
+/// One worker of this node, in the attempt that was started last.
+struct worker {
+  worker_identity identity;
+  pid_t pid = 0;
+  std::string error_file;
+  /// How it ended; none while it runs.
+  std::optional<process_end> end;
+  /// It ended after `worker_group::stop` had told it to.
+  bool stopped_by_agent = false;
+};
+
+/// Who the workers of this node are in a round, by local rank.
+inline std::vector<worker_identity> identities(const worker_spec& spec,
+                                               const rendezvous_round& round,
+                                               const assigned_ranks& ranks) {
+  std::vector<worker_identity> all;
+  for (int local_rank = 0; local_rank < spec.local_world_size; ++local_rank) {
+    worker_identity who;
+    who.local_rank = local_rank;
+    who.rank = ranks.base_rank + local_rank;
+    who.group_rank = round.group_rank;
+    who.role_rank = ranks.base_role_rank + local_rank;
+    who.local_world_size = spec.local_world_size;
+    who.world_size = ranks.world_size;
+    who.group_world_size = round.group_world_size;
+    who.role_world_size = ranks.role_world_size;
+    who.role_name = spec.role;
+    all.push_back(std::move(who));
+  }
+  return all;
+}
+
+/// What the workers of this node have in common in a round.
+inline worker_surroundings surroundings(const worker_spec& spec, const rendezvous_round& round,
+                                        std::string run_id, int restart_count) {
+  worker_surroundings job;
+  job.master_addr = round.master.address;
+  job.master_port = round.master.port;
+  job.use_agent_store = round.master.served_by_agent;
+  job.run_id = std::move(run_id);
+  job.restart_count = restart_count;
+  job.max_restarts = spec.max_restarts;
+  return job;
+}
+
+namespace detail {
+
+/// Where one stream of a worker goes: torchrun's redirects and tee, and its stderr kept for the
+/// report where it is not in a file.
+inline output_plan plan_output(const worker_spec& spec, const worker_identity& who,
+                               std_streams stream, std::string file) {
+  const bool teed = contains(spec.tee.of(who.local_rank), stream);
+  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
+  output_plan plan;
+  if (teed) {
+    plan.kind = output_plan::how::copy;
+    plan.file = std::move(file);
+    plan.prefix = line_prefix(spec.line_prefix_template, who.role_name, who.rank, who.local_rank);
+  } else if (redirected) {
+    plan.kind = file.empty() ? output_plan::how::null : output_plan::how::file;
+    plan.file = std::move(file);
+  } else if (stream == std_streams::err) {
+    plan.kind = output_plan::how::copy;
+  }
+  plan.keep_tail = stream == std_streams::err && plan.kind != output_plan::how::null;
+  return plan;
+}
+
+/// Whether an end that came after the stop is the stop's doing. A crash of its own that fell into
+/// the same moment is not.
+inline bool is_due_to_stop(const exit_status& status, int stop_signal) {
+  const std::optional<int> signal = status.signal();
+  return !signal || *signal == stop_signal || *signal == SIGKILL || *signal == SIGTERM;
+}
+
+}  // namespace detail
+
+/// The workers of this node: started together, watched together, stopped together.
+///
+/// The steps of the agent, each by itself: compose your own agent from them.
+/// Thread-safety: one strand at a time, that of the executor it was given.
+class worker_group {
+ public:
+  /// `layout` must outlive the group. The services must be set, but for telemetry.
+  worker_group(asio::any_io_executor strand, worker_spec spec, const agent_services& services,
+               log_layout& layout)
+      : spec_(std::move(spec)),
+        layout_(layout),
+        log_(services.log),
+        processes_(std::move(strand), process_services(services)) {}
+
+  /// Starts every worker for a round. The group must have no worker that runs.
+  ///
+  /// Result: all run. Errors: those of the launcher and `errc::file_access`; then none runs.
+  /// Cancellation: all types; none runs then.
+  task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
+                   int restart_count) {
+    ELASTIC_ASSERT(processes_.running() == 0);
+    layout_.start_attempt(restart_count, spec_.local_world_size);
+    const worker_surroundings job =
+        surroundings(spec_, round, std::move(run_id), restart_count);
+    workers_.clear();
+    ended_.clear();
+    succeeded_ = 0;
+    stop_signal_.reset();
+    state_ = worker_state::init;
+    stop_plan at_once;
+    at_once.signal = SIGKILL;
+    co_await with_rollback(start_all(identities(spec_, round, ranks), job), stop(at_once));
+    state_ = worker_state::healthy;
+  }
+
+  /// Waits until the group's fate is known: all workers ended with success, one failed, or all
+  /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
+  /// group still run.
+  ///
+  /// Cancellation: all types, no effect; may be awaited again.
+  task<void> wait_for_outcome() {
+    while (state_ == worker_state::healthy) {
+      const process_end end = co_await processes_.next_end();
+      note(end);
+    }
+  }
+
+  /// Stops what runs: the plan's signal to all, its grace, SIGKILL. When this returns nothing of
+  /// the workers' trees that can be found is left, and all their output is where it belongs.
+  ///
+  /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
+  /// another. `kill` makes it end at once.
+  task<void> stop(stop_plan plan) {
+    note_ends();
+    stop_signal_ = plan.signal;
+    co_await processes_.stop(plan);
+    note_ends();
+  }
+
+  /// Passes a signal on to every worker that runs.
+  void signal(int number) { processes_.signal(number); }
+
+  /// Kills every worker that runs; a stop under way ends at once. Where none is, call it next.
+  void kill() {
+    note_ends();
+    if (!stop_signal_) stop_signal_ = SIGKILL;
+    processes_.kill();
+  }
+
+  worker_state state() const { return state_; }
+
+  /// How many workers run.
+  std::size_t running() const { return processes_.running(); }
+
+  /// The workers of the last attempt, by local rank.
+  const std::vector<worker>& workers() const { return workers_; }
+
+  /// The workers that did not end with success, in the order of their ends. To be asked after
+  /// `stop`: what they wrote is known only then.
+  std::vector<worker_failure> failures(const std::string& host) const {
+    std::vector<worker_failure> described;
+    for (const std::size_t index : ended_) {
+      const worker& one = workers_[index];
+      if (!one.end->status.success()) described.push_back(describe(one, host));
+    }
+    return described;
+  }
+
+ private:
+  static process_set_services process_services(const agent_services& services) {
+    process_set_services parts;
+    parts.launcher = services.launcher;
+    parts.time = services.time;
+    parts.log = services.log;
+    parts.console_out = services.console_out;
+    parts.console_err = services.console_err;
+    return parts;
+  }
+
+  task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
+    for (worker_identity& who : all) co_await start_worker(std::move(who), job);
+  }
+
+  task<void> start_worker(worker_identity who, const worker_surroundings& job) {
+    worker one;
+    one.error_file = layout_.error_file(who.local_rank);
+    supervised_process what;
+    what.process.program = spec_.program;
+    for (const std::string& argument : spec_.arguments) {
+      what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
+    }
+    what.process.environment = worker_environment(spec_.environment, who, job, one.error_file);
+    what.process.directory = spec_.directory;
+    what.out = detail::plan_output(spec_, who, std_streams::out,
+                                   layout_.stdout_file(who.local_rank));
+    what.err = detail::plan_output(spec_, who, std_streams::err,
+                                   layout_.stderr_file(who.local_rank));
+    const auto slot = static_cast<std::size_t>(who.local_rank);
+    co_await processes_.start(slot, what);
+    one.pid = processes_.pid(slot);
+    one.identity = std::move(who);
+    workers_.push_back(std::move(one));
+  }
+
+  // Those that have ended before they were told to did so by themselves.
+  void note_ends() {
+    for (const process_end& end : processes_.take_ends()) note(end);
+  }
+
+  void note(const process_end& end) {
+    worker& one = workers_.at(end.index);
+    one.end = end;
+    ended_.push_back(end.index);
+    one.stopped_by_agent = stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
+    if (end.status.success()) ++succeeded_;
+    if (state_ != worker_state::healthy) return;
+    if (succeeded_ == workers_.size()) {
+      state_ = worker_state::succeeded;
+    } else if (!stop_signal_ && !end.status.success()) {
+      state_ = worker_state::failed;
+    } else if (stop_signal_ && ended_.size() == workers_.size()) {
+      state_ = worker_state::stopped;
+    }
+  }
+
+  worker_failure describe(const worker& one, const std::string& host) const {
+    const auto slot = static_cast<std::size_t>(one.identity.local_rank);
+    worker_failure failure;
+    failure.rank = one.identity.rank;
+    failure.local_rank = one.identity.local_rank;
+    failure.group_rank = one.identity.group_rank;
+    failure.role = spec_.role;
+    failure.host = host;
+    failure.pid = one.pid;
+    failure.status = one.end->status;
+    failure.at = one.end->wall;
+    failure.error_file = one.error_file;
+    failure.error = read_error_file(one.error_file);
+    failure.last_stderr = processes_.tail(slot);
+    failure.stopped_by_agent = one.stopped_by_agent;
+    return failure;
+  }
+
+  worker_spec spec_;
+  log_layout& layout_;
+  logger log_;
+  process_set processes_;
+  std::vector<worker> workers_;
+  /// Their places, in the order of their ends.
+  std::vector<std::size_t> ended_;
+  std::size_t succeeded_ = 0;
+  std::optional<int> stop_signal_;
+  worker_state state_ = worker_state::init;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/host_name.hpp ----
+
+namespace elastic {
+
+/// The name of this host as it is set, "localhost" where none is. No name server is asked.
+inline std::string host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/agent_telemetry.hpp ----
+
+namespace elastic {
+
+/// What an agent records of itself and its workers, in torchelastic's names and shape.
+///
+/// A handler that throws is logged; the job goes on.
+/// Thread-safety: the agent's strand.
+class agent_telemetry {
+ public:
+  agent_telemetry(agent_services services, const worker_spec& spec, std::string run_id,
+                  std::string rdzv_backend)
+      : services_(std::move(services)),
+        role_(spec.role),
+        entry_point_(spec.program.substr(spec.program.rfind('/') + 1)),
+        run_id_(std::move(run_id)),
+        rdzv_backend_(std::move(rdzv_backend)),
+        started_(services_.time->now()) {}
+
+  /// A step of the agent: emits at its end how long it took, and whether it ended by an exception
+  /// or was told to have failed, under the name that torchelastic gives it.
+  class timed_step {
+   public:
+    timed_step(agent_telemetry& telemetry, std::string step)
+        : telemetry_(telemetry), step_(std::move(step)), began_(telemetry.services_.time->now()) {}
+    timed_step(const timed_step&) = delete;
+    timed_step& operator=(const timed_step&) = delete;
+    ~timed_step() {
+      if (!telemetry_.services_.metrics) return;
+      const auto took = telemetry_.services_.time->now() - began_;
+      const bool failed = failed_ || std::uncaught_exceptions() > exceptions_;
+      telemetry_.emit(step_ + (failed ? ".failure" : ".success"), 1);
+      telemetry_.emit(step_ + ".duration.ms",
+                      std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
+    }
+    void fail() { failed_ = true; }
+
+   private:
+    agent_telemetry& telemetry_;
+    std::string step_;
+    time_point began_;
+    int exceptions_ = std::uncaught_exceptions();
+    bool failed_ = false;
+  };
+
+  /// The metrics of a look at the workers, periodic and when their fate is known: the restarts that
+  /// are left, and a 1 under the state's name. Looking takes no time: nothing is polled.
+  void emit_state(worker_state state, int remaining_restarts) {
+    emit("LocalElasticAgent._monitor_workers.success", 1);
+    emit("LocalElasticAgent._monitor_workers.duration.ms", 0);
+    emit(fmt::format("workers.{}.remaining_restarts", role_), remaining_restarts);
+    std::string name(to_string(state));
+    for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
+    emit(fmt::format("workers.{}.{}", role_, name), 1);
+  }
+
+  /// Runs a task as a timed_step.
+  template <class T>
+  task<T> timed(std::string step, task<T> work) {
+    const timed_step timer(*this, std::move(step));
+    co_return co_await std::move(work);
+  }
+
+  /// The metrics of a run that ended by itself.
+  void emit_result(const run_result& result) {
+    const bool failed = result.state != worker_state::succeeded;
+    const int remaining = result.max_restarts - result.restarts;
+    const bool retried = result.restarts > 0;
+    const double steady = 100.0 * (remaining + 1) / (result.max_restarts + 1);
+    emit(fmt::format("workers.{}.flakiness", role_), failed ? 100 : static_cast<int>(100 - steady));
+    emit(fmt::format("workers.{}.run_total", role_), 1);
+    const auto count = [&](const char* name, bool counts) {
+      emit(fmt::format("workers.{}.{}", role_, name), counts ? 1 : 0);
+    };
+    count("run_success_with_retries", !failed && retried);
+    count("run_success_no_retries", !failed && !retried);
+    count("run_failed_with_retries", failed && retried);
+    count("run_failed_no_retries", failed && !retried);
+  }
+
+  /// One event per worker of the last attempt, how it ended; none for those that never started.
+  void record_workers(const worker_group& group, const run_result& result) {
+    for (const worker& one : group.workers()) {
+      event happened = common(worker_event_state(one), result.restarts, one.identity.group_rank,
+                              one.identity.group_world_size);
+      happened.source = event_source::worker;
+      event::worker_part part;
+      part.pid = one.pid;
+      part.global_rank = one.identity.rank;
+      part.local_rank = one.identity.local_rank;
+      part.role_rank = one.identity.role_rank;
+      part.role_world_size = one.identity.role_world_size;
+      happened.worker = part;
+      if (happened.state == "FAILED") {
+        const auto content = read_error_file(one.error_file);
+        happened.raw_error = content ? content->raw_json : R"({"message": "<NONE>"})";
+      }
+      record(happened);
+    }
+  }
+
+  /// The agent's own event: SUCCEEDED where it did its work, whatever the workers did; FAILED with
+  /// the reason where it could not.
+  void record_agent(const worker_group& group, int restarts,
+                    const std::optional<std::string>& failure) {
+    const bool started = !group.workers().empty();
+    const worker_identity who = started ? group.workers().front().identity : worker_identity{};
+    event happened = common(failure ? "FAILED" : "SUCCEEDED", restarts,
+                            started ? std::optional<int>(who.group_rank) : std::nullopt,
+                            started ? who.group_world_size : 0);
+    happened.raw_error = failure;
+    record(happened);
+  }
+
+ private:
+  static std::string worker_event_state(const worker& one) {
+    if (one.end && one.end->status.success()) return "SUCCEEDED";
+    return one.end && !one.stopped_by_agent ? "FAILED" : "TERMINATED";
+  }
+
+  event common(std::string state, int restarts, std::optional<int> group_rank,
+               int group_world_size) const {
+    event happened;
+    happened.name = "torchelastic.worker.status." + state;
+    happened.run_id = run_id_;
+    happened.role = role_;
+    happened.hostname = host_name();
+    happened.rdzv_backend = rdzv_backend_;
+    happened.state = std::move(state);
+    happened.total_run_time =
+        std::chrono::duration_cast<std::chrono::seconds>(services_.time->now() - started_).count();
+    happened.agent_restarts = restarts;
+    happened.group_rank = group_rank;
+    happened.group_world_size = group_world_size;
+    happened.entry_point = entry_point_;
+    return happened;
+  }
+
+  void record(const event& happened) {
+    if (!services_.events) return;
+    try {
+      services_.events->record(happened);
+    } catch (const std::exception& failure) {
+      services_.log.warning("the event handler failed: {}", failure.what());
+    } catch (...) {
+      services_.log.warning("the event handler failed");
+    }
+  }
+
+  void emit(std::string name, std::int64_t value) {
+    if (!services_.metrics) return;
+    metric measured;
+    measured.name = std::move(name);
+    measured.value = value;
+    measured.at = services_.time->wall_now();
+    try {
+      services_.metrics->emit(measured);
+    } catch (const std::exception& failure) {
+      services_.log.warning("the metric handler failed: {}", failure.what());
+    } catch (...) {
+      services_.log.warning("the metric handler failed");
+    }
+  }
+
+  agent_services services_;
+  std::string role_;
+  std::string entry_point_;
+  std::string run_id_;
+  std::string rdzv_backend_;
+  time_point started_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/exit_barrier.hpp ----
+
+namespace elastic {
+
+/// Waits until every agent of the round has come here, so that one that finishes early is not
+/// taken for a lost node.
+///
+/// Bound the wait by `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; this agent stays counted as having come.
+/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
+  const std::string prefix = "torchelastic/agent/terminal_state/";
+  const std::string last_key = prefix + "last_member";
+  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
+  if (arrived >= group_world_size) co_await agents->set(last_key, "<val_ignored>");
+  co_await agents->get(last_key);
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/failure_report.hpp ----
+
+#include <ctime>
+
+namespace elastic {
+
+namespace detail {
+
+/// How long the agent may learn of a death after the dead worker's peers have: their lost
+/// connections wake them at the same time, and a busy machine runs them first.
+inline constexpr std::chrono::seconds notice_delay{1};
+
+/// Whether a signal that the agent did not send ended the worker, one that a peer's failure does
+/// not lead to: SIGABRT and SIGPIPE are how programs end that lost a connection.
+inline bool was_struck(const worker_failure& failure) {
+  const auto number = failure.status.signal();
+  return number && *number != SIGABRT && *number != SIGPIPE && !failure.stopped_by_agent;
+}
+
+/// The earliest time at which a worker can have failed.
+inline wall_time earliest_moment(const worker_failure& failure) {
+  if (failure.error && failure.error->timestamp != 0) {
+    const wall_time said{std::chrono::seconds(failure.timestamp())};
+    const wall_time fine = failure.moment();
+    return fine >= said && fine < said + std::chrono::seconds(2) ? fine : said;
+  }
+  return was_struck(failure) ? failure.at - notice_delay : failure.at;
+}
+
+/// When the first worker failed that the agent had not stopped; none where it had stopped all.
+inline std::optional<wall_time> first_own_failure(const std::vector<worker_failure>& failures) {
+  std::optional<wall_time> first;
+  for (const worker_failure& failure : failures) {
+    if (failure.stopped_by_agent) continue;
+    const wall_time at = earliest_moment(failure);
+    if (!first || at < *first) first = at;
+  }
+  return first;
+}
+
+/// Whether a worker failed only because the agent stopped it. One that had left its error file
+/// before anybody else failed was failing by itself, and was still busy ending when it was stopped.
+inline bool is_victim(const worker_failure& failure, const std::optional<wall_time>& first_own) {
+  if (!failure.stopped_by_agent || !first_own) return failure.stopped_by_agent;
+  const bool own_account = failure.error && !failure.error->unparsable && failure.error->written;
+  return !own_account || *failure.error->written >= *first_own;
+}
+
+}  // namespace detail
+
+/// The failure that explains the others: the first in time, by the worker's own account where it
+/// gave one; at the same time, the first in the list. A worker that a signal struck counts as of
+/// one second before the agent learned of it, since its peers may report their lost connections
+/// meanwhile. A worker that failed only because the agent stopped it is chosen only where there is
+/// no other. Null where there is none at all.
+inline const worker_failure* root_cause(const std::vector<worker_failure>& failures) {
+  const auto first_own = detail::first_own_failure(failures);
+  const auto before = [&](const worker_failure& left, const worker_failure& right) {
+    const bool left_is_victim = detail::is_victim(left, first_own);
+    if (left_is_victim != detail::is_victim(right, first_own)) return !left_is_victim;
+    return detail::earliest_moment(left) < detail::earliest_moment(right);
+  };
+  const auto first = std::min_element(failures.begin(), failures.end(), before);
+  return first == failures.end() ? nullptr : &*first;
+}
+
+namespace detail {
+
+/// "2026-11-20_10:32:44", local time.
+inline std::string report_time(std::int64_t timestamp) {
+  const std::time_t seconds = static_cast<std::time_t>(timestamp);
+  std::tm local{};
+  char text[32];
+  if (!::localtime_r(&seconds, &local)) return "<N/A>";
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d_%H:%M:%S", &local)};
+}
+
+inline std::string indented(std::string_view text, std::string_view indent) {
+  std::string result;
+  for (const char letter : text) {
+    result += letter;
+    if (letter == '\n') result += indent;
+  }
+  return result;
+}
+
+/// What stands at "traceback :": torchelastic's words, which people search for.
+inline std::string report_message(const worker_failure& failure) {
+  if (failure.error) {
+    return indented(failure.error->callstack.value_or(failure.error->message), "  ");
+  }
+  if (const auto number = failure.status.signal()) {
+    return fmt::format("Signal {} ({}) received by PID {}", *number, signal_name(*number),
+                       failure.pid);
+  }
+  return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html";
+}
+
+inline std::string report_failure(const worker_failure& failure, std::size_t index) {
+  std::string exit = fmt::format("{} (pid: {})", failure.status.as_python(), failure.pid);
+  if (const auto number = failure.status.signal()) {
+    exit += fmt::format(" ({}{})", signal_name(*number),
+                        failure.status.core_dumped() ? ", core dumped" : "");
+  } else if (!failure.status.code()) {
+    exit += " (unknown status)";
+  }
+  return fmt::format(
+      "[{}]:\n"
+      "  time      : {}\n"
+      "  host      : {}\n"
+      "  rank      : {} (local_rank: {})\n"
+      "  exitcode  : {}\n"
+      "  error_file: {}\n"
+      "  traceback : {}\n",
+      index, report_time(failure.timestamp()), failure.host, failure.rank, failure.local_rank,
+      exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
+}
+
+inline std::string report_stderr(const worker_failure& failure) {
+  const bool explained = failure.error && !failure.error->unparsable;
+  if (explained || failure.last_stderr.empty()) return "";
+  std::string text = "  its last lines of stderr:\n";
+  for (const std::string& line : failure.last_stderr) text += fmt::format("    {}\n", line);
+  return text;
+}
+
+/// "0, 2-7": ranks in ascending order.
+inline std::string rank_ranges(std::vector<int> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string text;
+  for (std::size_t at = 0; at < ranks.size();) {
+    std::size_t last = at;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{}", ranks[at]);
+    if (last > at) text += fmt::format("{}{}", last == at + 1 ? ", " : "-", ranks[last]);
+    at = last + 1;
+  }
+  return text;
+}
+
+/// The number of characters of the longest line; what is not ASCII counts once per code point.
+inline std::size_t longest_line(std::string_view text) {
+  std::size_t longest = 0;
+  std::size_t length = 0;
+  for (const char letter : text) {
+    if (letter == '\n') length = 0;
+    else if ((static_cast<unsigned char>(letter) & 0xc0) != 0x80) ++length;
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+}  // namespace detail
+
+/// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
+/// order, border), so that scripts that look for them find them. It adds the signal's name, the
+/// last lines of the root cause's stderr where it left no error file, and which workers ended only
+/// because the agent stopped them: these are named in one line and blamed for nothing.
+///
+/// `name` is the script's file name; the failures are numbered in the order given.
+/// Result: lines that begin with a blank one and end with a line end; empty where `failures` is.
+inline std::string failure_report(const std::string& name,
+                                  const std::vector<worker_failure>& failures) {
+  const worker_failure* root = root_cause(failures);
+  if (!root) return "";
+  const auto first_own = detail::first_own_failure(failures);
+  std::string others;
+  std::vector<int> stopped;
+  std::string cause;
+  for (std::size_t index = 0; index < failures.size(); ++index) {
+    const worker_failure& failure = failures[index];
+    if (&failure == root) {
+      cause = detail::report_failure(failure, index) + detail::report_stderr(failure);
+    } else if (detail::is_victim(failure, first_own)) {
+      stopped.push_back(failure.rank);
+    } else {
+      others += detail::report_failure(failure, index);
+    }
+  }
+  if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
+  const std::string peers =
+      stopped.empty() ? ""
+                      : fmt::format("Stopped by the agent because of it: rank {}\n",
+                                    detail::rank_ranges(std::move(stopped)));
+  const std::string title = name + " FAILED\n";
+  constexpr std::size_t widest = 60;
+  const std::size_t width = std::min(widest, detail::longest_line(title + others + cause));
+  const std::string border(width, '=');
+  const std::string section(width, '-');
+  return fmt::format(
+      "\n{0}\n{2}{1}\nFailures:\n{3}{1}\nRoot Cause (first observed failure):\n{4}{5}{0}\n", border,
+      section, title, others, cause, peers);
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/stop_request.hpp ----
+
+namespace elastic {
+
+/// How to stop an agent: asked for by `local_agent::stop`.
+struct stop_request {
+  /// The signal that the workers get first. SIGKILL: they are killed at once.
+  int signal = SIGTERM;
+  /// How long they may take before they are killed; empty: the worker_spec's.
+  std::optional<duration> grace = {};
+  /// For the log and the result, such as "SIGINT received".
+  std::string reason = {};
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/detail/stop_inbox.hpp ----
+
+namespace elastic::detail {
+
+/// Carries stop requests from any thread to the strand of the agent that they are for. Those that
+/// come before the agent runs wait for it; those that come after it are dropped.
+class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
+ public:
+  /// From any thread.
+  void push(stop_request request) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    waiting_.push_back(std::move(request));
+    if (strand_) asio::post(*strand_, [self = shared_from_this()] { self->deliver(); });
+  }
+
+  /// On the strand: from now on each request is given to `take`, there.
+  void open(asio::any_io_executor strand, std::function<void(const stop_request&)> take) {
+    take_ = std::move(take);
+    {
+      const std::lock_guard lock(mutex_);
+      strand_ = std::move(strand);
+    }
+    deliver();
+  }
+
+  /// On the strand: nothing is taken any more, and the strand, whose context may end now, is let
+  /// go of.
+  void close() {
+    take_ = nullptr;
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    strand_.reset();
+  }
+
+ private:
+  void deliver() {
+    while (take_) {
+      stop_request request;
+      {
+        const std::lock_guard lock(mutex_);
+        if (waiting_.empty()) return;
+        request = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      take_(request);
+    }
+  }
+
+  std::mutex mutex_;
+  std::deque<stop_request> waiting_;
+  bool closed_ = false;
+  std::optional<asio::any_io_executor> strand_;
+  std::function<void(const stop_request&)> take_;
+};
+
+/// What a cancellation asks for: the gentlest of the types that it has.
+inline stop_request as_stop_request(asio::cancellation_type requested) {
+  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
+  stop_request request;
+  const bool kill = (requested & gentle) == asio::cancellation_type::none;
+  request.signal = kill ? SIGKILL : SIGTERM;
+  request.reason = "cancelled";
+  return request;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/rank_exchange.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr int most_ranks = 2'000'000'000;
+
+// The JSON type of error files, so that one type is compiled and not two.
+using json_value = nlohmann::ordered_json;
+
+/// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
+inline std::string role_info_text(const role_info& info, int group_rank) {
+  return fmt::format(R"({{"role": {}, "rank": {}, "local_world_size": {}}})",
+                     json_value(info.role).dump(), group_rank, info.local_world_size);
+}
+
+/// The value where it is a whole number in [least, most]; none otherwise.
+inline std::optional<int> whole_number(const json_value& value, int least, int most) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most) return std::nullopt;
+  return static_cast<int>(number);
+}
+
+inline role_info parse_role_info(const std::string& text, int group_rank) {
+  const auto json = json_value::parse(text, nullptr, false);
+  if (json.is_object() && json.contains("role") && json["role"].is_string() &&
+      json.contains("local_world_size")) {
+    const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
+    if (size) return {json["role"].get<std::string>(), *size};
+  }
+  throw error(errc::protocol_violation,
+              fmt::format("node {} of the round told its workers in a form that is not "
+                          "understood: '{:.200}'",
+                          group_rank, text));
+}
+
+inline assigned_ranks parse_assigned_ranks(const std::string& text) {
+  const auto json = json_value::parse(text, nullptr, false);
+  std::vector<int> ranks;
+  if (json.is_array()) {
+    for (const json_value& value : json) {
+      if (const auto rank = whole_number(value, 0, most_ranks)) ranks.push_back(*rank);
+    }
+  }
+  if (ranks.size() != 4 || json.size() != 4) {
+    throw error(errc::protocol_violation,
+                fmt::format("the ranks assigned to this node are not understood: '{:.200}'", text));
+  }
+  return {ranks[0], ranks[1], ranks[2], ranks[3]};
+}
+
+}  // namespace detail
+
+/// Tells the other agents of a round about this node's workers and learns its ranks: the node of
+/// group rank 0 gathers what all told and assigns.
+///
+/// `agents` is the round's store. Result: the ranks of this node.
+/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
+/// Cancellation: all types; what was told stays in the store.
+/// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
+/// `torchelastic/assigned_ranks`).
+inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
+                                           int group_rank, int group_world_size) {
+  const std::string info_key = "torchelastic/role_info/";
+  const std::string ranks_key = "torchelastic/assigned_ranks/";
+  co_await agents->set(info_key + std::to_string(group_rank),
+                       detail::role_info_text(mine, group_rank));
+  if (group_rank == 0) {
+    std::vector<std::string> keys;
+    for (int node = 0; node < group_world_size; ++node) {
+      keys.push_back(info_key + std::to_string(node));
+    }
+    const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+    std::vector<role_info> nodes;
+    for (int node = 0; node < group_world_size; ++node) {
+      nodes.push_back(detail::parse_role_info(told[static_cast<std::size_t>(node)], node));
+    }
+    std::vector<std::pair<std::string, std::string>> answers;
+    for (const assigned_ranks& ranks : assign_ranks(nodes)) {
+      answers.emplace_back(ranks_key + std::to_string(answers.size()),
+                           fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
+                                       ranks.base_role_rank, ranks.role_world_size));
+    }
+    co_await agents->multi_set(std::move(answers));
+  }
+  const std::string mine_text = co_await agents->get(ranks_key + std::to_string(group_rank));
+  co_return detail::parse_assigned_ranks(mine_text);
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/restart_policy.hpp ----
+
+namespace elastic {
+
+/// Why the workers of a node cannot go on as they are.
+enum class group_change {
+  /// A worker of this node failed.
+  worker_failed,
+  /// A node joined or was lost.
+  membership_changed,
+};
+
+/// What to do about it, with the sentence that says why.
+struct restart_decision {
+  bool restart = false;
+  /// How many restarts are left after this one.
+  int remaining = 0;
+  std::string reason;
+};
+
+/// Decides whether the worker group starts again. Failures use up restarts; a change of the
+/// membership is nobody's failure and is free.
+inline restart_decision decide_restart(group_change change, int remaining, int max_restarts) {
+  ELASTIC_ASSERT(remaining >= 0 && remaining <= max_restarts);
+  if (change == group_change::membership_changed) {
+    return {true, remaining, "the membership changed; this uses up no restart"};
+  }
+  if (remaining == 0) {
+    return {false, 0,
+            max_restarts == 0 ? std::string("no restarts were allowed (--max-restarts 0)")
+                              : fmt::format("all {} restarts are used up", max_restarts)};
+  }
+  return {true, remaining - 1,
+          fmt::format("restart {} of {}", max_restarts - remaining + 1, max_restarts)};
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/local_agent.hpp ----
+
+namespace elastic {
+
+/// What a local_agent is made from.
+struct agent_options {
+  worker_spec workers;
+  /// How this node meets the others. Must be set.
+  std::shared_ptr<rendezvous_handler> rendezvous;
+  agent_services services;
+};
+
+/// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
+/// starts them all again when one fails or the membership changes, until they succeed or the
+/// restarts are used up.
+///
+/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+///
+/// Thread-safety: `stop` from any thread; the rest from one thread at a time. `run` makes a strand
+/// of its caller's executor and does everything there, so the executor may be a thread pool's (but
+/// see agent_services::launcher).
+class local_agent {
+ public:
+  /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
+  /// rendezvous.
+  explicit local_agent(agent_options options)
+      : options_(std::move(options)), inbox_(std::make_shared<detail::stop_inbox>()) {
+    validate(options_.workers);
+    if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
+  }
+
+  local_agent(const local_agent&) = delete;
+  local_agent& operator=(const local_agent&) = delete;
+
+  /// Runs the job on this node to its end. When it returns, by whatever way, no worker is left, no
+  /// output is under way and the rendezvous was left.
+  ///
+  /// Result: `succeeded`; `failed`, with the failures of the last attempt; or `stopped`, where
+  /// `stop` was called.
+  /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::start_failed`,
+  /// `errc::file_access` (a worker or the log directory could not be had), and those of the
+  /// rendezvous.
+  /// Cancellation: partial and total stop gracefully, as `stop({})` does; terminal alone kills the
+  /// workers now; of several, the gentlest counts, since the loser of `run() || timer` is sent all
+  /// of them. A further request during a graceful stop kills. Then throws `operation_aborted`. The
+  /// caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
+  task<run_result> run() & {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    co_await asio::this_coro::throw_if_cancelled(false);
+    const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+    asio::cancellation_slot slot = cancellation.slot();
+    if (slot.is_connected()) {
+      slot.assign([inbox = inbox_](asio::cancellation_type requested) {
+        inbox->push(detail::as_stop_request(requested));
+      });
+    }
+    const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+    std::optional<run_result> result;
+    std::exception_ptr failure;
+    try {
+      // The body gets an empty slot: what is asked of it comes through the inbox alone.
+      result = co_await asio::co_spawn(
+          strand, serve(strand),
+          asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const bool cancelled = cancellation.cancelled() != asio::cancellation_type::none;
+    co_await asio::this_coro::reset_cancellation_state();
+    co_await asio::this_coro::throw_if_cancelled(true);
+    if (failure) std::rethrow_exception(failure);
+    if (cancelled && result->state == worker_state::stopped) {
+      throw std::system_error(asio::error::operation_aborted);
+    }
+    co_return std::move(*result);
+  }
+  /// Make the agent a named object: g++ 12 destroys temporaries of this expression twice.
+  task<run_result> run() && = delete;
+
+  /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
+  /// second request kills at once. May be called before `run`, and after it without effect.
+  void stop(stop_request request) { inbox_->push(std::move(request)); }
+
+ private:
+  /// Everything that lives as long as the run.
+  struct running {
+    running(asio::any_io_executor strand, const agent_options& options, agent_services with)
+        : rendezvous(options.rendezvous),
+          services(std::move(with)),
+          layout(make_layout(options)),
+          group(strand, options.workers, services, layout),
+          telemetry(services, options.workers, options.rendezvous->run_id(),
+                    options.rendezvous->backend()),
+          stop_asked(strand),
+          remaining_restarts(options.workers.max_restarts) {}
+
+    static log_layout make_layout(const agent_options& options) {
+      if (options.workers.log_directory == "/dev/null") return {};
+      random_source random;
+      return {options.workers.log_directory, options.rendezvous->run_id(), random};
+    }
+
+    std::shared_ptr<rendezvous_handler> rendezvous;
+    agent_services services;
+    log_layout layout;
+    worker_group group;
+    agent_telemetry telemetry;
+    std::optional<rendezvous_round> round;
+    event_flag stop_asked;
+    std::optional<stop_request> stop;
+    int remaining_restarts;
+    /// The job ended by itself, which ends it for the other nodes, too.
+    bool job_ended = false;
+  };
+
+  /// Closes the inbox, also where the context is destroyed while the agent runs.
+  struct inbox_user {
+    std::shared_ptr<detail::stop_inbox> inbox;
+    ~inbox_user() { inbox->close(); }
+  };
+
+  static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
+    if (!services.time) services.time = std::make_shared<system_time>();
+    if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
+    if (!services.console_out) services.console_out = make_console_writer(strand, 1);
+    if (!services.console_err) services.console_err = make_console_writer(strand, 2);
+    return services;
+  }
+
+  task<run_result> serve(asio::any_io_executor strand) {
+    if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
+    running state(strand, options_, with_defaults(options_.services, strand));
+    // It may have sockets of the context, which this object may outlive, but not the run.
+    options_.rendezvous.reset();
+    const inbox_user listening{inbox_};
+    inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });
+    agent_telemetry::timed_step timer(state.telemetry, "SimpleElasticAgent.run");
+    std::optional<run_result> result;
+    std::string breakdown = "unknown error";
+    std::exception_ptr failure;
+    try {
+      result = co_await with_cleanup(attempt_until_done(state), wind_up(state));
+    } catch (const std::exception& thrown) {
+      failure = std::current_exception();
+      breakdown = thrown.what();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    inbox_->close();
+    if (failure) {
+      state.layout.discard_if_empty();
+      state.telemetry.record_agent(state.group, restarts(state), breakdown);
+      std::rethrow_exception(failure);
+    }
+    if (result->state == worker_state::stopped) timer.fail();
+    report(state, *result);
+    co_return std::move(*result);
+  }
+
+  /// A stop request arrives, on the strand. The first is carried out by whoever waits for
+  /// `stop_asked`.
+  void take(running& state, const stop_request& request) {
+    const bool now = state.stop.has_value() || request.signal == SIGKILL;
+    log().warning("{}: {} the workers",
+                  request.reason.empty() ? "stop requested" : request.reason,
+                  now ? "killing" : "stopping");
+    if (state.stop) {
+      state.group.kill();
+    } else {
+      state.stop = request;
+      state.stop_asked.set();
+    }
+  }
+
+  /// The whole life of the job on this node: each turn of the loop is one attempt.
+  task<run_result> attempt_until_done(running& state) {
+    co_await begin_attempt(state);
+    for (;;) {
+      if (!state.stop) co_await watch(state);
+      if (state.stop) co_return co_await finish_stopped(state);
+
+      const worker_state outcome = state.group.state();
+      if (outcome == worker_state::succeeded) {
+        co_await stop_workers(state, SIGKILL);
+        co_await meet_at_exit(state);
+        co_return finish(state, worker_state::succeeded, "all workers ended with success");
+      }
+      const auto change = outcome == worker_state::failed ? group_change::worker_failed
+                                                          : group_change::membership_changed;
+      const restart_decision decision = decide_restart(change, state.remaining_restarts,
+                                                       options_.workers.max_restarts);
+      log_change(state, decision);
+      agent_telemetry& telemetry = state.telemetry;
+      if (decision.restart) {
+        co_await telemetry.timed("SimpleElasticAgent._restart_workers",
+                                 restart(state, decision.remaining));
+      } else {
+        co_await telemetry.timed("LocalElasticAgent._stop_workers", stop_workers(state, SIGTERM));
+        if (!state.stop) co_return finish(state, worker_state::failed, decision.reason);
+      }
+    }
+  }
+
+  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
+  task<void> restart(running& state, int remaining_restarts) {
+    co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
+                                   stop_workers(state, SIGTERM));
+    if (state.stop) co_return;
+    state.remaining_restarts = remaining_restarts;
+    co_await begin_attempt(state);
+  }
+
+  /// Until the workers run or a stop is asked for.
+  task<void> begin_attempt(running& state) {
+    if (state.stop) co_return;
+    co_await race(state.telemetry.timed("SimpleElasticAgent._initialize_workers",
+                                        meet_and_start(state)),
+                  state.stop_asked.wait());
+  }
+
+  task<void> meet_and_start(running& state) {
+    const worker_spec& spec = options_.workers;
+    agent_telemetry& telemetry = state.telemetry;
+    const assigned_ranks ranks =
+        co_await telemetry.timed("SimpleElasticAgent._rendezvous", meet(state));
+    const rendezvous_round& round = *state.round;
+    co_await telemetry.timed("LocalElasticAgent._start_workers",
+                             state.group.start(round, ranks, state.rendezvous->run_id(),
+                                               restarts(state)));
+    log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
+               round.group_rank, round.group_world_size, ranks.base_rank,
+               ranks.base_rank + spec.local_world_size - 1, ranks.world_size,
+               round.master.address, round.master.port);
+  }
+
+  /// Meets the other nodes and learns the ranks of this one's workers.
+  task<assigned_ranks> meet(running& state) {
+    state.round = co_await state.rendezvous->next_round();
+    const rendezvous_round& round = *state.round;
+    role_info mine;
+    mine.role = options_.workers.role;
+    mine.local_world_size = options_.workers.local_world_size;
+    time_source& time = *state.services.time;
+    task<assigned_ranks> exchange =
+        exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size);
+    const std::optional<assigned_ranks> ranks = co_await state.telemetry.timed(
+        "SimpleElasticAgent._assign_worker_ranks",
+        with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange)));
+    if (ranks) co_return *ranks;
+    throw error(errc::rendezvous_timeout,
+                fmt::format("not all of the {} nodes told about their workers within {} s",
+                            round.group_world_size,
+                            std::chrono::duration<double>(round.exchange_timeout).count()));
+  }
+
+  /// Until the workers' fate is known, the membership changes or a stop is asked for.
+  task<void> watch(running& state) {
+    co_await race(state.group.wait_for_outcome(), state.rendezvous->wait_for_change(),
+                  state.stop_asked.wait(), report_state(state));
+    if (!state.stop) state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+  }
+
+  /// The periodic state metrics; waits for ever where nobody takes them.
+  task<void> report_state(running& state) {
+    time_source& time = *state.services.time;
+    if (!state.services.metrics) co_await time.sleep_until(time_point::max());
+    for (;;) {
+      co_await time.sleep_until(time.now() + options_.workers.monitor_interval);
+      state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+    }
+  }
+
+  /// Stops the workers by `signal`, or as a request says that was made or comes meanwhile.
+  task<void> stop_workers(running& state, int signal) {
+    stop_plan plan;
+    plan.signal = signal;
+    plan.grace = options_.workers.shutdown_timeout;
+    if (!state.stop) co_await race(state.group.stop(plan), state.stop_asked.wait());
+    if (!state.stop) co_return;
+    plan.signal = state.stop->signal;
+    plan.grace = state.stop->grace.value_or(options_.workers.shutdown_timeout);
+    co_await state.group.stop(plan);
+  }
+
+  task<void> meet_at_exit(running& state) {
+    time_source& time = *state.services.time;
+    const time_point deadline = time.now() + options_.workers.exit_barrier_timeout;
+    bool met = true;
+    try {
+      task<void> waiting = note_met(
+          with_deadline(time, deadline,
+                        exit_barrier(state.round->agents, state.round->group_world_size)),
+          met);
+      co_await race(std::move(waiting), state.stop_asked.wait());
+    } catch (const std::exception& failure) {
+      log().warning("cannot wait for the other agents at the end: {}", failure.what());
+    }
+    if (!met) log().warning("some other agents did not end within the exit barrier's time-out");
+  }
+
+  static task<void> note_met(task<bool> barrier, bool& met) { met = co_await std::move(barrier); }
+
+  task<run_result> finish_stopped(running& state) {
+    const stop_request request = *state.stop;
+    co_await stop_workers(state, request.signal);
+    run_result result = finish(state, worker_state::stopped,
+                               request.reason.empty() ? "stop requested" : request.reason);
+    result.stop_signal = request.signal;
+    co_return result;
+  }
+
+  run_result finish(running& state, worker_state how, std::string reason) {
+    state.job_ended = how != worker_state::stopped;
+    run_result result;
+    result.state = how;
+    result.failures = state.group.failures(host_name());
+    result.max_restarts = options_.workers.max_restarts;
+    result.restarts = restarts(state);
+    result.reason = std::move(reason);
+    return result;
+  }
+
+  /// On every way out: no worker, no membership. A job that ended is closed for the other nodes;
+  /// an agent that was stopped or broke down only leaves.
+  task<void> wind_up(running& state) {
+    std::exception_ptr failure;
+    try {
+      if (state.group.running() > 0) co_await stop_workers(state, SIGTERM);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    state.round.reset();
+    rendezvous_handler& rendezvous = *state.rendezvous;
+    if (state.job_ended) co_await in_order(rendezvous.close());
+    co_await in_order(rendezvous.shutdown());
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  /// A step out of the rendezvous, which holds up nothing where it fails.
+  task<void> in_order(task<void> step) {
+    try {
+      co_await std::move(step);
+    } catch (const std::exception& failure) {
+      log().warning("the rendezvous could not be left in order: {}", failure.what());
+    }
+  }
+
+  void report(running& state, run_result& result) {
+    if (result.state == worker_state::succeeded) {
+      state.layout.discard();
+    } else {
+      state.layout.discard_if_empty();
+    }
+    result.log_directory = state.layout.root();
+    if (result.state != worker_state::stopped) state.telemetry.emit_result(result);
+    state.telemetry.record_workers(state.group, result);
+    state.telemetry.record_agent(state.group, result.restarts,
+                                 result.state == worker_state::stopped
+                                     ? std::optional<std::string>(result.reason)
+                                     : std::nullopt);
+  }
+
+  void log_change(const running& state, const restart_decision& decision) const {
+    for (const worker& one : state.group.workers()) {
+      if (!one.end || one.end->status.success()) continue;
+      log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
+                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
+    }
+    log().warning("{} the workers: {}", decision.restart ? "restarting" : "stopping",
+                  decision.reason);
+  }
+
+  int restarts(const running& state) const {
+    return options_.workers.max_restarts - state.remaining_restarts;
+  }
+
+  const logger& log() const { return options_.services.log; }
+
+  agent_options options_;
+  std::shared_ptr<detail::stop_inbox> inbox_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/mailbox.hpp ----
+
+namespace elastic {
+
+/// An unbounded queue between coroutines of one strand: `push` never waits, `pop` does.
+///
+/// What is pushed must be bounded by its producers (such as one message per worker).
+/// Thread-safety: one strand at a time.
+template <class T>
+class mailbox {
+ public:
+  explicit mailbox(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
+
+  void push(T value) {
+    if (waiting_.empty()) {
+      values_.push_back(std::move(value));
+    } else {
+      waiting_.wake_first({}, std::optional<T>(std::move(value)));
+    }
+  }
+
+  /// The oldest value not yet popped; waits for one where there is none.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
+  /// mailbox.
+  task<T> pop() {
+    if (values_.empty()) {
+      // Nothing of the mailbox is touched after the wait: it may be gone by then.
+      std::optional<T> value = co_await waiting_.wait(next_++);
+      co_return std::move(*value);
+    }
+    T value = std::move(values_.front());
+    values_.pop_front();
+    co_return value;
+  }
+
+ private:
+  std::deque<T> values_;
+  std::uint64_t next_ = 0;
+  detail::waiters<std::uint64_t, std::optional<T>> waiting_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/detail/ring_queue.hpp ----
+
+#include <span>
+
+#if !defined(ELASTIC_NO_RING)
+#include <liburing.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#endif
+
+namespace elastic {
+
+/// How large a ring is.
+struct ring_options {
+  /// Requests handed to the kernel by one call; more are taken in several calls.
+  unsigned entries = 256;
+  /// Buffers that the kernel fills with what was received, shared by all sockets; a power of two,
+  /// at most 32768. Few are in use at first, and more when they were all full at once.
+  unsigned buffers = 1024;
+  /// The size of one of them: how much one completion brings at most.
+  unsigned buffer_bytes = 4096;
+};
+
+namespace detail {
+
+/// What the kernel is asked to do.
+struct ring_request {
+  enum class action { none, accept, receive, send, read, poll };
+  action what = action::none;
+  int fd = -1;
+  char* data = nullptr;
+  unsigned size = 0;
+  unsigned events = 0;
+};
+
+/// What the kernel answers. `who` is the pointer that came with the request, null for a cancel.
+struct ring_answer {
+  void* who = nullptr;
+  int result = 0;
+  bool more = false;
+  bool has_buffer = false;
+  std::uint16_t buffer = 0;
+};
+
+#if !defined(ELASTIC_NO_RING)
+
+/// One io_uring and its pool of receive buffers: the part that speaks to the kernel. Knows nothing
+/// of who asks and why.
+class ring_queue {
+ public:
+  /// Result: null where the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
+  static std::unique_ptr<ring_queue> open(const ring_options& wanted, std::string& why_not) {
+    std::unique_ptr<ring_queue> queue(new ring_queue);
+    why_not = queue->set_up(wanted);
+    if (why_not.empty()) why_not = queue->try_out();
+    if (!why_not.empty()) queue.reset();
+    return queue;
+  }
+
+  ~ring_queue() {
+    if (is_open_) io_uring_queue_exit(&ring_);
+    if (pool_ != MAP_FAILED) munmap(pool_, pool_bytes_);
+  }
+
+  ring_queue(const ring_queue&) = delete;
+  ring_queue& operator=(const ring_queue&) = delete;
+
+  int fd() const { return ring_.ring_fd; }
+
+  /// Queues a request. Result: false where the queue is full, until the next `submit`.
+  bool prepare(const ring_request& request, void* who) {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (!entry) return false;
+    switch (request.what) {
+      case ring_request::action::none:
+        io_uring_prep_nop(entry);
+        break;
+      case ring_request::action::accept:
+        io_uring_prep_multishot_accept(entry, request.fd, nullptr, nullptr, SOCK_CLOEXEC);
+        break;
+      case ring_request::action::receive:
+        io_uring_prep_recv_multishot(entry, request.fd, nullptr, 0, 0);
+        io_uring_sqe_set_flags(entry, IOSQE_BUFFER_SELECT);
+        entry->buf_group = buffer_group;
+        break;
+      case ring_request::action::send:
+        io_uring_prep_send(entry, request.fd, request.data, request.size,
+                           MSG_NOSIGNAL | MSG_WAITALL);
+        break;
+      case ring_request::action::read:
+        io_uring_prep_read(entry, request.fd, request.data, request.size,
+                           static_cast<__u64>(-1));
+        break;
+      case ring_request::action::poll:
+        io_uring_prep_poll_add(entry, request.fd, request.events);
+        break;
+    }
+    // Never left out: liburing does not clear the field, and a stale one reaches a stranger.
+    io_uring_sqe_set_data(entry, who);
+    return true;
+  }
+
+  /// Queues the cancelling of the request that came with `who`. Result: as of `prepare`.
+  bool prepare_cancel(void* who) {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (!entry) return false;
+    io_uring_prep_cancel64(entry, reinterpret_cast<std::uintptr_t>(who), 0);
+    io_uring_sqe_set_data(entry, nullptr);
+    return true;
+  }
+
+  /// Queues the cancelling of every request. Result: as of `prepare`.
+  bool prepare_cancel_all() {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (!entry) return false;
+    io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+    io_uring_sqe_set_data(entry, nullptr);
+    return true;
+  }
+
+  /// Hands what is queued to the kernel. Result: 0, or the `errno` value of a call that failed;
+  /// what it did not take stays queued.
+  int submit() {
+    while (io_uring_sq_ready(&ring_) > 0) {
+      const int taken = io_uring_submit(&ring_);
+      if (taken < 0 && taken != -EINTR) return -taken;
+      if (taken == 0) return EAGAIN;
+    }
+    return 0;
+  }
+
+  /// Takes answers, at most as many as fit. Result: how many.
+  unsigned take(std::span<ring_answer> answers) {
+    unsigned count = 0;
+    io_uring_cqe* entry = nullptr;
+    while (count < answers.size() && io_uring_peek_cqe(&ring_, &entry) == 0) {
+      answers[count++] = {io_uring_cqe_get_data(entry), entry->res,
+                          (entry->flags & IORING_CQE_F_MORE) != 0,
+                          (entry->flags & IORING_CQE_F_BUFFER) != 0,
+                          static_cast<std::uint16_t>(entry->flags >> IORING_CQE_BUFFER_SHIFT)};
+      io_uring_cqe_seen(&ring_, entry);
+    }
+    return count;
+  }
+
+  /// Waits for an answer, at most so long.
+  void wait(int milliseconds) {
+    __kernel_timespec limit{milliseconds / 1000, (milliseconds % 1000) * 1'000'000LL};
+    io_uring_cqe* entry = nullptr;
+    io_uring_wait_cqe_timeout(&ring_, &entry, &limit);
+  }
+
+  std::string_view buffer(std::uint16_t id, int size) const {
+    return {buffer_at(id), static_cast<std::size_t>(size)};
+  }
+
+  /// Lends the kernel more of the buffers, where there are more: it found all of them full.
+  void add_buffers() {
+    const unsigned wanted = std::min(buffers_, std::max(first_buffers, 2 * lent_));
+    while (lent_ < wanted) recycle(static_cast<std::uint16_t>(lent_++));
+  }
+
+  /// Gives a buffer back to the kernel.
+  void recycle(std::uint16_t id) {
+    io_uring_buf_ring_add(buffer_ring_, buffer_at(id), buffer_bytes_, id, buffer_mask_, 0);
+    io_uring_buf_ring_advance(buffer_ring_, 1);
+  }
+
+ private:
+  static constexpr std::uint16_t buffer_group = 0;
+  // Memory that was never lent was never touched.
+  static constexpr unsigned first_buffers = 32;
+
+  ring_queue() = default;
+
+  char* buffer_at(std::uint16_t id) const {
+    return static_cast<char*>(pool_) + buffers_offset_ + std::size_t{id} * buffer_bytes_;
+  }
+
+  // Result: empty, or why it cannot be.
+  std::string set_up(const ring_options& wanted) {
+    io_uring_params params{};
+    // COOP_TASKRUN spares the interrupts; unlike DEFER_TASKRUN it lets the descriptor of the ring
+    // be waited for by epoll and the ring be used from every thread of a strand.
+    params.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP |
+                   IORING_SETUP_CQSIZE;
+    params.cq_entries = wanted.entries * 4;
+    if (int failed = io_uring_queue_init_params(wanted.entries, &ring_, &params); failed < 0) {
+      if (failed == -EINVAL) return "io_uring_setup: the kernel is older than 6.0";
+      return "io_uring_setup: " + errno_text(-failed);
+    }
+    is_open_ = true;
+    return set_up_buffers(wanted);
+  }
+
+  std::string set_up_buffers(const ring_options& wanted) {
+    buffers_ = wanted.buffers;
+    buffer_bytes_ = wanted.buffer_bytes;
+    buffer_mask_ = io_uring_buf_ring_mask(wanted.buffers);
+    const std::size_t page = 4096;
+    buffers_offset_ = (wanted.buffers * sizeof(io_uring_buf) + page - 1) / page * page;
+    pool_bytes_ = buffers_offset_ + std::size_t{wanted.buffers} * buffer_bytes_;
+    pool_ = mmap(nullptr, pool_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pool_ == MAP_FAILED) return "mmap: " + errno_text(errno);
+    buffer_ring_ = static_cast<io_uring_buf_ring*>(pool_);
+    io_uring_buf_reg registration{};
+    registration.ring_addr = reinterpret_cast<std::uintptr_t>(buffer_ring_);
+    registration.ring_entries = wanted.buffers;
+    registration.bgid = buffer_group;
+    if (int failed = io_uring_register_buf_ring(&ring_, &registration, 0); failed < 0) {
+      return "io_uring_register: " + errno_text(-failed);
+    }
+    io_uring_buf_ring_init(buffer_ring_);
+    add_buffers();
+    return {};
+  }
+
+  // Whether the kernel receives repeatedly into buffers of the pool cannot be asked, only tried.
+  std::string try_out() {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+      return "socketpair: " + errno_text(errno);
+    }
+    const bool written = write(pair[1], "x", 1) == 1;
+    close(pair[1]);
+    prepare({ring_request::action::receive, pair[0], nullptr, 0, 0}, this);
+    const int failed = written ? submit() : EIO;
+    bool received = false;
+    for (bool more = failed == 0; more;) {
+      wait(1000);
+      ring_answer answer;
+      if (take({&answer, 1}) == 0) break;
+      received = received || (answer.result == 1 && answer.more && answer.has_buffer);
+      if (answer.has_buffer) recycle(answer.buffer);
+      more = answer.more;
+    }
+    close(pair[0]);
+    if (failed != 0) return "io_uring_enter: " + errno_text(failed);
+    return received ? "" : "io_uring: the kernel is older than 6.0";
+  }
+
+  io_uring ring_{};
+  bool is_open_ = false;
+  void* pool_ = MAP_FAILED;
+  std::size_t pool_bytes_ = 0;
+  std::size_t buffers_offset_ = 0;
+  io_uring_buf_ring* buffer_ring_ = nullptr;
+  unsigned buffers_ = 0;
+  unsigned lent_ = 0;
+  unsigned buffer_bytes_ = 0;
+  int buffer_mask_ = 0;
+};
+
+#else
+
+/// Stands in where the library is built without liburing: there is never an object of it.
+class ring_queue {
+ public:
+  static std::unique_ptr<ring_queue> open(const ring_options&, std::string& why_not) {
+    why_not = "built without liburing";
+    return nullptr;
+  }
+  int fd() const { return -1; }
+  bool prepare(const ring_request&, void*) { return false; }
+  bool prepare_cancel(void*) { return false; }
+  bool prepare_cancel_all() { return false; }
+  int submit() { return 0; }
+  unsigned take(std::span<ring_answer>) { return 0; }
+  void wait(int) {}
+  std::string_view buffer(std::uint16_t, int) const { return {}; }
+  void add_buffers() {}
+  void recycle(std::uint16_t) {}
+
+ private:
+  ring_queue() = default;
+};
+
+#endif
+
+}  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/base/ring.hpp ----
+
+#include <climits>
+
+namespace elastic {
+
+namespace detail {
+
+// A place in a doubly linked ring of places; one that is linked to itself is in no list.
+struct ring_link {
+  ring_link* previous = this;
+  ring_link* next = this;
+
+  ring_link() = default;
+  ring_link(const ring_link&) = delete;
+  ring_link& operator=(const ring_link&) = delete;
+
+  bool alone() const { return next == this; }
+  void unlink() {
+    previous->next = next;
+    next->previous = previous;
+    previous = next = this;
+  }
+  void move_before(ring_link& other) {
+    unlink();
+    previous = other.previous;
+    next = &other;
+    previous->next = this;
+    other.previous = this;
+  }
+};
+
+}  // namespace detail
+
+/// An io_uring that rides on the user's Asio loop: the kernel does the work of many connections,
+/// and one wait for the ring's descriptor brings its answers. Optional: made at run time where the
+/// kernel allows it, and who cannot have one does the same on Asio's reactor.
+///
+/// Operations belong to their user and are used again and again, so that nothing is allocated for
+/// a request. While one runs, the ring shares in the ownership of what it is part of:
+///
+///     class echo : public std::enable_shared_from_this<echo> {
+///      public:
+///       echo(std::shared_ptr<ring> io, int socket) : io_(std::move(io)), socket_(socket) {}
+///       ~echo() { ::close(socket_); }  // no operation runs any more
+///       void start() { io_->receive(receiving_, socket_, shared_from_this()); }
+///
+///      private:
+///       void received(const ring::completion& done) noexcept {
+///         if (!done.last) waiting_ += done.data;  // `last`: end of stream or error
+///         if (!sending_.running()) send_next();
+///       }
+///       void sent(const ring::completion& done) noexcept {
+///         if (done.error()) io_->cancel(receiving_);
+///         else send_next();
+///       }
+///       void send_next() {
+///         on_the_way_ = std::exchange(waiting_, {});
+///         if (!on_the_way_.empty()) io_->send(sending_, socket_, on_the_way_, shared_from_this());
+///       }
+///       std::shared_ptr<ring> io_;
+///       int socket_;
+///       std::string waiting_, on_the_way_;
+///       ring::member_operation<&echo::received> receiving_{*this};
+///       ring::member_operation<&echo::sent> sending_{*this};
+///     };
+///
+///     std::string why_not;
+///     auto io = ring::try_make(strand, ring_options{}, &why_not);
+///     if (!io) log.info("io_uring is not available ({}): using epoll", why_not);
+///
+/// Everything that one turn of the loop starts is handed to the kernel by one call at its end.
+/// A running operation counts as work of the io_context; an idle ring does not. An io_context that
+/// is destroyed ends what still runs, without completions.
+///
+/// Thread-safety: everything, destruction included, on the executor that the ring was made with,
+/// which is a strand or a context that one thread runs.
+class ring : public std::enable_shared_from_this<ring> {
+ public:
+  /// What became of an operation.
+  struct completion {
+    /// A new socket (`accept`), the number of bytes (`receive`, `send`, `read`), the events that
+    /// are there (`poll`), or an `errno` value negated.
+    int result = 0;
+    /// Whether the operation has ended; it may then be started again, from its own completion too.
+    bool last = true;
+    /// What was received; valid during the call.
+    std::string_view data;
+
+    /// In Asio's category, which is not the one of `std::system_category()`.
+    std::error_code error() const {
+      if (result >= 0) return {};
+      return {-result, asio::error::get_system_category()};
+    }
+  };
+
+  class operation;
+  template <auto Member>
+  class member_operation;
+
+  /// Makes a ring and tries it out.
+  ///
+  /// Result: null where it cannot be had: the kernel is older than 6.0, a seccomp profile or
+  /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` is then
+  /// the reason in a few words, such as "io_uring_setup: Operation not permitted".
+  static std::shared_ptr<ring> try_make(asio::any_io_executor executor, ring_options wanted = {},
+                                        std::string* why_not = nullptr);
+
+  ~ring();
+
+  const asio::any_io_executor& get_executor() { return executor_; }
+
+  /// Accepts connections until it is cancelled or fails; one completion each, with a descriptor
+  /// that is closed on exec and belongs to the receiver of the completion.
+  /// After a failure such as EMFILE it has ended; start it again when there is hope.
+  void accept(operation& on, int listener, std::shared_ptr<void> owner);
+
+  /// Receives until the end of the stream, an error or a cancel; one completion for each piece,
+  /// with its bytes, and a last one without: result 0 at the end of the stream.
+  /// Pieces that the kernel already has still come after a cancel, before the last completion.
+  void receive(operation& on, int socket, std::shared_ptr<void> owner);
+
+  /// Sends all of `data` (less than 2 GiB), which must stay as it is until the completion. One
+  /// operation at a time per socket.
+  void send(operation& on, int socket, std::string_view data, std::shared_ptr<void> owner);
+
+  /// Reads once, up to the size of `into`; result 0 at the end. For pipes: the descriptor must not
+  /// be in non-blocking mode, and nothing else is blocked by that.
+  void read(operation& on, int descriptor, std::span<char> into, std::shared_ptr<void> owner);
+
+  /// Waits once for `events` of poll(2), such as POLLIN of a pidfd.
+  void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
+
+  /// Ends an operation early; its last completion comes all the same, with ECANCELED unless it
+  /// ended by itself. Does nothing where it does not run. Close a descriptor only after the last
+  /// completion of the operations on it.
+  void cancel(operation& on);
+
+  /// The operations that run.
+  std::size_t running() const { return running_; }
+
+  /// `poll` for a coroutine. Cancellation: all types; throws `operation_aborted`.
+  /// The ring stays until this ends.
+  task<void> wait_readable(int descriptor);
+
+  /// `read` for a coroutine; `into` must stay until it ends. Result: 0 at the end of the stream.
+  /// Cancellation: all types; throws `operation_aborted`, or has the result where bytes were read.
+  task<std::size_t> read_some(int descriptor, std::span<char> into);
+
+  /// `send` for a coroutine; `data` must stay until it ends.
+  /// Cancellation: all types; throws `operation_aborted`, some bytes may have been sent.
+  task<void> send_all(int socket, std::string_view data);
+
+ private:
+  using request = detail::ring_request;
+  using action = detail::ring_request::action;
+
+  // One batch of answers, and how many such a turn takes before others on the loop have theirs.
+  static constexpr std::size_t answers_per_batch = 128;
+  static constexpr int batches_per_turn = 16;
+  // How long the end of operations is waited for when the ring is given up: 20 × 50 ms.
+  static constexpr int give_up_waits = 20;
+  static constexpr int give_up_wait_milliseconds = 50;
+
+  class next_turn;
+  template <class Handler>
+  class awaited;
+  struct start_awaited;
+
+  ring(asio::any_io_executor executor, std::unique_ptr<detail::ring_queue> queue)
+      : executor_(std::move(executor)), queue_(std::move(queue)), readiness_(executor_) {}
+
+  void start(operation& on, const request& wanted, std::shared_ptr<void> owner);
+  void want_turn();
+  void turn();
+  void arm();
+  bool submit_due();
+  bool submit();
+  bool prepare(operation& on);
+  std::size_t take_answers();
+  void take(const detail::ring_answer& answer);
+  bool goes_on(operation& on, const detail::ring_answer& answer);
+  void finish(operation& on, const completion& how);
+  void give_up();
+  void drop(const detail::ring_answer& answer);
+  void forget(operation& on);
+
+  asio::any_io_executor executor_;
+  std::unique_ptr<detail::ring_queue> queue_;
+  // Borrows the descriptor of the queue.
+  asio::posix::stream_descriptor readiness_;
+  // Every running operation is in one of these: with something to hand to the kernel (itself or
+  // its cancelling), or with nothing to do but to wait.
+  detail::ring_link due_;
+  detail::ring_link waiting_;
+  std::size_t running_ = 0;
+  bool in_turn_ = false;
+  bool turn_wanted_ = false;
+  bool armed_ = false;
+};
+
+/// Something that a ring does again and again for its user; at most one thing at a time.
+///
+/// It must not be destroyed or moved while it runs, which the owner given at its start ensures.
+class ring::operation : private detail::ring_link {
+ public:
+  bool running() const { return owner_ != nullptr; }
+
+ protected:
+  using function = void (*)(operation&, const completion&) noexcept;
+  explicit operation(function completed) : completed_(completed) {}
+  ~operation() { ELASTIC_ASSERT(!running()); }
+
+ private:
+  friend class ring;
+
+  function completed_;
+  std::shared_ptr<void> owner_;
+  request wanted_;
+  // How much of what is to be sent was sent.
+  unsigned progress_ = 0;
+  // Whether the kernel has it and will answer.
+  bool in_kernel_ = false;
+  bool cancelled_ = false;
+};
+
+/// An operation that completes by calling a member function of the object that it is part of:
+/// `void (const ring::completion&) noexcept`.
+template <auto Member>
+class ring::member_operation final : public ring::operation {
+  template <class Object>
+  static Object& object_of(void (Object::*)(const completion&) noexcept);
+  using object_reference = decltype(object_of(Member));
+
+ public:
+  explicit member_operation(object_reference object) : operation(&call), object_(object) {}
+
+ private:
+  static void call(operation& on, const completion& done) noexcept {
+    (static_cast<member_operation&>(on).object_.*Member)(done);
+  }
+  object_reference object_;
+};
+
+// What the loop runs for the ring. One that is destroyed without having run tells that the loop
+// itself is destroyed.
+class ring::next_turn {
+ public:
+  explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
+  next_turn(next_turn&&) = default;
+  next_turn& operator=(next_turn&&) = delete;
+  ~next_turn() {
+    if (ring_) ring_->give_up();
+  }
+
+  // Wanted by an operation that was started or cancelled.
+  void operator()() {
+    const std::shared_ptr<ring> running = std::move(ring_);
+    running->turn_wanted_ = false;
+    running->turn();
+  }
+  // The descriptor of the ring is readable.
+  void operator()(asio::error_code) {
+    const std::shared_ptr<ring> running = std::move(ring_);
+    running->armed_ = false;
+    running->turn();
+  }
+
+ private:
+  std::shared_ptr<ring> ring_;
+};
+
+inline std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor, ring_options wanted,
+                                            std::string* why_not) {
+  std::string reason;
+  std::shared_ptr<ring> made;
+  if (auto queue = detail::ring_queue::open(wanted, reason)) {
+    made.reset(new ring(std::move(executor), std::move(queue)));
+    asio::error_code failure;
+    made->readiness_.assign(made->queue_->fd(), failure);
+    if (failure) {
+      reason = "waiting for the ring: " + failure.message();
+      made.reset();
+    }
+  }
+  if (why_not) *why_not = reason;
+  return made;
+}
+
+inline ring::~ring() {
+  give_up();
+  if (readiness_.is_open()) readiness_.release();
+}
+
+inline void ring::accept(operation& on, int listener, std::shared_ptr<void> owner) {
+  start(on, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
+}
+
+inline void ring::receive(operation& on, int socket, std::shared_ptr<void> owner) {
+  start(on, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
+}
+
+inline void ring::send(operation& on, int socket, std::string_view data,
+                       std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(data.size() <= INT_MAX);
+  // The kernel only reads it.
+  char* bytes = const_cast<char*>(data.data());
+  start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0},
+        std::move(owner));
+}
+
+inline void ring::read(operation& on, int descriptor, std::span<char> into,
+                       std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(into.size() <= INT_MAX);
+  start(on, {action::read, descriptor, into.data(), static_cast<unsigned>(into.size()), 0},
+        std::move(owner));
+}
+
+inline void ring::poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner) {
+  start(on, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
+        std::move(owner));
+}
+
+inline void ring::start(operation& on, const request& wanted, std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(!on.running());
+  ELASTIC_ASSERT(owner);
+  on.wanted_ = wanted;
+  on.owner_ = std::move(owner);
+  on.progress_ = 0;
+  on.in_kernel_ = false;
+  on.cancelled_ = false;
+  on.move_before(due_);
+  ++running_;
+  want_turn();
+}
+
+inline void ring::cancel(operation& on) {
+  if (!on.running() || on.cancelled_) return;
+  on.cancelled_ = true;
+  on.move_before(due_);
+  want_turn();
+}
+
+inline void ring::want_turn() {
+  if (in_turn_ || turn_wanted_) return;
+  turn_wanted_ = true;
+  asio::post(executor_, next_turn(shared_from_this()));
+}
+
+// Hands over what is due and takes what is answered, as long as one causes the other.
+inline void ring::turn() {
+  in_turn_ = true;
+  bool all_taken = true;
+  for (int batch = 0; batch < batches_per_turn; ++batch) {
+    all_taken = submit_due();
+    if (take_answers() == 0 && due_.alone()) break;
+  }
+  in_turn_ = false;
+  if (!all_taken || !due_.alone()) want_turn();
+  arm();
+}
+
+// Waits for answers where there are some to come, and only then: the wait is work of the loop.
+inline void ring::arm() {
+  if (armed_ && waiting_.alone()) {
+    // It comes back once more, with an error, and finds nothing to do.
+    asio::error_code ignored;
+    readiness_.cancel(ignored);
+    return;
+  }
+  if (armed_ || waiting_.alone()) return;
+  armed_ = true;
+  readiness_.async_wait(asio::posix::stream_descriptor::wait_read, next_turn(shared_from_this()));
+}
+
+// Result: whether the kernel took everything.
+inline bool ring::submit_due() {
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    if (on.cancelled_ && !on.in_kernel_) {
+      finish(on, {-ECANCELED, true, {}});
+    } else if (prepare(on)) {
+      on.move_before(waiting_);
+    } else if (!submit()) {
+      return false;
+    }
+  }
+  return submit();
+}
+
+inline bool ring::submit() {
+  const int failure = queue_->submit();
+  // Out of memory, or too many answers not yet taken: it may go on later. Nothing else can fail
+  // unless the program forbids itself io_uring_enter in the middle of its life.
+  ELASTIC_ASSERT(failure == 0 || failure == EAGAIN || failure == ENOMEM || failure == EBUSY);
+  return failure == 0;
+}
+
+inline bool ring::prepare(operation& on) {
+  if (on.cancelled_) return queue_->prepare_cancel(&on);
+  request wanted = on.wanted_;
+  wanted.data += on.progress_;
+  wanted.size -= on.progress_;
+  on.in_kernel_ = queue_->prepare(wanted, &on);
+  return on.in_kernel_;
+}
+
+inline std::size_t ring::take_answers() {
+  std::array<detail::ring_answer, answers_per_batch> answers;
+  const std::size_t count = queue_->take(answers);
+  for (std::size_t i = 0; i < count; ++i) take(answers[i]);
+  return count;
+}
+
+inline void ring::take(const detail::ring_answer& answer) {
+  if (!answer.who) return;
+  operation& on = *static_cast<operation*>(answer.who);
+  if (!answer.more) on.in_kernel_ = false;
+  if (goes_on(on, answer)) {
+    if (!on.in_kernel_) on.move_before(due_);
+    return;
+  }
+  finish(on, {on.progress_ > 0 && answer.result >= 0 ? static_cast<int>(on.progress_)
+                                                      : answer.result,
+              true,
+              {}});
+}
+
+// Tells what a piece of the operation brought. Result: whether there is more of it to come, from
+// the kernel as it is or after handing it over again.
+inline bool ring::goes_on(operation& on, const detail::ring_answer& answer) {
+  const int result = answer.result;
+  switch (on.wanted_.what) {
+    case action::receive:
+      if (result > 0) {
+        on.completed_(on, {result, false, queue_->buffer(answer.buffer, result)});
+      }
+      if (answer.has_buffer) queue_->recycle(answer.buffer);
+      // ENOBUFS: all buffers were full, and now they are not.
+      if (result == -ENOBUFS) queue_->add_buffers();
+      if (result > 0 || result == -ENOBUFS) return true;
+      break;
+    case action::accept:
+      if (result >= 0) {
+        on.completed_(on, {result, false, {}});
+        return true;
+      }
+      break;
+    case action::send:
+      if (result > 0) on.progress_ += static_cast<unsigned>(result);
+      if (result > 0 && on.progress_ < on.wanted_.size) return true;
+      break;
+    default: break;
+  }
+  // The kernel cancels by itself what was handed over by a thread that has ended since.
+  return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
+}
+
+inline void ring::finish(operation& on, const completion& how) {
+  on.unlink();
+  --running_;
+  const std::shared_ptr<void> owner = std::move(on.owner_);
+  on.completed_(on, how);
+}
+
+// Ends everything without completions: nobody is left to take them. Blocks for as long as the
+// kernel needs to let go of the memory, which is no longer than it takes to cancel.
+inline void ring::give_up() {
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    if (on.in_kernel_) {
+      on.move_before(waiting_);
+    } else {
+      forget(on);
+    }
+  }
+  if (waiting_.alone()) return;
+  queue_->submit();
+  queue_->prepare_cancel_all();
+  queue_->submit();
+  for (int wait = 0; wait < give_up_waits && !waiting_.alone(); ++wait) {
+    detail::ring_answer answer;
+    while (queue_->take({&answer, 1}) == 1) drop(answer);
+    if (!waiting_.alone()) queue_->wait(give_up_wait_milliseconds);
+  }
+  while (!waiting_.alone()) {
+    operation& on = static_cast<operation&>(*waiting_.next);
+    // The kernel may still write there: never to be freed.
+    new std::shared_ptr<void>(on.owner_);
+    forget(on);
+  }
+}
+
+inline void ring::drop(const detail::ring_answer& answer) {
+  if (!answer.who) return;
+  operation& on = *static_cast<operation*>(answer.who);
+  // A connection that nobody will ever hear of.
+  if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
+  if (!answer.more) forget(on);
+}
+
+inline void ring::forget(operation& on) {
+  on.unlink();
+  --running_;
+  const std::shared_ptr<void> owner = std::move(on.owner_);
+}
+
+// An operation that resumes who awaits it.
+template <class Handler>
+class ring::awaited final : public operation {
+ public:
+  awaited(ring& of, Handler handler)
+      : operation(&call), ring_(of), handler_(std::move(handler)) {}
+
+  void cancel() { ring_.cancel(*this); }
+
+ private:
+  static void call(operation& on, const completion& done) noexcept {
+    auto& self = static_cast<awaited&>(on);
+    auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
+    auto resume = [handler = std::move(self.handler_), done]() mutable {
+      std::move(handler)(done.error(), done.result);
+    };
+    asio::post(executor, std::move(resume));
+  }
+
+  ring& ring_;
+  Handler handler_;
+};
+
+struct ring::start_awaited {
+  template <class Handler>
+  void operator()(Handler handler, ring* of, request wanted) const {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    auto on = std::make_shared<awaited<Handler>>(*of, std::move(handler));
+    if (slot.is_connected()) {
+      slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
+        const auto running = weak.lock();
+        if (running && type != asio::cancellation_type::none) running->cancel();
+      });
+    }
+    of->start(*on, wanted, on);
+  }
+};
+
+inline task<void> ring::wait_readable(int descriptor) {
+  const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      start_awaited(), asio::use_awaitable, this, wanted);
+}
+
+inline task<std::size_t> ring::read_some(int descriptor, std::span<char> into) {
+  ELASTIC_ASSERT(into.size() <= INT_MAX);
+  const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
+                       0};
+  const int count =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+          start_awaited(), asio::use_awaitable, this, wanted);
+  co_return static_cast<std::size_t>(count);
+}
+
+inline task<void> ring::send_all(int socket, std::string_view data) {
+  ELASTIC_ASSERT(data.size() <= INT_MAX);
+  const request wanted{action::send, socket, const_cast<char*>(data.data()),
+                       static_cast<unsigned>(data.size()), 0};
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      start_awaited(), asio::use_awaitable, this, wanted);
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/version.hpp ----
+
+#define ELASTIC_VERSION_MAJOR 0
+#define ELASTIC_VERSION_MINOR 1
+#define ELASTIC_VERSION_PATCH 0
+
+namespace elastic {
+
+/// The version of this library as text, "major.minor.patch".
+inline constexpr const char* version_text = "0.1.0";
+
+}  // namespace elastic
+
+// ---- elastic/launch/launch_config.hpp ----
+
+namespace elastic {
+
+/// Everything that `elasticrun` can be told, with its defaults: a job as one node sees it.
+///
+/// Only `program` has no default that works. Values out of bounds are refused by `launch` with
+/// `errc::invalid_argument` before anything is started.
+struct launch_config {
+  // What to run.
+
+  /// The program of every worker: a path, or a name that is looked up in the PATH of
+  /// `environment`. For a Python script this is the interpreter.
+  std::string program;
+  /// The program's arguments; `${local_rank}` in any of them becomes the worker's local rank.
+  std::vector<std::string> arguments;
+  /// What the report of a failure calls the job; empty: `program`.
+  std::string name;
+  /// The script among the arguments, which must exist before anything is started; empty where
+  /// there is none to look for (a program of its own, a Python module).
+  std::string script;
+  /// What the workers inherit; each gets its own additions. Nothing of the process's environment
+  /// is added to it.
+  environment_map environment;
+
+  // How many.
+
+  /// The job runs with `min_nodes` … `max_nodes` nodes; 1 ≤ min_nodes ≤ max_nodes ≤
+  /// `limits::nodes`.
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// Workers of this node, 1 … `limits::local_world_size`.
+  int nproc_per_node = 1;
+  /// The role of the workers, part of their log lines and metrics.
+  std::string role = "default";
+
+  // How nodes meet.
+
+  /// One node by itself: the fields of this group are not looked at, but for `run_id`. Any number
+  /// of such jobs run side by side on one machine.
+  bool standalone = false;
+  /// Names the job; nodes with the same run id meet. Empty: a random one, for `standalone` only.
+  std::string run_id = "none";
+  /// "static", "c10d" or another name of the rendezvous registry.
+  std::string rdzv_backend = "static";
+  /// "host:port" of the rendezvous; empty: the backend's default (static: `master_addr` and
+  /// `master_port`).
+  std::string rdzv_endpoint;
+  /// Further settings of the backend, in order; the last of a repeated name counts.
+  std::vector<std::pair<std::string, std::string>> rdzv_conf;
+  /// Backend "static" only: this node's rank, 0 … max_nodes - 1.
+  int node_rank = 0;
+  /// Backend "static" without an endpoint: where the node of rank 0 serves.
+  std::string master_addr = "127.0.0.1";
+  std::uint16_t master_port = 29500;
+  /// The address that this node tells workers and other nodes, where ranks are not given (not
+  /// "static"); empty: found out by itself.
+  std::string local_addr;
+
+  // How often again and for how long.
+
+  /// How often the workers are started anew after a failure; 0: never.
+  int max_restarts = 0;
+  /// How long workers may take to end after the stop signal before they are killed; 0: at once.
+  std::chrono::milliseconds shutdown_timeout{30'000};
+  /// The period of the state metrics, for the metric handler that an embedder may give; over 0.
+  /// Nothing else is paced by it: workers are not polled.
+  std::chrono::milliseconds monitor_interval{5'000};
+
+  // What is written where.
+
+  /// The directory under which each run makes one of its own. Empty: one in the temporary folder;
+  /// "/dev/null": no files at all, what is only redirected is discarded.
+  std::string log_dir;
+  /// Streams that go into files instead of this process's own.
+  stream_selection redirects;
+  /// Streams that go into files and, line by line with a prefix, to this process's own.
+  stream_selection tee;
+  /// The prefix of teed lines, with `${role_name}`, `${rank}` and `${local_rank}`; empty:
+  /// "[<role><local_rank>]:".
+  std::string log_line_prefix_template;
+  /// Whether bytes move through an io_uring where the kernel allows one; else by Asio's reactor.
+  bool use_ring = true;
+  /// Where events go: "null", "console" or another name of the event handler registry.
+  std::string event_log_handler = "null";
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/endpoint.hpp ----
+
+namespace elastic {
+
+/// A host, by name or by address, and a port.
+struct endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+
+  friend bool operator==(const endpoint&, const endpoint&) = default;
+};
+
+/// "host:port", with brackets around an IPv6 address.
+inline std::string to_text(const endpoint& at) {
+  const bool is_v6 = at.host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", at.host, at.port) : fmt::format("{}:{}", at.host, at.port);
+}
+
+namespace detail {
+
+inline std::string_view trimmed(std::string_view text) {
+  const auto is_blank = [](char letter) { return letter == ' ' || (letter >= 9 && letter <= 13); };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+inline std::uint16_t parse_port(std::string_view digits, std::string_view whole) {
+  constexpr std::size_t most_digits = 5;
+  std::uint32_t port = 0;
+  bool valid = !digits.empty() && digits.size() <= most_digits;
+  for (const char digit : digits) {
+    valid = valid && digit >= '0' && digit <= '9';
+    if (valid) port = port * 10 + static_cast<std::uint32_t>(digit - '0');
+  }
+  if (!valid || port > 65535) {
+    throw error(errc::invalid_argument,
+                fmt::format("endpoint '{}': the port must be a number from 0 to 65535", whole));
+  }
+  return static_cast<std::uint16_t>(port);
+}
+
+inline void check_host(std::string_view host, std::string_view whole) {
+  if (host.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("endpoint '{}' has no host: write host[:port]", whole));
+  }
+  const auto is_allowed = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || letter == '_' || letter == '.' || letter == ':' ||
+           letter == '-';
+  };
+  if (!std::all_of(host.begin(), host.end(), is_allowed)) {
+    throw error(errc::invalid_argument,
+                fmt::format("endpoint '{}': a host consists of letters, digits and the signs "
+                            "._-: (an IPv6 address with a port is written [address]:port)",
+                            whole));
+  }
+}
+
+}  // namespace detail
+
+/// Reads `host`, `host:port`, `[v6]` or `[v6]:port` as torchrun does: blanks around it are dropped,
+/// the split is at the last colon, and an empty text means localhost at the default port.
+///
+/// Errors: `errc::invalid_argument`, with a sentence that quotes the text and says what is allowed.
+inline endpoint parse_endpoint(std::string_view text, std::uint16_t default_port) {
+  const std::string_view whole = detail::trimmed(text);
+  if (whole.empty()) return endpoint{"localhost", default_port};
+
+  std::string_view host = whole;
+  std::uint16_t port = default_port;
+  const bool only_brackets = whole.front() == '[' && whole.back() == ']';
+  const std::size_t colon = only_brackets ? std::string_view::npos : whole.rfind(':');
+  if (colon != std::string_view::npos) {
+    host = whole.substr(0, colon);
+    port = detail::parse_port(whole.substr(colon + 1), whole);
+  }
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  detail::check_host(host, whole);
+  return endpoint{std::string(host), port};
+}
+
+/// What a machine is called and how it is reached: what `is_this_machine` compares with.
+struct machine_identity {
+  std::string host_name;
+  /// The canonical name that the resolver gives for `host_name`; empty where it gives none.
+  std::string canonical_name;
+  /// The addresses that the resolver gives for `host_name`.
+  std::vector<asio::ip::address> addresses;
+};
+
+/// Whether `host` means this machine, as torchrun infers who hosts the store: "localhost", a
+/// loopback address, the host name, its canonical name, or an address that both `host` and the
+/// host name resolve to.
+///
+/// @param host_addresses  what `host` resolves to; empty where it does not.
+inline bool is_this_machine(const std::string& host, const machine_identity& machine,
+                            const std::vector<asio::ip::address>& host_addresses) {
+  if (host == "localhost") return true;
+  asio::error_code not_an_address;
+  const auto literal = asio::ip::make_address(host, not_an_address);
+  if (!not_an_address && literal.is_loopback()) return true;
+  if (!host.empty() && (host == machine.host_name || host == machine.canonical_name)) return true;
+  const auto is_ours = [&](const asio::ip::address& address) {
+    return std::find(machine.addresses.begin(), machine.addresses.end(), address) !=
+           machine.addresses.end();
+  };
+  if (!not_an_address) return is_ours(literal);
+  return std::any_of(host_addresses.begin(), host_addresses.end(), is_ours);
+}
+
+namespace detail {
+
+/// The addresses of `host`, and its canonical name where `canonical` is given. A failure to
+/// resolve leaves both empty.
+inline task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
+                                                              std::string* canonical) {
+  std::vector<asio::ip::address> found;
+  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
+  const auto flags = canonical != nullptr ? asio::ip::tcp::resolver::canonical_name
+                                          : asio::ip::tcp::resolver::flags();
+  auto [failure, entries] = co_await resolver.async_resolve(host, "", flags, as_result);
+  if (failure) co_return found;
+  for (const auto& entry : entries) {
+    if (canonical != nullptr && canonical->empty()) *canonical = entry.host_name();
+    found.push_back(entry.endpoint().address());
+  }
+  co_return found;
+}
+
+}  // namespace detail
+
+/// Whether `host` means this machine (see the other overload); asks the resolver, which Asio runs
+/// on a thread of its own.
+///
+/// Cancellation: all types, once the resolver has answered (it cannot be interrupted).
+inline task<bool> is_this_machine(std::string host) {
+  machine_identity machine;
+  machine.host_name = host_name();
+  const std::vector<asio::ip::address> none;
+  if (is_this_machine(host, machine, none)) co_return true;
+  machine.addresses =
+      co_await detail::resolve_addresses(machine.host_name, &machine.canonical_name);
+  if (is_this_machine(host, machine, none)) co_return true;
+  const auto of_host = co_await detail::resolve_addresses(host, nullptr);
+  co_return is_this_machine(host, machine, of_host);
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_parameters.hpp ----
+
+#include <fmt/ranges.h>
+
+namespace elastic {
+
+/// What a rendezvous handler is made from: what the user asked for, and the services it may use.
+struct rendezvous_parameters {
+  /// A name of the registry: "static", "c10d".
+  std::string backend = "static";
+  /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.
+  std::string endpoint;
+  /// Names the job: nodes with the same run id meet. Must not be empty.
+  std::string run_id = "none";
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// This node's group rank, where the backend does not assign one (static).
+  int node_rank = 0;
+  /// The address that this node gives to others; empty: found out by the backend.
+  std::string local_address;
+  /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
+  /// 0 does.
+  bool share_worker_store = true;
+  /// Whether stores that this node serves use an io_uring where the kernel allows one.
+  bool use_ring = true;
+  /// Further settings of the backend, the `--rdzv-conf` pairs.
+  std::map<std::string, std::string, std::less<>> configuration;
+
+  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  logger log;
+
+  /// A setting in seconds, `fallback` where it was not given.
+  /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
+  duration seconds(std::string_view name, duration fallback) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return fallback;
+    double value = 0;
+    const char* end = found->second.data() + found->second.size();
+    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+    if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
+                              found->second));
+    }
+    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+  }
+
+  /// Warns of settings that `backend` does not use, such as misspelt ones.
+  void warn_of_unused(std::vector<std::string_view> used) const {
+    for (const auto& [name, value] : configuration) {
+      if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+      log.warning("--rdzv-conf {}={} is not used by the rendezvous backend '{}', which knows: {}",
+                  name, value, backend, fmt::join(used, ", "));
+    }
+  }
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/free_port.hpp ----
+
+namespace elastic {
+
+/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
+/// else may take it before it is used: bind port 0 yourself where you can.
+///
+/// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
+/// port of it can be bound.
+inline std::uint16_t free_port(const std::string& address) {
+  asio::error_code failure;
+  const auto parsed = asio::ip::make_address(address, failure);
+  if (failure) {
+    throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
+  }
+  asio::io_context context(1);
+  asio::ip::tcp::acceptor acceptor(context);
+  const asio::ip::tcp::endpoint any_port(parsed, 0);
+  acceptor.open(any_port.protocol(), failure);
+  if (!failure) acceptor.bind(any_port, failure);
+  if (failure) {
+    throw error(errc::connection_failed,
+                fmt::format("no port of {} can be bound: {}", address, failure.message()));
+  }
+  return acceptor.local_endpoint().port();
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/tcp_store_bounds.hpp ----
+
+namespace elastic {
+
+/// What a TCPStore server takes from one client before it hangs up.
+struct tcp_store_bounds {
+  std::size_t key_bytes = limits::store_key_bytes;
+  std::size_t value_bytes = limits::store_value_bytes;
+  /// Keys, or pairs of key and value, of one request.
+  std::size_t keys_per_request = limits::store_keys_per_request;
+  /// One request with all of its keys and values.
+  std::size_t request_bytes = limits::store_request_bytes;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/tcp_store_generation.hpp ----
+
+namespace elastic {
+
+/// Which of PyTorch's wire formats a TCPStore speaks. The three share one port of our server; a
+/// client has to know which one its server understands.
+enum class tcp_store_generation {
+  /// PyTorch 1.x up to 2.0.
+  torch_1_13,
+  /// PyTorch 2.1.
+  torch_2_1,
+  /// PyTorch 2.2 and later, and our own server.
+  torch_2_2,
+  /// A client finds out, at the price of a connection (see `tcp_store`).
+  probe,
+};
+
+/// How a server tells PyTorch up to 2.0 from 2.1, which say the same bytes for different things:
+/// 7 is WATCH_KEY or DELETE_KEY, 8 is DELETE_KEY or APPEND.
+enum class tcp_store_legacy_dialect {
+  /// 7 as the first request of a connection is WATCH_KEY, later DELETE_KEY; 8 is DELETE_KEY until
+  /// the connection has sent what only 2.1 knows. Agents and process groups need neither.
+  guess,
+  torch_1_13,
+  torch_2_1,
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/detail/tcp_store_protocol.hpp ----
+
+// PyTorch's TCPStore on the wire, as encoding and decoding alone. A request is one byte of
+// operation and its operands; there are no frames and no request numbers. Integers are in the
+// byte order of the host, texts follow their length in 64 bits.
+namespace elastic::detail {
+
+/// What a request asks for, whatever byte its generation has for it.
+enum class store_op : std::uint8_t {
+  validate,
+  set,
+  compare_set,
+  get,
+  add,
+  check,
+  wait,
+  num_keys,
+  watch_key,
+  erase,
+  append,
+  multi_get,
+  multi_set,
+  cancel_wait,
+  ping,
+  queue_push,
+  queue_pop,
+  queue_length,
+  list_keys,
+  barrier,
+  unknown,
+};
+
+inline constexpr std::uint32_t validate_magic = 0x3C85F7CE;
+/// The key that counts the processes of a group, the only one without "/" before it.
+inline constexpr std::string_view workers_key = "init/";
+
+inline constexpr char reply_ready = 0;
+inline constexpr char reply_not_ready = 1;
+inline constexpr char reply_stop_waiting = 0;
+inline constexpr char reply_wait_cancelled = 1;
+inline constexpr char reply_watching = 3;
+
+// ---- bytes of the operations ----------------------------------------------------------------
+
+inline constexpr std::array<store_op, 9> ops_of_1_13 = {
+    store_op::set,  store_op::compare_set, store_op::get,       store_op::add,  store_op::check,
+    store_op::wait, store_op::num_keys,    store_op::watch_key, store_op::erase};
+
+inline constexpr std::array<store_op, 12> ops_of_2_1 = {
+    store_op::set,  store_op::compare_set, store_op::get,       store_op::add,
+    store_op::check, store_op::wait,       store_op::num_keys,  store_op::erase,
+    store_op::append, store_op::multi_get, store_op::multi_set, store_op::cancel_wait};
+
+inline constexpr std::array<store_op, 19> ops_of_2_2 = {
+    store_op::validate, store_op::set,       store_op::compare_set, store_op::get,
+    store_op::add,      store_op::check,     store_op::wait,        store_op::num_keys,
+    store_op::erase,    store_op::append,    store_op::multi_get,   store_op::multi_set,
+    store_op::cancel_wait, store_op::ping,   store_op::queue_push,  store_op::queue_pop,
+    store_op::queue_length, store_op::list_keys, store_op::barrier};
+
+inline std::span<const store_op> ops_of(tcp_store_generation generation) {
+  switch (generation) {
+    case tcp_store_generation::torch_1_13: return ops_of_1_13;
+    case tcp_store_generation::torch_2_1: return ops_of_2_1;
+    default: return ops_of_2_2;
+  }
+}
+
+inline store_op decode_op(tcp_store_generation generation, char byte) {
+  const auto ops = ops_of(generation);
+  const auto index = static_cast<unsigned char>(byte);
+  return index < ops.size() ? ops[index] : store_op::unknown;
+}
+
+/// Result: -1 where the generation has no such operation.
+inline int encode_op(tcp_store_generation generation, store_op op) {
+  const auto ops = ops_of(generation);
+  for (std::size_t index = 0; index < ops.size(); ++index) {
+    if (ops[index] == op) return static_cast<int>(index);
+  }
+  return -1;
+}
+
+// ---- integers and texts ---------------------------------------------------------------------
+
+template <class Integer>
+void append_integer(std::string& out, Integer value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
+}
+
+template <class Integer>
+Integer load_integer(const char* bytes) {
+  Integer value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+inline void append_text(std::string& out, std::string_view text) {
+  append_integer<std::uint64_t>(out, text.size());
+  out.append(text);
+}
+
+// ---- requests, as a client writes them ------------------------------------------------------
+
+/// Writes requests of one generation behind what `out` holds already. Keys are those of the wire.
+/// The operation must be one of the generation's (see `knows`).
+class request_writer {
+ public:
+  explicit request_writer(tcp_store_generation generation) : generation_(generation) {}
+
+  bool knows(store_op op) const { return encode_op(generation_, op) >= 0; }
+
+  /// The first bytes of a connection, none for the generations that have no greeting.
+  void greeting(std::string& out) const {
+    if (!knows(store_op::validate)) return;
+    operation(out, store_op::validate);
+    append_integer(out, validate_magic);
+  }
+
+  /// An operation without operands.
+  void operation(std::string& out, store_op op) const {
+    const int byte = encode_op(generation_, op);
+    ELASTIC_ASSERT(byte >= 0);
+    out.push_back(static_cast<char>(byte));
+  }
+
+  /// One with a key: get, erase, queue_pop, queue_length, watch_key.
+  void with_key(std::string& out, store_op op, std::string_view key) const {
+    operation(out, op);
+    append_text(out, key);
+  }
+
+  /// One with a key and a value: set, append, queue_push.
+  void with_value(std::string& out, store_op op, std::string_view key,
+                  std::string_view value) const {
+    with_key(out, op, key);
+    append_text(out, value);
+  }
+
+  /// One with a key and a number: add, barrier.
+  void with_number(std::string& out, store_op op, std::string_view key,
+                   std::int64_t number) const {
+    with_key(out, op, key);
+    append_integer(out, number);
+  }
+
+  /// One with any number of keys: check, wait, multi_get.
+  void with_keys(std::string& out, store_op op, std::span<const std::string> keys) const {
+    operation(out, op);
+    append_integer<std::uint64_t>(out, keys.size());
+    for (const std::string& key : keys) append_text(out, key);
+  }
+
+  void compare_set(std::string& out, std::string_view key, std::string_view expected,
+                   std::string_view desired) const {
+    with_value(out, store_op::compare_set, key, expected);
+    append_text(out, desired);
+  }
+
+  void ping(std::string& out, std::uint32_t nonce) const {
+    operation(out, store_op::ping);
+    append_integer(out, nonce);
+  }
+
+ private:
+  tcp_store_generation generation_;
+};
+
+// ---- requests, as a server reads them -------------------------------------------------------
+
+/// One request. The views are into the bytes that were given to the parser.
+struct store_request {
+  store_op op = store_op::unknown;
+  /// Keys and values in the order of the wire: {key, value}, {key, expected, desired}, all keys
+  /// of a wait, or key, value, key, value of a multi_set.
+  std::vector<std::string_view> texts;
+  /// The delta of an add, the world of a barrier, the nonce of a ping, the magic of a validate.
+  std::int64_t number = 0;
+};
+
+/// Finds the request at the front of a stream of bytes, however it is cut into pieces. What was
+/// found of an incomplete request is kept, so that no byte is looked at twice.
+class request_parser {
+ public:
+  enum class outcome { incomplete, complete, malformed };
+
+  explicit request_parser(const tcp_store_bounds& bounds) : bounds_(bounds) {}
+
+  /// True before the first byte of a request.
+  bool at_start() const { return used_ == 0; }
+
+  /// Names the operation of the request; its byte is the first of `input`.
+  void begin(store_op op) {
+    request_.op = op;
+    request_.number = 0;
+    fields_ = layout_of(op);
+    pieces_.clear();
+    items_left_ = 0;
+    used_ = 1;
+  }
+
+  /// Goes on with the request that `begin` named.
+  /// @param input  all of its bytes that are there, the first one included
+  outcome parse(std::string_view input) {
+    while (*fields_ != '\0') {
+      const outcome result = parse_field(input);
+      if (result != outcome::complete) return result;
+    }
+    request_.texts.clear();
+    for (const piece& text : pieces_) {
+      request_.texts.push_back(input.substr(text.offset, text.size));
+    }
+    return outcome::complete;
+  }
+
+  /// The complete request and how many bytes it took.
+  const store_request& request() const { return request_; }
+  std::size_t used() const { return used_; }
+
+  /// Makes ready for the next request. What a large one needed is not kept.
+  void finish() {
+    used_ = 0;
+    constexpr std::size_t texts_kept = 64;
+    if (pieces_.capacity() > texts_kept) {
+      pieces_ = {};
+      request_.texts = {};
+    }
+  }
+
+  /// Why a request is malformed.
+  std::string_view complaint() const { return complaint_; }
+
+ private:
+  struct piece {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+  };
+
+  // One letter per operand: k key, v value, i 64-bit number, u 32-bit number, n count of keys,
+  // p count of pairs. While a list is read, `items_left_` counts and the letter stays.
+  static const char* layout_of(store_op op) {
+    switch (op) {
+      case store_op::validate:
+      case store_op::ping: return "u";
+      case store_op::set:
+      case store_op::append:
+      case store_op::queue_push: return "kv";
+      case store_op::compare_set: return "kvv";
+      case store_op::get:
+      case store_op::watch_key:
+      case store_op::erase:
+      case store_op::queue_pop:
+      case store_op::queue_length: return "k";
+      case store_op::add:
+      case store_op::barrier: return "ki";
+      case store_op::check:
+      case store_op::wait:
+      case store_op::multi_get: return "n";
+      case store_op::multi_set: return "p";
+      default: return "";
+    }
+  }
+
+  outcome parse_field(std::string_view input) {
+    switch (*fields_) {
+      case 'k': return parse_single(input, bounds_.key_bytes);
+      case 'v': return parse_single(input, bounds_.value_bytes);
+      case 'i': return parse_number<std::int64_t>(input);
+      case 'u': return parse_number<std::uint32_t>(input);
+      default: return parse_list(input);
+    }
+  }
+
+  outcome parse_single(std::string_view input, std::size_t bound) {
+    const outcome result = parse_text(input, bound);
+    if (result == outcome::complete) ++fields_;
+    return result;
+  }
+
+  template <class Integer>
+  outcome parse_number(std::string_view input) {
+    if (input.size() - used_ < sizeof(Integer)) return outcome::incomplete;
+    request_.number = static_cast<std::int64_t>(load_integer<Integer>(input.data() + used_));
+    used_ += sizeof(Integer);
+    ++fields_;
+    return outcome::complete;
+  }
+
+  outcome parse_list(std::string_view input) {
+    const bool of_pairs = *fields_ == 'p';
+    if (items_left_ == 0) {
+      if (input.size() - used_ < sizeof(std::uint64_t)) return outcome::incomplete;
+      const auto count = load_integer<std::uint64_t>(input.data() + used_);
+      if (count > bounds_.keys_per_request) return complain("too many keys");
+      used_ += sizeof count;
+      items_left_ = of_pairs ? 2 * count : count;
+    }
+    while (items_left_ > 0) {
+      const bool is_value = of_pairs && items_left_ % 2 == 1;
+      const outcome result = parse_text(input, is_value ? bounds_.value_bytes : bounds_.key_bytes);
+      if (result != outcome::complete) return result;
+      --items_left_;
+    }
+    ++fields_;
+    return outcome::complete;
+  }
+
+  // The length is judged as soon as it is there, so that nothing is kept for a text that would
+  // be refused.
+  outcome parse_text(std::string_view input, std::size_t bound) {
+    const std::size_t there = input.size() - used_;
+    if (there < sizeof(std::uint64_t)) return outcome::incomplete;
+    const auto size = load_integer<std::uint64_t>(input.data() + used_);
+    if (size > bound) {
+      return complain(bound == bounds_.key_bytes ? "a key is too long" : "a value is too long");
+    }
+    const std::size_t end = used_ + sizeof size + size;
+    if (end > bounds_.request_bytes) return complain("the request is too long");
+    if (input.size() < end) return outcome::incomplete;
+    pieces_.push_back(piece{used_ + sizeof size, static_cast<std::size_t>(size)});
+    used_ = end;
+    return outcome::complete;
+  }
+
+  outcome complain(std::string_view what) {
+    complaint_ = what;
+    return outcome::malformed;
+  }
+
+  tcp_store_bounds bounds_;
+  store_request request_;
+  const char* fields_ = "";
+  std::vector<piece> pieces_;
+  std::size_t items_left_ = 0;
+  std::size_t used_ = 0;
+  std::string_view complaint_;
+};
+
+// ---- which generation a connection speaks ---------------------------------------------------
+
+enum class first_bytes { undecided, legacy, modern, foreign };
+
+/// The bytes of a modern greeting, its operation included.
+inline constexpr std::size_t greeting_bytes = 1 + sizeof validate_magic;
+
+/// Judges the first bytes of a connection. There is no doubt: the magic as the length of an old
+/// client's key would be far over any bound.
+inline first_bytes classify(std::string_view input) {
+  if (input.empty()) return first_bytes::undecided;
+  const auto op = static_cast<unsigned char>(input.front());
+  if (op != 0) return op < ops_of_2_1.size() ? first_bytes::legacy : first_bytes::foreign;
+  if (input.size() < greeting_bytes) return first_bytes::undecided;
+  return load_integer<std::uint32_t>(input.data() + 1) == validate_magic ? first_bytes::modern
+                                                                         : first_bytes::legacy;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/store_keys.hpp ----
+
+#include <limits>
+
+// What all stores make of the keys and values of their user. All that is named `check` throws
+// `errc::invalid_argument`.
+namespace elastic::detail {
+
+inline void check_store_key(std::string_view key) {
+  if (key.size() <= limits::store_key_bytes) return;
+  throw error(errc::invalid_argument,
+              fmt::format("a key of {} bytes; a store takes up to {}", key.size(),
+                          limits::store_key_bytes));
+}
+
+inline void check_store_value(std::string_view value) {
+  if (value.size() <= limits::store_value_bytes) return;
+  throw error(errc::invalid_argument,
+              fmt::format("a value of {} bytes; a store takes up to {}", value.size(),
+                          limits::store_value_bytes));
+}
+
+inline void check_store_key_count(std::size_t count) {
+  if (count <= limits::store_keys_per_request) return;
+  throw error(errc::invalid_argument,
+              fmt::format("{} keys at once; a store takes up to {}", count,
+                          limits::store_keys_per_request));
+}
+
+inline void check_store_request(std::size_t bytes) {
+  if (bytes <= limits::store_request_bytes) return;
+  throw error(errc::invalid_argument,
+              fmt::format("keys and values of {} bytes at once; a store takes up to {}", bytes,
+                          limits::store_request_bytes));
+}
+
+/// What a client of PyTorch makes of the key that its user named.
+inline std::string store_wire_key(std::string_view key) {
+  std::string wire;
+  wire.reserve(key.size() + 1);
+  wire.push_back('/');
+  wire.append(key);
+  check_store_key(wire);
+  return wire;
+}
+
+inline std::vector<std::string> store_wire_keys(const std::vector<std::string>& keys) {
+  check_store_key_count(keys.size());
+  std::vector<std::string> wire;
+  wire.reserve(keys.size());
+  std::size_t bytes = 0;
+  for (const std::string& key : keys) {
+    wire.push_back(store_wire_key(key));
+    bytes += sizeof(std::uint64_t) + wire.back().size();
+  }
+  check_store_request(bytes);
+  return wire;
+}
+
+/// The number at the front of a text as `strtoll` reads it in base 10: after blanks, up to the
+/// first letter that is none of it. Empty where there is none or it has no place in 64 bits.
+inline std::optional<std::int64_t> leading_number(std::string_view text) {
+  const auto is_blank = [](char letter) { return letter == ' ' || (letter >= 9 && letter <= 13); };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  const bool is_negative = !text.empty() && text.front() == '-';
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
+  constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t bound = is_negative ? largest + 1 : largest;
+  std::uint64_t number = 0;
+  bool has_digit = false;
+  for (const char letter : text) {
+    if (letter < '0' || letter > '9') break;
+    const auto digit = static_cast<std::uint64_t>(letter - '0');
+    if (number > (bound - digit) / 10) return std::nullopt;
+    number = number * 10 + digit;
+    has_digit = true;
+  }
+  if (!has_digit) return std::nullopt;
+  return static_cast<std::int64_t>(is_negative ? 0 - number : number);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/key_value_engine.hpp ----
+
+#include <list>
+#include <unordered_map>
+
+namespace elastic {
+
+/// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and who
+/// waits for a key or watches it. Does no I/O; `memory_store` and `tcp_store_server` are two ways
+/// to reach it, and may share one.
+///
+/// Keys are those of the wire: a client of PyTorch puts "/" before what its user named.
+///
+/// Errors of every operation that stores something: `errc::invalid_argument` where the table
+/// would hold more than it may, or a value grow over `limits::store_value_bytes`.
+/// Thread-safety: every member may be called from any thread. Listeners are told by the thread
+/// that made the change, after it is done and in the order of the changes.
+class key_value_engine {
+ public:
+  /// Names one wait or watch; 0 names none.
+  using wait_id = std::uint64_t;
+
+  enum class change_kind : std::uint8_t { updated = 0, created = 1, removed = 2 };
+
+  /// What a watcher is told.
+  struct change {
+    change_kind kind = change_kind::updated;
+    std::string key;
+    std::string old_value;
+    std::string new_value;
+  };
+
+  /// Who waits or watches. Told once for each wait, unless it was cancelled; a call that crosses
+  /// the cancellation is possible.
+  class listener {
+   public:
+    virtual ~listener() = default;
+    virtual void on_ready(wait_id wait) noexcept = 0;
+    virtual void on_change(const change&) noexcept {}
+  };
+
+  /// @param max_bytes  the most that keys and values may take together
+  explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes)
+      : max_bytes_(max_bytes) {}
+
+  key_value_engine(const key_value_engine&) = delete;
+  key_value_engine& operator=(const key_value_engine&) = delete;
+
+  void set(std::string_view key, std::string_view value);
+
+  /// Appends to the value, which is made where it is missing.
+  void append(std::string_view key, std::string_view value);
+
+  /// The value, empty where there is none.
+  std::optional<std::string> find(std::string_view key) const;
+
+  /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
+  /// the lock of this table and must not call into it.
+  template <class Use>
+  bool read(std::string_view key, Use use) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = values_.find(key);
+    if (found == values_.end()) return false;
+    use(std::string_view(found->second));
+    return true;
+  }
+
+  /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
+  /// before it and text behind it are ignored and lost. The sum wraps around.
+  /// Errors: `errc::store_value` where the value does not begin with a number of 64 bits.
+  std::int64_t add(std::string_view key, std::int64_t delta);
+
+  /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
+  /// Result: what is stored afterwards, `expected` where nothing is.
+  std::string compare_set(std::string_view key, std::string_view expected,
+                          std::string_view desired);
+
+  /// Whether every key has a value or a queue that is not empty.
+  bool check(std::span<const std::string_view> keys) const;
+
+  /// Waits for every key to have a value (or something in its queue). A key that is removed again
+  /// meanwhile counts as seen.
+  /// Result: 0 where all have one already; then `who` is not told.
+  wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
+
+  /// Adds 1 to the number under `key` and waits until `world` have done so.
+  /// Result: 0 where they have; all that wait are told.
+  /// Errors: `errc::store_value`.
+  wait_id barrier(std::string_view key, std::int64_t world, std::weak_ptr<listener> who);
+
+  /// Ends a wait. Result: whether it was still waiting.
+  bool cancel(wait_id wait);
+
+  /// Tells `who` of every change of the key's value until `unwatch`.
+  wait_id watch(std::string_view key, std::weak_ptr<listener> who);
+  void unwatch(wait_id watch);
+
+  /// Result: whether there was a value.
+  bool erase(std::string_view key);
+
+  /// The number of values; queues do not count.
+  std::int64_t num_keys() const;
+
+  /// Hands every key that has a value to `use(std::string_view)`, in no order, under the lock.
+  template <class Use>
+  void for_each_key(Use use) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, value] : values_) use(std::string_view(key));
+  }
+
+  /// Puts an item at the end of the queue and tells at most one that waits for the key.
+  void queue_push(std::string_view key, std::string_view item);
+
+  /// The oldest item, empty where there is none. `length` becomes the length before.
+  std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
+
+  std::int64_t queue_length(std::string_view key) const;
+
+  /// How many waits, watches and bytes are held.
+  std::size_t waiters() const;
+  std::size_t watchers() const;
+  std::size_t bytes() const;
+
+ private:
+  struct text_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  template <class T>
+  using table = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
+
+  // A wait is registered once for every key that it still misses, and each registration knows its
+  // place in the wait, so that either side can drop the other in constant time.
+  struct pending_wait;
+  struct registration {
+    pending_wait* wait = nullptr;
+    std::size_t index = 0;
+  };
+  using registrations = std::list<registration>;
+  using waiting_key = table<registrations>::value_type;
+  struct place {
+    waiting_key* key = nullptr;
+    registrations::iterator at;
+  };
+  struct pending_wait {
+    wait_id id = 0;
+    std::size_t missing = 0;
+    std::vector<place> places;
+    std::weak_ptr<listener> who;
+  };
+  struct watch_entry {
+    wait_id id = 0;
+    std::weak_ptr<listener> who;
+  };
+  struct notice {
+    std::weak_ptr<listener> who;
+    wait_id wait = 0;
+    std::optional<change> what;
+  };
+
+  bool exists(std::string_view key) const {
+    return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
+  }
+  void grow(std::size_t added, std::size_t removed);
+  void store(std::string_view key, std::string_view value);
+  void store_number(std::string_view key, std::int64_t number);
+  std::int64_t number_of(std::string_view key) const;
+  void note_change(change_kind kind, std::string_view key, std::string_view old_value,
+                   std::string_view new_value);
+  pending_wait& new_wait(std::weak_ptr<listener> who);
+  void register_for(pending_wait& wait, std::string_view key);
+  void count_down(registration at);
+  void wake_all(std::string_view key);
+  void wake_one(std::string_view key);
+  void deliver(std::unique_lock<std::mutex>& lock);
+
+  mutable std::mutex mutex_;
+  table<std::string> values_;
+  table<std::deque<std::string>> queues_;
+  table<registrations> waiting_;
+  table<std::vector<watch_entry>> watching_;
+  std::unordered_map<wait_id, pending_wait> waits_;
+  std::unordered_map<wait_id, std::string> watches_;
+  std::deque<notice> notices_;
+  bool delivering_ = false;
+  wait_id last_id_ = 0;
+  std::size_t bytes_ = 0;
+  const std::size_t max_bytes_;
+};
+
+// ---- values ---------------------------------------------------------------------------------
+
+inline void key_value_engine::set(std::string_view key, std::string_view value) {
+  std::unique_lock lock(mutex_);
+  store(key, value);
+  wake_all(key);
+  deliver(lock);
+}
+
+inline void key_value_engine::append(std::string_view key, std::string_view value) {
+  std::unique_lock lock(mutex_);
+  const auto found = values_.find(key);
+  if (found == values_.end()) {
+    store(key, value);
+  } else {
+    if (found->second.size() + value.size() > limits::store_value_bytes) {
+      throw error(errc::invalid_argument,
+                  fmt::format("appending would make a value of more than {} bytes",
+                              limits::store_value_bytes));
+    }
+    grow(value.size(), 0);
+    const std::string old_value = watching_.empty() ? std::string() : found->second;
+    found->second.append(value);
+    note_change(change_kind::updated, key, old_value, found->second);
+  }
+  wake_all(key);
+  deliver(lock);
+}
+
+inline std::optional<std::string> key_value_engine::find(std::string_view key) const {
+  std::optional<std::string> result;
+  read(key, [&](std::string_view value) { result.emplace(value); });
+  return result;
+}
+
+inline std::int64_t key_value_engine::add(std::string_view key, std::int64_t delta) {
+  std::unique_lock lock(mutex_);
+  const auto sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) +
+                                             static_cast<std::uint64_t>(delta));
+  store_number(key, sum);
+  wake_all(key);
+  deliver(lock);
+  return sum;
+}
+
+inline std::string key_value_engine::compare_set(std::string_view key, std::string_view expected,
+                                                 std::string_view desired) {
+  std::unique_lock lock(mutex_);
+  const auto found = values_.find(key);
+  const bool is_missing = found == values_.end();
+  if (is_missing && !expected.empty()) return std::string(expected);
+  if (!is_missing && found->second != expected) {
+    std::string unchanged = found->second;
+    wake_all(key);
+    deliver(lock);
+    return unchanged;
+  }
+  store(key, desired);
+  wake_all(key);
+  deliver(lock);
+  return std::string(desired);
+}
+
+inline bool key_value_engine::check(std::span<const std::string_view> keys) const {
+  const std::lock_guard lock(mutex_);
+  for (const std::string_view key : keys) {
+    if (!exists(key)) return false;
+  }
+  return true;
+}
+
+inline bool key_value_engine::erase(std::string_view key) {
+  std::unique_lock lock(mutex_);
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  grow(0, found->first.size() + found->second.size());
+  note_change(change_kind::removed, key, found->second, {});
+  values_.erase(found);
+  deliver(lock);
+  return true;
+}
+
+inline std::int64_t key_value_engine::num_keys() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(values_.size());
+}
+
+inline void key_value_engine::grow(std::size_t added, std::size_t removed) {
+  ELASTIC_ASSERT(bytes_ >= removed);
+  const std::size_t after = bytes_ - removed + added;
+  if (after > max_bytes_ && after > bytes_) {
+    throw error(errc::invalid_argument,
+                fmt::format("the store is full: it may hold {} bytes", max_bytes_));
+  }
+  bytes_ = after;
+}
+
+inline void key_value_engine::store(std::string_view key, std::string_view value) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) {
+    grow(key.size() + value.size(), 0);
+    values_.emplace(key, value);
+    note_change(change_kind::created, key, {}, value);
+    return;
+  }
+  grow(value.size(), found->second.size());
+  note_change(change_kind::updated, key, found->second, value);
+  found->second.assign(value);
+}
+
+inline void key_value_engine::store_number(std::string_view key, std::int64_t number) {
+  const fmt::format_int text(number);
+  store(key, std::string_view(text.data(), text.size()));
+}
+
+inline std::int64_t key_value_engine::number_of(std::string_view key) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return 0;
+  const auto number = detail::leading_number(found->second);
+  if (!number) {
+    throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
+  }
+  return *number;
+}
+
+// ---- waits ----------------------------------------------------------------------------------
+
+inline key_value_engine::wait_id key_value_engine::wait(std::span<const std::string_view> keys,
+                                                        std::weak_ptr<listener> who) {
+  const std::lock_guard lock(mutex_);
+  pending_wait* wait = nullptr;
+  for (const std::string_view key : keys) {
+    if (exists(key)) continue;
+    if (wait == nullptr) wait = &new_wait(std::move(who));
+    register_for(*wait, key);
+  }
+  return wait != nullptr ? wait->id : 0;
+}
+
+inline key_value_engine::wait_id key_value_engine::barrier(std::string_view key,
+                                                           std::int64_t world,
+                                                           std::weak_ptr<listener> who) {
+  std::unique_lock lock(mutex_);
+  const auto arrived =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) + 1);
+  store_number(key, arrived);
+  wait_id id = 0;
+  if (arrived < world) {
+    pending_wait& wait = new_wait(std::move(who));
+    register_for(wait, key);
+    id = wait.id;
+  } else {
+    wake_all(key);
+  }
+  deliver(lock);
+  return id;
+}
+
+inline bool key_value_engine::cancel(wait_id wait) {
+  const std::lock_guard lock(mutex_);
+  const auto found = waits_.find(wait);
+  if (found == waits_.end()) return false;
+  for (const place& at : found->second.places) {
+    if (at.key == nullptr) continue;
+    at.key->second.erase(at.at);
+    if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
+  }
+  waits_.erase(found);
+  return true;
+}
+
+inline key_value_engine::pending_wait& key_value_engine::new_wait(std::weak_ptr<listener> who) {
+  pending_wait& wait = waits_[++last_id_];
+  wait.id = last_id_;
+  wait.who = std::move(who);
+  return wait;
+}
+
+inline void key_value_engine::register_for(pending_wait& wait, std::string_view key) {
+  auto found = waiting_.find(key);
+  if (found == waiting_.end()) found = waiting_.emplace(key, registrations()).first;
+  found->second.push_back(registration{&wait, wait.places.size()});
+  wait.places.push_back(place{&*found, std::prev(found->second.end())});
+  ++wait.missing;
+}
+
+// The registration itself is removed by the caller, from the list in which it stands.
+inline void key_value_engine::count_down(registration at) {
+  pending_wait& wait = *at.wait;
+  wait.places[at.index].key = nullptr;
+  ELASTIC_ASSERT(wait.missing > 0);
+  if (--wait.missing > 0) return;
+  notices_.push_back(notice{std::move(wait.who), wait.id, std::nullopt});
+  waits_.erase(wait.id);
+}
+
+inline void key_value_engine::wake_all(std::string_view key) {
+  if (waiting_.empty()) return;
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  for (const registration& at : found->second) count_down(at);
+  waiting_.erase(found);
+}
+
+inline void key_value_engine::wake_one(std::string_view key) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  registrations& all = found->second;
+  bool woke_one = false;
+  while (!all.empty() && !woke_one) {
+    const registration first = all.front();
+    all.pop_front();
+    woke_one = first.wait->missing == 1;
+    count_down(first);
+  }
+  if (all.empty()) waiting_.erase(found);
+}
+
+// ---- watches --------------------------------------------------------------------------------
+
+inline key_value_engine::wait_id key_value_engine::watch(std::string_view key,
+                                                         std::weak_ptr<listener> who) {
+  const std::lock_guard lock(mutex_);
+  watch_entry added{++last_id_, std::move(who)};
+  watching_[std::string(key)].push_back(std::move(added));
+  watches_.emplace(last_id_, key);
+  return last_id_;
+}
+
+inline void key_value_engine::unwatch(wait_id watch) {
+  const std::lock_guard lock(mutex_);
+  const auto key = watches_.find(watch);
+  if (key == watches_.end()) return;
+  const auto found = watching_.find(key->second);
+  ELASTIC_ASSERT(found != watching_.end());
+  std::erase_if(found->second, [&](const watch_entry& entry) { return entry.id == watch; });
+  if (found->second.empty()) watching_.erase(found);
+  watches_.erase(key);
+}
+
+inline void key_value_engine::note_change(change_kind kind, std::string_view key,
+                                          std::string_view old_value,
+                                          std::string_view new_value) {
+  if (watching_.empty()) return;
+  const auto found = watching_.find(key);
+  if (found == watching_.end()) return;
+  for (const watch_entry& entry : found->second) {
+    change what{kind, std::string(key), std::string(old_value), std::string(new_value)};
+    notices_.push_back(notice{entry.who, entry.id, std::move(what)});
+  }
+}
+
+// ---- queues ---------------------------------------------------------------------------------
+
+inline void key_value_engine::queue_push(std::string_view key, std::string_view item) {
+  std::unique_lock lock(mutex_);
+  grow(key.size() + item.size(), 0);
+  queues_[std::string(key)].emplace_back(item);
+  wake_one(key);
+  deliver(lock);
+}
+
+inline std::optional<std::string> key_value_engine::queue_pop(std::string_view key,
+                                                              std::int64_t& length) {
+  const std::lock_guard lock(mutex_);
+  length = 0;
+  const auto found = queues_.find(key);
+  if (found == queues_.end()) return std::nullopt;
+  length = static_cast<std::int64_t>(found->second.size());
+  std::string item = std::move(found->second.front());
+  found->second.pop_front();
+  grow(0, found->first.size() + item.size());
+  if (found->second.empty()) queues_.erase(found);
+  return item;
+}
+
+inline std::int64_t key_value_engine::queue_length(std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(key);
+  return found == queues_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+}
+
+// ---- telling --------------------------------------------------------------------------------
+
+// Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
+// under way leaves its notices to it, which keeps their order.
+inline void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) {
+  if (notices_.empty() || delivering_) return;
+  delivering_ = true;
+  while (!notices_.empty()) {
+    const notice next = std::move(notices_.front());
+    notices_.pop_front();
+    lock.unlock();
+    if (const auto who = next.who.lock()) {
+      if (next.what) {
+        who->on_change(*next.what);
+      } else {
+        who->on_ready(next.wait);
+      }
+    }
+    lock.lock();
+  }
+  delivering_ = false;
+}
+
+inline std::size_t key_value_engine::waiters() const {
+  const std::lock_guard lock(mutex_);
+  return waits_.size();
+}
+
+inline std::size_t key_value_engine::watchers() const {
+  const std::lock_guard lock(mutex_);
+  return watches_.size();
+}
+
+inline std::size_t key_value_engine::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/detail/tcp_store_session.hpp ----
+
+namespace elastic::detail {
+
+/// One client as the server sees it, without its socket: bytes in, bytes out.
+///
+/// Executes what the client sent on the table, in order. It stops to execute while more than
+/// `limits::store_reply_pause_bytes` of replies are unsent, so that a client which does not read
+/// has no more of them made.
+///
+/// Thread-safety: one strand at a time.
+class tcp_store_session {
+ public:
+  /// What to do with the connection now: read on; send `output()` first and `resume()`; close it
+  /// for what `complaint()` says.
+  enum class state { reading, paused, ended };
+
+  tcp_store_session(std::shared_ptr<key_value_engine> engine, const tcp_store_bounds& bounds,
+                    tcp_store_legacy_dialect dialect)
+      : engine_(std::move(engine)), parser_(bounds), dialect_(dialect) {}
+
+  ~tcp_store_session() { close(); }
+
+  tcp_store_session(const tcp_store_session&) = delete;
+  tcp_store_session& operator=(const tcp_store_session&) = delete;
+
+  /// Who is told of waits that end and of changes; passes them on to `ready` and `changed`.
+  void listen(std::weak_ptr<key_value_engine::listener> who) { listener_ = std::move(who); }
+
+  state current() const { return state_; }
+
+  /// Takes what arrived. What comes while paused is kept for `resume`.
+  state consume(std::string_view bytes) {
+    if (state_ != state::reading) {
+      if (state_ == state::paused) input_.append(bytes);
+      return state_;
+    }
+    if (input_.empty()) {
+      const std::size_t used = execute_all(bytes);
+      if (state_ != state::ended) input_.assign(bytes.substr(used));
+    } else {
+      input_.append(bytes);
+      input_.erase(0, execute_all(input_));
+    }
+    release_large_input();
+    return state_;
+  }
+
+  /// Goes on with what was left when the session paused, now that the output is sent.
+  state resume() {
+    if (state_ != state::paused) return state_;
+    state_ = state::reading;
+    input_.erase(0, execute_all(input_));
+    release_large_input();
+    return state_;
+  }
+
+  /// A wait has ended. Result: whether that made output.
+  bool ready(key_value_engine::wait_id wait) {
+    if (wait == 0 || wait != wait_) return false;
+    wait_ = 0;
+    output_.push_back(reply_stop_waiting);
+    return true;
+  }
+
+  /// A key that this client watches was changed.
+  void changed(const key_value_engine::change& what) {
+    output_.push_back(static_cast<char>(what.kind));
+    append_text(output_, what.key);
+    append_text(output_, what.old_value);
+    append_text(output_, what.new_value);
+  }
+
+  /// Replies that are to be sent; the transport takes them away.
+  std::string& output() { return output_; }
+
+  /// Ends the session by the server's decision.
+  void fail(std::string complaint) {
+    state_ = state::ended;
+    complaint_ = std::move(complaint);
+  }
+
+  const std::string& complaint() const { return complaint_; }
+
+  /// Drops the registrations of this client. May be called again.
+  void close() {
+    drop_wait();
+    for (const auto watch : watches_) engine_->unwatch(watch);
+    watches_.clear();
+  }
+
+ private:
+  using outcome = request_parser::outcome;
+
+  // Result: how many bytes at the front of `input` are done with.
+  std::size_t execute_all(std::string_view input) {
+    std::size_t done = 0;
+    while (state_ == state::reading && done < input.size()) {
+      if (generation_ == first_bytes::undecided && !decide(input, done)) break;
+      const std::string_view rest = input.substr(done);
+      if (rest.empty()) break;
+      drop_stale_wait();
+      if (parser_.at_start()) parser_.begin(operation_of(rest.front()));
+      const outcome result = parser_.parse(rest);
+      if (result == outcome::incomplete) break;
+      if (result == outcome::malformed) {
+        fail(std::string(parser_.complaint()));
+        break;
+      }
+      if (!execute_guarded(parser_.request())) break;
+      done += parser_.used();
+      parser_.finish();
+      if (output_.size() > limits::store_reply_pause_bytes) pause();
+    }
+    return done;
+  }
+
+  void pause() {
+    if (state_ == state::reading) state_ = state::paused;
+  }
+
+  bool decide(std::string_view input, std::size_t& done) {
+    generation_ = classify(input);
+    if (generation_ == first_bytes::modern) done += greeting_bytes;
+    if (generation_ == first_bytes::foreign) {
+      fail("the first byte is none of a store's client");
+    }
+    return generation_ == first_bytes::legacy || generation_ == first_bytes::modern;
+  }
+
+  bool is_legacy() const { return generation_ == first_bytes::legacy; }
+
+  // A client up to 2.0 gives a wait up without a word. It would take the byte that ends the wait
+  // for the first one of its next reply, so the wait ends when the next request begins.
+  void drop_stale_wait() {
+    if (wait_ != 0 && is_legacy() && !is_2_1_) drop_wait();
+  }
+
+  void drop_wait() {
+    if (wait_ != 0) engine_->cancel(std::exchange(wait_, 0));
+  }
+
+  // ---- operations -----------------------------------------------------------------------------
+
+  store_op operation_of(char byte) {
+    if (!is_legacy()) {
+      const store_op op = decode_op(tcp_store_generation::torch_2_2, byte);
+      return op == store_op::validate ? store_op::unknown : op;
+    }
+    const store_op op = legacy_operation_of(byte);
+    is_first_ = false;
+    watches_only_ = op == store_op::watch_key;
+    return op;
+  }
+
+  store_op legacy_operation_of(char byte) {
+    if (dialect_ == tcp_store_legacy_dialect::torch_1_13) {
+      return decode_op(tcp_store_generation::torch_1_13, byte);
+    }
+    const store_op as_2_1 = decode_op(tcp_store_generation::torch_2_1, byte);
+    if (as_2_1 == store_op::multi_get || as_2_1 == store_op::multi_set ||
+        as_2_1 == store_op::cancel_wait) {
+      is_2_1_ = true;
+    }
+    if (is_2_1_ || dialect_ == tcp_store_legacy_dialect::torch_2_1) return as_2_1;
+    const store_op as_1_13 = decode_op(tcp_store_generation::torch_1_13, byte);
+    // The connection on which a client of 1.13 watches carries nothing else.
+    const bool may_watch = is_first_ || watches_only_;
+    return as_1_13 == store_op::watch_key && !may_watch ? store_op::erase : as_1_13;
+  }
+
+  // Result: whether the request is done; if not, the session paused within it or has ended.
+  bool execute_guarded(const store_request& request) {
+    try {
+      return execute(request);
+    } catch (const error& refused) {
+      fail(refused.what());
+      return false;
+    }
+  }
+
+  bool execute(const store_request& request) {
+    const auto& texts = request.texts;
+    switch (request.op) {
+      case store_op::set: engine_->set(texts[0], texts[1]); return true;
+      case store_op::get: return reply_value(texts[0]);
+      case store_op::add: reply_number(engine_->add(texts[0], request.number)); return true;
+      case store_op::compare_set:
+        append_text(output_, engine_->compare_set(texts[0], texts[1], texts[2]));
+        return true;
+      case store_op::check:
+        output_.push_back(engine_->check(texts) ? reply_ready : reply_not_ready);
+        return true;
+      case store_op::wait:
+        drop_wait();
+        begin_wait(engine_->wait(texts, listener_));
+        return true;
+      case store_op::cancel_wait:
+        drop_wait();
+        output_.push_back(reply_wait_cancelled);
+        return true;
+      case store_op::num_keys: reply_number(engine_->num_keys()); return true;
+      case store_op::erase: reply_number(engine_->erase(texts[0]) ? 1 : 0); return true;
+      case store_op::append: engine_->append(texts[0], texts[1]); return true;
+      case store_op::multi_get: return reply_values(texts);
+      case store_op::multi_set:
+        for (std::size_t i = 0; i + 1 < texts.size(); i += 2) engine_->set(texts[i], texts[i + 1]);
+        return true;
+      default: return execute_rare(request);
+    }
+  }
+
+  bool execute_rare(const store_request& request) {
+    const auto& texts = request.texts;
+    switch (request.op) {
+      case store_op::watch_key:
+        output_.push_back(reply_watching);
+        watches_.push_back(engine_->watch(texts[0], listener_));
+        return true;
+      case store_op::ping:
+        append_integer(output_, static_cast<std::uint32_t>(request.number));
+        return true;
+      case store_op::queue_push: engine_->queue_push(texts[0], texts[1]); return true;
+      case store_op::queue_pop: reply_popped(texts[0]); return true;
+      case store_op::queue_length: reply_number(engine_->queue_length(texts[0])); return true;
+      case store_op::list_keys: return reply_keys();
+      case store_op::barrier:
+        drop_wait();
+        begin_wait(engine_->barrier(texts[0], request.number, listener_));
+        return true;
+      default: fail("unknown operation"); return false;
+    }
+  }
+
+  // ---- replies --------------------------------------------------------------------------------
+
+  void begin_wait(key_value_engine::wait_id wait) {
+    wait_ = wait;
+    if (wait == 0) output_.push_back(reply_stop_waiting);
+  }
+
+  void reply_number(std::int64_t number) { append_integer(output_, number); }
+
+  // No client asks for a value without having waited for it, unless it was removed since. The
+  // server of 1.13 then hangs up, that of 2.x with libuv sends an empty value.
+  bool reply_value(std::string_view key) {
+    const bool found =
+        engine_->read(key, [this](std::string_view value) { append_text(output_, value); });
+    if (found) return true;
+    if (is_legacy()) {
+      fail("asked for a key that does not exist");
+      return false;
+    }
+    append_text(output_, {});
+    return true;
+  }
+
+  // Pauses between two values where they are many: this request is then parsed again, and the
+  // values that are out already are skipped.
+  bool reply_values(const std::vector<std::string_view>& keys) {
+    while (values_sent_ < keys.size()) {
+      if (output_.size() > limits::store_reply_pause_bytes) {
+        pause();
+        return false;
+      }
+      if (!reply_value(keys[values_sent_])) return false;
+      ++values_sent_;
+    }
+    values_sent_ = 0;
+    return true;
+  }
+
+  void reply_popped(std::string_view key) {
+    std::int64_t length = 0;
+    const auto item = engine_->queue_pop(key, length);
+    reply_number(length);
+    if (item) append_text(output_, *item);
+  }
+
+  bool reply_keys() {
+    const std::size_t start = output_.size();
+    std::int64_t count = 0;
+    bool fits = true;
+    append_integer(output_, count);
+    engine_->for_each_key([&](std::string_view key) {
+      fits = fits && output_.size() - start + key.size() < limits::store_reply_bytes;
+      if (!fits) return;
+      append_text(output_, key);
+      ++count;
+    });
+    if (!fits) {
+      fail("asked for a list of keys that is too long");
+      return false;
+    }
+    std::memcpy(output_.data() + start, &count, sizeof count);
+    return true;
+  }
+
+  void release_large_input() {
+    constexpr std::size_t input_kept = 16 * 1024;
+    if (input_.empty() && input_.capacity() > input_kept) input_ = {};
+  }
+
+  std::shared_ptr<key_value_engine> engine_;
+  request_parser parser_;
+  tcp_store_legacy_dialect dialect_;
+  std::weak_ptr<key_value_engine::listener> listener_;
+  state state_ = state::reading;
+  first_bytes generation_ = first_bytes::undecided;
+  bool is_first_ = true;
+  bool watches_only_ = false;
+  bool is_2_1_ = false;
+  key_value_engine::wait_id wait_ = 0;
+  std::vector<key_value_engine::wait_id> watches_;
+  std::size_t values_sent_ = 0;
+  std::string input_;
+  std::string output_;
+  std::string complaint_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/tcp_store_connection.hpp ----
+
+namespace elastic::detail {
+
+using store_strand = asio::strand<asio::any_io_executor>;
+
+/// One client of a server: a session and the rules by which bytes move, without saying how. The
+/// transport derives from it: it brings what arrives to `received`, sends when told to, and calls
+/// `advance` when something was sent.
+///
+/// Everything but the two calls of `listener` happens on the strand.
+class tcp_store_connection : public key_value_engine::listener,
+                             public std::enable_shared_from_this<tcp_store_connection> {
+ public:
+  /// Called once, on the strand, when the connection is closed and none of its operations is
+  /// under way. The text says what the client did wrong, empty where it went by itself.
+  using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
+
+  tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
+                       const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
+                       gone_handler on_gone)
+      : strand_(std::move(strand)),
+        session_(std::move(engine), bounds, dialect),
+        on_gone_(std::move(on_gone)) {}
+
+  /// Begins to read.
+  void start() {
+    session_.listen(weak_from_this());
+    receive();
+  }
+
+  /// Closes it; `gone_handler` follows, at once or later.
+  void close() {
+    if (is_closed_) return;
+    is_closed_ = true;
+    session_.close();
+    shut();
+    tell_if_gone();
+  }
+
+  void on_ready(key_value_engine::wait_id wait) noexcept override {
+    if (strand_.running_in_this_thread()) {
+      if (session_.ready(wait)) send_aside();
+      return;
+    }
+    asio::post(strand_, [self = shared_from_this(), wait] {
+      if (self->session_.ready(wait)) self->send_aside();
+    });
+  }
+
+  void on_change(const key_value_engine::change& what) noexcept override {
+    if (strand_.running_in_this_thread()) {
+      session_.changed(what);
+      send_aside();
+      return;
+    }
+    asio::post(strand_, [self = shared_from_this(), what] {
+      self->session_.changed(what);
+      self->send_aside();
+    });
+  }
+
+ protected:
+  // ---- what the transport does ---------------------------------------------------------------
+
+  /// Begins to receive, unless it does already.
+  virtual void receive() = 0;
+
+  /// Sends all of `output` or takes it over, leaving it empty; sets `is_sending_` while something
+  /// is unsent. Called only while nothing is.
+  virtual void send(std::string& output) = 0;
+
+  /// Closes the socket and ends what is under way.
+  virtual void shut() = 0;
+
+  /// Whether an operation is under way that refers to this object.
+  virtual bool is_busy() const = 0;
+
+  // ---- what the transport calls --------------------------------------------------------------
+
+  /// Bytes that have arrived.
+  void received(std::string_view bytes) {
+    is_executing_ = true;
+    session_.consume(bytes);
+    is_executing_ = false;
+  }
+
+  /// Whether nothing more is to be executed, nor to be read, until the output is sent.
+  bool is_paused() const { return session_.current() == tcp_store_session::state::paused; }
+
+  /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
+  /// while something is being sent: the transport calls again when it is.
+  void advance() {
+    if (is_sending_) return;
+    // Enough to keep a socket busy, little enough to keep other clients from waiting.
+    constexpr int most_rounds = 16;
+    is_executing_ = true;
+    for (int round = 0; round < most_rounds && !is_closed_; ++round) {
+      if (!session_.output().empty()) send(session_.output());
+      if (is_closed_ || is_sending_) break;
+      if (!is_paused()) break;
+      session_.resume();
+    }
+    is_executing_ = false;
+    if (is_closed_) return tell_if_gone();
+    if (is_sending_) return;
+    if (!session_.output().empty()) {
+      asio::post(strand_, [self = shared_from_this()] {
+        if (!self->is_closed_) self->advance();
+      });
+      return;
+    }
+    if (session_.current() == tcp_store_session::state::ended) return close();
+    receive();
+  }
+
+  /// Tells the server, where the connection is closed and nothing of it is under way.
+  void tell_if_gone() {
+    if (!is_closed_ || is_busy() || is_executing_ || !on_gone_) return;
+    // The handler drops the server's reference, which may be the last one.
+    const auto self = shared_from_this();
+    const auto tell = std::exchange(on_gone_, nullptr);
+    tell(*this, session_.complaint());
+  }
+
+  store_strand strand_;
+  bool is_closed_ = false;
+  bool is_sending_ = false;
+
+ private:
+  // What another client caused. The requests of this one are left alone: each would otherwise run
+  // within a request of the other.
+  void send_aside() {
+    if (is_closed_ || is_executing_) return;
+    if (session_.output().size() > limits::store_reply_bytes) {
+      session_.fail("does not read what it asked to be told");
+      return close();
+    }
+    if (is_sending_) return;
+    is_executing_ = true;
+    send(session_.output());
+    is_executing_ = false;
+    tell_if_gone();
+  }
+
+  tcp_store_session session_;
+  gone_handler on_gone_;
+  bool is_executing_ = false;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/tcp_store_reactor_connection.hpp ----
+
+namespace elastic::detail {
+
+/// The transport over Asio's reactor.
+class tcp_store_reactor_connection final : public tcp_store_connection {
+ public:
+  using socket = asio::basic_stream_socket<asio::ip::tcp, store_strand>;
+
+  /// @param scratch  shared by the connections of a strand, for what exceeds the small buffer
+  ///                 that each has of its own
+  tcp_store_reactor_connection(socket peer, std::span<char> scratch,
+                               std::shared_ptr<key_value_engine> engine,
+                               const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
+                               gone_handler on_gone)
+      : tcp_store_connection(peer.get_executor(), std::move(engine), bounds, dialect,
+                             std::move(on_gone)),
+        socket_(std::move(peer)),
+        scratch_(scratch) {}
+
+ private:
+  void receive() override {
+    if (is_receiving_) return;
+    is_receiving_ = true;
+    socket_.async_read_some(asio::buffer(buffer_),
+                            [self = shared_from_this()](asio::error_code failure, std::size_t n) {
+                              static_cast<tcp_store_reactor_connection&>(*self).on_read(failure, n);
+                            });
+  }
+
+  void on_read(asio::error_code failure, std::size_t size) {
+    is_receiving_ = false;
+    if (is_closed_) return tell_if_gone();
+    if (failure) return close();
+    received({buffer_.data(), size});
+    if (size == buffer_.size() && !is_sending_) read_more();
+    advance();
+  }
+
+  // A client that pipelines fills the small buffer; the rest is taken in large pieces.
+  void read_more() {
+    asio::error_code failure;
+    const std::size_t size = socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()),
+                                               failure);
+    // Both an end and an error are met again by the next read.
+    if (!failure) received({scratch_.data(), size});
+  }
+
+  void send(std::string& output) override {
+    asio::error_code failure;
+    const std::size_t sent = socket_.write_some(asio::buffer(output), failure);
+    if (failure && failure != asio::error::would_block) {
+      output.clear();
+      return close();
+    }
+    if (sent < output.size()) {
+      unsent_ = std::move(output);
+      sent_ = sent;
+      is_sending_ = true;
+      send_rest();
+    }
+    output.clear();
+    constexpr std::size_t output_kept = 16 * 1024;
+    if (output.capacity() > output_kept) output.shrink_to_fit();
+  }
+
+  void send_rest() {
+    socket_.async_write_some(asio::buffer(unsent_) + sent_,
+                             [self = shared_from_this()](asio::error_code failure, std::size_t n) {
+                               static_cast<tcp_store_reactor_connection&>(*self).on_sent(failure,
+                                                                                         n);
+                             });
+  }
+
+  void on_sent(asio::error_code failure, std::size_t size) {
+    sent_ += size;
+    if (!failure && !is_closed_ && sent_ < unsent_.size()) return send_rest();
+    is_sending_ = false;
+    unsent_ = {};
+    if (is_closed_) return tell_if_gone();
+    if (failure) return close();
+    advance();
+  }
+
+  void shut() override {
+    asio::error_code ignored;
+    socket_.close(ignored);
+  }
+
+  bool is_busy() const override { return is_receiving_ || is_sending_; }
+
+  socket socket_;
+  std::span<char> scratch_;
+  std::array<char, 512> buffer_;
+  bool is_receiving_ = false;
+  std::string unsent_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/tcp_store_ring_connection.hpp ----
+
+namespace elastic::detail {
+
+/// The transport over an io_uring: the kernel receives without being asked each time, and what
+/// all connections have to send in one turn of the loop is handed over by one call.
+class tcp_store_ring_connection final : public tcp_store_connection {
+ public:
+  /// @param fd  a socket in blocking mode, which this object closes
+  tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
+                            std::shared_ptr<key_value_engine> engine,
+                            const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
+                            gone_handler on_gone)
+      : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
+                             std::move(on_gone)),
+        ring_(std::move(io)),
+        fd_(fd) {}
+
+  ~tcp_store_ring_connection() override { ::close(fd_); }
+
+ private:
+  void receive() override {
+    if (!receiving_.running()) ring_->receive(receiving_, fd_, shared_from_this());
+  }
+
+  void on_received(const ring::completion& done) noexcept {
+    if (is_closed_) return tell_if_gone();
+    if (!done.last) {
+      received(done.data);
+      if (is_paused()) ring_->cancel(receiving_);
+      return advance();
+    }
+    // Stopped by a pause: `advance` goes on when the output is sent. The same for an end that
+    // comes while something is unsent: the client may have closed only its own direction.
+    if (is_sending_ || is_paused()) return;
+    if (done.result == -ECANCELED) return receive();
+    close();
+  }
+
+  void send(std::string& output) override {
+    on_the_way_.swap(output);
+    is_sending_ = true;
+    ring_->send(sending_, fd_, on_the_way_, shared_from_this());
+  }
+
+  void on_sent(const ring::completion& done) noexcept {
+    constexpr std::size_t output_kept = 16 * 1024;
+    is_sending_ = false;
+    on_the_way_.clear();
+    if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
+    if (is_closed_) return tell_if_gone();
+    if (done.error()) return close();
+    advance();
+  }
+
+  void shut() override {
+    // Ends the connection for the client now; the descriptor stays until no operation has it.
+    ::shutdown(fd_, SHUT_RDWR);
+    ring_->cancel(receiving_);
+    ring_->cancel(sending_);
+  }
+
+  bool is_busy() const override { return receiving_.running() || sending_.running(); }
+
+  std::shared_ptr<ring> ring_;
+  int fd_;
+  std::string on_the_way_;
+  ring::member_operation<&tcp_store_ring_connection::on_received> receiving_{*this};
+  ring::member_operation<&tcp_store_ring_connection::on_sent> sending_{*this};
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/tcp_store_server.hpp ----
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+namespace elastic {
+
+struct tcp_store_server_options {
+  /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
+  /// a name, which means every address that it stands for.
+  std::string address = "127.0.0.1";
+  /// 0: one that the system picks.
+  std::uint16_t port = 0;
+  /// What one client may send.
+  tcp_store_bounds bounds;
+  tcp_store_legacy_dialect legacy_dialect = tcp_store_legacy_dialect::guess;
+  /// Whether the clients' bytes move through an io_uring where the kernel allows one.
+  bool use_ring = true;
+  logger log;
+  /// The table to serve, which others may share; empty: one of its own.
+  std::shared_ptr<key_value_engine> engine;
+  /// Empty: the clocks of the machine.
+  std::shared_ptr<time_source> time;
+};
+
+namespace detail {
+
+class tcp_store_server_core;
+
+}  // namespace detail
+
+/// A store that processes reach by PyTorch's TCPStore protocol, of 1.13 up to 2.x on one port.
+///
+/// Listens from the moment that it is made. A client that blocks, is slow, sends half a request or
+/// does not read holds up no other. One that breaks the protocol or a bound is disconnected, with
+/// one log line at level info. Where file descriptors run out, clients wait to be accepted.
+///
+/// A fresh key space is a new server; making one takes some ten microseconds.
+///
+/// Thread-safety: every member may be called from any thread. The server runs on a strand of the
+/// executor that it was given; that executor's context must outlive it.
+class tcp_store_server {
+ public:
+  /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` where the
+  /// address is not one of this host, or may not be used; `errc::connection_failed` where the name
+  /// cannot be resolved or the system has no socket left.
+  tcp_store_server(asio::any_io_executor executor, tcp_store_server_options options);
+
+  /// Closes everything without waiting for it. Prefer `stop`.
+  ~tcp_store_server();
+
+  tcp_store_server(const tcp_store_server&) = delete;
+  tcp_store_server& operator=(const tcp_store_server&) = delete;
+
+  /// The port on which it listens.
+  std::uint16_t port() const;
+
+  /// The address and port on which it listens.
+  elastic::endpoint endpoint() const;
+
+  /// The table that it serves.
+  std::shared_ptr<key_value_engine> engine() const;
+
+  /// How many clients are connected.
+  std::size_t connections() const;
+
+  /// How the clients' bytes move: "io_uring" or "epoll".
+  std::string_view io() const;
+
+  /// Stops to listen and disconnects every client; nothing of the server runs when this returns.
+  /// May be called again.
+  ///
+  /// Cancellation: all types; the server stops nevertheless, only unwaited for.
+  task<void> stop();
+
+ private:
+  std::shared_ptr<detail::tcp_store_server_core> core_;
+};
+
+namespace detail {
+
+// ---- listening sockets ----------------------------------------------------------------------
+
+/// Result: a socket that listens, closed on exec; -1 with `errno` set where there is none.
+inline int listen_at(const asio::ip::tcp::endpoint& at) {
+  const int fd = ::socket(at.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (at.address().is_v6()) {
+    // "::" is the whole host, IPv4 included; any other address is only itself.
+    const int* only = at.address().is_unspecified() ? &off : &on;
+    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
+  }
+  if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0 &&
+      ::listen(fd, SOMAXCONN) == 0) {
+    return fd;
+  }
+  const int failure = errno;
+  ::close(fd);
+  errno = failure;
+  return -1;
+}
+
+[[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& at, int failure) {
+  const std::string where = to_text(at);
+  switch (failure) {
+    case EADDRINUSE:
+      throw error(errc::address_in_use,
+                  fmt::format("cannot listen on {}: the address is in use by another program",
+                              where));
+    case EADDRNOTAVAIL:
+      throw error(errc::invalid_argument,
+                  fmt::format("cannot listen on {}: this is not an address of this host", where));
+    case EACCES:
+    case EAFNOSUPPORT:
+      throw error(errc::invalid_argument,
+                  fmt::format("cannot listen on {}: {}", where, errno_text(failure)));
+    default:
+      throw error(errc::connection_failed,
+                  fmt::format("cannot listen on {}: {}", where, errno_text(failure)));
+  }
+}
+
+/// The addresses that `host` stands for. Blocks where a resolver has to be asked.
+inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
+                                                   const std::string& host) {
+  using asio::ip::address;
+  asio::error_code failure;
+  const address literal = asio::ip::make_address(host, failure);
+  if (!failure) return {literal};
+  std::vector<address> found;
+  if (host == "localhost") {
+    found.emplace_back(asio::ip::address_v4::loopback());
+    found.emplace_back(asio::ip::address_v6::loopback());
+    return found;
+  }
+  asio::ip::tcp::resolver resolver(std::move(executor));
+  const auto entries = resolver.resolve(host, "", failure);
+  if (failure || host.empty()) {
+    throw error(errc::connection_failed,
+                fmt::format("cannot listen on '{}': the name cannot be resolved ({})", host,
+                            failure.message()));
+  }
+  for (const auto& entry : entries) {
+    const address next = entry.endpoint().address();
+    if (std::find(found.begin(), found.end(), next) == found.end()) found.push_back(next);
+  }
+  return found;
+}
+
+// ---- the server -----------------------------------------------------------------------------
+
+/// The part of a server that its coroutines and connections share, so that it lives while they do.
+class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_server_core> {
+ public:
+  using acceptor = asio::basic_socket_acceptor<asio::ip::tcp, store_strand>;
+
+  tcp_store_server_core(asio::any_io_executor executor, tcp_store_server_options options)
+      : strand_(asio::make_strand(executor)),
+        options_(std::move(options)),
+        scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
+        ended_(strand_) {
+    if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
+    if (!options_.time) options_.time = std::make_shared<system_time>();
+    if (options_.use_ring) make_ring();
+    open(addresses_of(executor, options_.address));
+    options_.log.info("store: listening at {} (I/O: {})", to_text(endpoint_), io());
+  }
+
+  void start() {
+    for (acceptor& listening : acceptors_) {
+      ++running_;
+      auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+        self->on_accepting_ended(failure);
+      };
+      cancels_.push_back(std::make_unique<asio::cancellation_signal>());
+      asio::co_spawn(strand_, accept_all(listening),
+                     asio::bind_cancellation_slot(cancels_.back()->slot(), std::move(on_end)));
+    }
+  }
+
+  task<void> stop() {
+    close();
+    co_await ended_.wait();
+  }
+
+  void close() {
+    if (is_closed_) return;
+    is_closed_ = true;
+    for (acceptor& listening : acceptors_) {
+      asio::error_code ignored;
+      listening.close(ignored);
+    }
+    for (auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
+    std::vector<std::shared_ptr<tcp_store_connection>> closing;
+    for (auto& [key, connection] : connections_) closing.push_back(connection);
+    for (auto& connection : closing) connection->close();
+    note_end();
+  }
+
+  const store_strand& strand() const { return strand_; }
+  const elastic::endpoint& endpoint() const { return endpoint_; }
+  std::shared_ptr<key_value_engine> engine() const { return options_.engine; }
+  std::size_t connections() const { return connected_.load(std::memory_order_relaxed); }
+  std::string_view io() const { return ring_ ? "io_uring" : "epoll"; }
+
+ private:
+  static constexpr std::size_t scratch_bytes = 64 * 1024;
+  static constexpr std::chrono::milliseconds pause_without_descriptors{50};
+
+  void make_ring() {
+    std::string why_not;
+    ring_ = ring::try_make(strand_, ring_options{}, &why_not);
+    if (!ring_) options_.log.info("store: goes on without io_uring: {}", why_not);
+  }
+
+  // ---- listening -----------------------------------------------------------------------------
+
+  // A name with several addresses listens on all of them, at one port.
+  void open(const std::vector<asio::ip::address>& addresses) {
+    constexpr int most_tries = 16;
+    for (int attempt = 1;; ++attempt) {
+      const int failure = try_open(addresses);
+      if (failure == 0) return;
+      // A port that was free at the first address may be taken at the second.
+      const bool try_another_port =
+          failure == EADDRINUSE && options_.port == 0 && attempt < most_tries;
+      acceptors_.clear();
+      if (!try_another_port) {
+        throw_cannot_listen(elastic::endpoint{options_.address, options_.port}, failure);
+      }
+    }
+  }
+
+  // Result: 0, or the `errno` of the address that could not be bound. Addresses behind the first
+  // that this host does not have (such as ::1 without IPv6) are left out.
+  int try_open(const std::vector<asio::ip::address>& addresses) {
+    endpoint_ = elastic::endpoint{options_.address, options_.port};
+    int failure = EADDRNOTAVAIL;
+    for (const auto& address : addresses) {
+      const asio::ip::tcp::endpoint at(address, endpoint_.port);
+      const int fd = listen_at(at);
+      if (fd < 0) {
+        const bool is_absent = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
+        if (is_absent && addresses.size() > 1) continue;
+        return errno;
+      }
+      acceptors_.emplace_back(strand_, at.protocol(), fd);
+      endpoint_.port = acceptors_.back().local_endpoint().port();
+      failure = 0;
+    }
+    return failure;
+  }
+
+  // ---- accepting -----------------------------------------------------------------------------
+
+  task<void> accept_all(acceptor& listening) {
+    while (!is_closed_) {
+      auto [failure] = co_await listening.async_wait(acceptor::wait_read, as_result);
+      if (is_closed_ || failure) co_return;
+      const int problem = accept_waiting(listening);
+      if (problem != 0 && !is_closed_) {
+        note_back_off(problem);
+        co_await options_.time->sleep_until(options_.time->now() + pause_without_descriptors);
+      }
+    }
+  }
+
+  // Accepts all that wait. Result: 0, or the `errno` that says that there is no room for more.
+  int accept_waiting(acceptor& listening) {
+    constexpr int most_at_once = 64;
+    for (int count = 0; count < most_at_once; ++count) {
+      sockaddr_storage from{};
+      socklen_t size = sizeof from;
+      // A ring waits for a socket in blocking mode by itself, and not for one that is not.
+      const int mode = ring_ ? SOCK_CLOEXEC : SOCK_CLOEXEC | SOCK_NONBLOCK;
+      const int fd = ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&from), &size,
+                               mode);
+      if (fd >= 0) {
+        has_backed_off_ = false;
+        const int on = 1;
+        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        serve(connect(fd, from.ss_family == AF_INET6));
+        continue;
+      }
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+      const bool has_no_room =
+          errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      // Anything else is the fate of one client, which has gone again meanwhile.
+      if (has_no_room) return errno;
+    }
+    return 0;
+  }
+
+  void note_back_off(int problem) {
+    if (std::exchange(has_backed_off_, true)) return;
+    options_.log.warning("store at {}: clients wait to be accepted: {}", to_text(endpoint_),
+                         errno_text(problem));
+  }
+
+  // Result: null where the reactor cannot take one more.
+  std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6) {
+    auto on_gone = [weak = weak_from_this()](tcp_store_connection& connection,
+                                             const std::string& complaint) {
+      if (const auto self = weak.lock()) self->on_connection_gone(connection, complaint);
+    };
+    if (ring_) {
+      return std::make_shared<tcp_store_ring_connection>(
+          fd, ring_, strand_, options_.engine, options_.bounds, options_.legacy_dialect,
+          std::move(on_gone));
+    }
+    tcp_store_reactor_connection::socket peer(strand_);
+    asio::error_code failure;
+    peer.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), fd, failure);
+    if (failure) {
+      ::close(fd);
+      options_.log.warning("store at {}: a client was turned away: {}", to_text(endpoint_),
+                           failure.message());
+      return nullptr;
+    }
+    peer.non_blocking(true, failure);
+    return std::make_shared<tcp_store_reactor_connection>(
+        std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
+        options_.bounds, options_.legacy_dialect, std::move(on_gone));
+  }
+
+  void serve(const std::shared_ptr<tcp_store_connection>& connection) {
+    if (!connection) return;
+    connections_.emplace(connection.get(), connection);
+    connected_.store(connections_.size(), std::memory_order_relaxed);
+    connection->start();
+  }
+
+  // ---- ends ----------------------------------------------------------------------------------
+
+  void on_connection_gone(tcp_store_connection& connection, const std::string& complaint) {
+    if (!complaint.empty()) {
+      options_.log.info("store at {}: disconnected a client: {}", to_text(endpoint_), complaint);
+    }
+    connections_.erase(&connection);
+    connected_.store(connections_.size(), std::memory_order_relaxed);
+    note_end();
+  }
+
+  void on_accepting_ended(const std::exception_ptr& failure) {
+    --running_;
+    if (failure && !is_closed_) {
+      options_.log.error("store at {}: no client is accepted any more", to_text(endpoint_));
+    }
+    note_end();
+  }
+
+  void note_end() {
+    if (is_closed_ && running_ == 0 && connections_.empty()) ended_.set();
+  }
+
+  store_strand strand_;
+  tcp_store_server_options options_;
+  elastic::endpoint endpoint_;
+  std::shared_ptr<ring> ring_;
+  std::vector<acceptor> acceptors_;
+  std::vector<std::unique_ptr<asio::cancellation_signal>> cancels_;
+  std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
+  std::atomic<std::size_t> connected_ = 0;
+  std::unique_ptr<char[]> scratch_;
+  int running_ = 0;
+  bool is_closed_ = false;
+  bool has_backed_off_ = false;
+  event_flag ended_;
+};
+
+}  // namespace detail
+
+inline tcp_store_server::tcp_store_server(asio::any_io_executor executor,
+                                          tcp_store_server_options options)
+    : core_(std::make_shared<detail::tcp_store_server_core>(std::move(executor),
+                                                            std::move(options))) {
+  core_->start();
+}
+
+inline tcp_store_server::~tcp_store_server() {
+  asio::dispatch(core_->strand(), [core = core_] { core->close(); });
+}
+
+inline std::uint16_t tcp_store_server::port() const { return core_->endpoint().port; }
+
+inline elastic::endpoint tcp_store_server::endpoint() const { return core_->endpoint(); }
+
+inline std::shared_ptr<key_value_engine> tcp_store_server::engine() const {
+  return core_->engine();
+}
+
+inline std::size_t tcp_store_server::connections() const { return core_->connections(); }
+
+inline std::string_view tcp_store_server::io() const {
+  return core_->io();
+}
+
+inline task<void> tcp_store_server::stop() {
+  const auto core = core_;
+  co_await asio::co_spawn(core->strand(), core->stop(), asio::use_awaitable);
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/worker_store_host.hpp ----
+
+namespace elastic {
+
+/// The store in which the workers of one round find each other, served by the agent on a socket of
+/// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
+/// only an empty store keeps one attempt from reading what the one before left.
+///
+/// Thread-safety: one strand at a time.
+class worker_store_host {
+ public:
+  explicit worker_store_host(const rendezvous_parameters& parameters)
+      : address_(parameters.local_address.empty() ? "127.0.0.1" : parameters.local_address),
+        share_(parameters.share_worker_store),
+        use_ring_(parameters.use_ring),
+        log_(parameters.log) {}
+
+  /// Serves a new store at `port` (0: any) and says where. Where agents shall not serve it, picks
+  /// a free port for the worker of rank 0.
+  /// Errors: `errc::address_in_use`, `errc::connection_failed`, naming the address.
+  master_endpoint serve(asio::any_io_executor executor, std::uint16_t port) {
+    master_endpoint at;
+    at.address = address_;
+    at.served_by_agent = share_;
+    if (!share_) {
+      at.port = port != 0 ? port : free_port(address_);
+      return at;
+    }
+    tcp_store_server_options options;
+    options.address = address_;
+    options.port = port;
+    options.use_ring = use_ring_;
+    options.log = log_;
+    server_ = std::make_unique<tcp_store_server>(std::move(executor), options);
+    at.port = server_->port();
+    return at;
+  }
+
+  /// Ends what was served; no connection is left when this returns.
+  task<void> stop() {
+    const std::unique_ptr<tcp_store_server> ending = std::move(server_);
+    if (ending) co_await ending->stop();
+  }
+
+ private:
+  std::string address_;
+  bool share_;
+  bool use_ring_;
+  logger log_;
+  std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/memory_store.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// Tells a coroutine that waits for the engine. The flag is the coroutine's own, so that whoever
+/// still holds this object holds nothing of the coroutine; it is taken away when the wait ends.
+class engine_wait final : public key_value_engine::listener,
+                          public std::enable_shared_from_this<engine_wait> {
+ public:
+  engine_wait(asio::any_io_executor executor, event_flag& flag)
+      : executor_(std::move(executor)), flag_(&flag) {}
+
+  void on_ready(key_value_engine::wait_id) noexcept override {
+    asio::post(executor_, [self = shared_from_this()] {
+      if (self->flag_ != nullptr) self->flag_->set();
+    });
+  }
+
+  void forget() { flag_ = nullptr; }
+
+ private:
+  asio::any_io_executor executor_;
+  event_flag* flag_;
+};
+
+/// Ends a wait with its scope.
+class engine_wait_scope {
+ public:
+  engine_wait_scope(key_value_engine& engine, const std::vector<std::string_view>& keys,
+                    std::shared_ptr<engine_wait> waiting)
+      : engine_(engine), waiting_(std::move(waiting)), id_(engine.wait(keys, waiting_)) {}
+  ~engine_wait_scope() {
+    engine_.cancel(id_);
+    waiting_->forget();
+  }
+  engine_wait_scope(const engine_wait_scope&) = delete;
+  engine_wait_scope& operator=(const engine_wait_scope&) = delete;
+
+  bool is_waiting() const { return id_ != 0; }
+
+ private:
+  key_value_engine& engine_;
+  std::shared_ptr<engine_wait> waiting_;
+  key_value_engine::wait_id id_;
+};
+
+}  // namespace detail
+
+/// A store in this process. Where its table is that of a `tcp_store_server`, it sees what the
+/// server's clients see, under the same keys, without a socket between.
+///
+/// Thread-safety: different strands may use it at once; each wait resumes on its own.
+class memory_store final : public store {
+ public:
+  /// A store with a table of its own.
+  memory_store() : memory_store(std::make_shared<key_value_engine>()) {}
+
+  /// A store on a table that others use as well.
+  explicit memory_store(std::shared_ptr<key_value_engine> engine) : engine_(std::move(engine)) {}
+
+  task<void> set(std::string key, std::string value) override {
+    detail::check_store_value(value);
+    engine_->set(detail::store_wire_key(key), value);
+    co_return;
+  }
+
+  task<std::string> get(std::string key) override {
+    const std::string wire = detail::store_wire_key(key);
+    const std::vector<std::string_view> keys(1, wire);
+    for (;;) {
+      auto value = engine_->find(wire);
+      if (value) co_return std::move(*value);
+      co_await wait_for(keys);
+    }
+  }
+
+  task<std::int64_t> add(std::string key, std::int64_t delta) override {
+    co_return engine_->add(detail::store_wire_key(key), delta);
+  }
+
+  task<std::string> compare_set(std::string key, std::string expected,
+                                std::string desired) override {
+    detail::check_store_value(expected);
+    detail::check_store_value(desired);
+    co_return engine_->compare_set(detail::store_wire_key(key), expected, desired);
+  }
+
+  task<void> wait(std::vector<std::string> keys) override {
+    const std::vector<std::string> wire = detail::store_wire_keys(keys);
+    co_await wait_for(views_of(wire));
+  }
+
+  task<bool> check(std::vector<std::string> keys) override {
+    const std::vector<std::string> wire = detail::store_wire_keys(keys);
+    co_return engine_->check(views_of(wire));
+  }
+
+  task<bool> erase(std::string key) override {
+    co_return engine_->erase(detail::store_wire_key(key));
+  }
+
+  task<std::int64_t> num_keys() override { co_return engine_->num_keys(); }
+
+  task<void> append(std::string key, std::string value) override {
+    detail::check_store_value(value);
+    engine_->append(detail::store_wire_key(key), value);
+    co_return;
+  }
+
+  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    co_await wait(keys);
+    std::vector<std::string> values;
+    values.reserve(keys.size());
+    for (const std::string& key : keys) values.push_back(co_await get(key));
+    co_return values;
+  }
+
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    for (const auto& [key, value] : pairs) detail::check_store_value(value);
+    const std::vector<std::string> wire = wire_keys_of(pairs);
+    for (std::size_t i = 0; i < pairs.size(); ++i) engine_->set(wire[i], pairs[i].second);
+    co_return;
+  }
+
+ private:
+  static std::vector<std::string> wire_keys_of(
+      const std::vector<std::pair<std::string, std::string>>& pairs) {
+    std::vector<std::string> wire;
+    wire.reserve(pairs.size());
+    for (const auto& pair : pairs) wire.push_back(detail::store_wire_key(pair.first));
+    return wire;
+  }
+
+  static std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
+    return std::vector<std::string_view>(texts.begin(), texts.end());
+  }
+
+  // The views must outlive the call: the engine reads them only before the first suspension.
+  task<void> wait_for(std::vector<std::string_view> keys) {
+    auto executor = co_await asio::this_coro::executor;
+    event_flag is_ready(executor);
+    auto waiting = std::make_shared<detail::engine_wait>(executor, is_ready);
+    const detail::engine_wait_scope scope(*engine_, keys, std::move(waiting));
+    if (scope.is_waiting()) co_await is_ready.wait();
+  }
+
+  std::shared_ptr<key_value_engine> engine_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/prefix_store.hpp ----
+
+namespace elastic {
+
+/// A view of another store in which every key stands under a prefix: "key" is "prefix/key" there,
+/// as PyTorch's PrefixStore has it. `num_keys` counts the whole store.
+///
+/// Errors, cancellation and thread-safety: those of the store within.
+class prefix_store final : public store {
+ public:
+  prefix_store(std::string prefix, std::shared_ptr<store> inner)
+      : prefix_(std::move(prefix) + "/"), inner_(std::move(inner)) {}
+
+  task<void> set(std::string key, std::string value) override {
+    return inner_->set(prefix_ + key, std::move(value));
+  }
+
+  task<std::string> get(std::string key) override { return inner_->get(prefix_ + key); }
+
+  task<std::int64_t> add(std::string key, std::int64_t delta) override {
+    return inner_->add(prefix_ + key, delta);
+  }
+
+  task<std::string> compare_set(std::string key, std::string expected,
+                                std::string desired) override {
+    return inner_->compare_set(prefix_ + key, std::move(expected), std::move(desired));
+  }
+
+  task<void> wait(std::vector<std::string> keys) override {
+    return inner_->wait(prefixed(std::move(keys)));
+  }
+
+  task<bool> check(std::vector<std::string> keys) override {
+    return inner_->check(prefixed(std::move(keys)));
+  }
+
+  task<bool> erase(std::string key) override { return inner_->erase(prefix_ + key); }
+
+  task<std::int64_t> num_keys() override { return inner_->num_keys(); }
+
+  task<void> append(std::string key, std::string value) override {
+    return inner_->append(prefix_ + key, std::move(value));
+  }
+
+  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    return inner_->multi_get(prefixed(std::move(keys)));
+  }
+
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    for (auto& pair : pairs) pair.first.insert(0, prefix_);
+    return inner_->multi_set(std::move(pairs));
+  }
+
+ private:
+  std::vector<std::string> prefixed(std::vector<std::string> keys) const {
+    for (std::string& key : keys) key.insert(0, prefix_);
+    return keys;
+  }
+
+  std::string prefix_;
+  std::shared_ptr<store> inner_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/c10d_rendezvous.hpp ----
+
+namespace elastic {
+
+/// The rendezvous named "c10d" for a job of one node: the state is kept in this process, and each
+/// round serves its workers a store of their own, so that no round sees another's keys.
+///
+/// `endpoint` with a port other than 0 (29400 where none is named) is bound, so that a second job
+/// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
+/// the rendezvous itself.
+///
+/// Thread-safety: one strand at a time.
+class c10d_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
+  /// one node.
+  explicit c10d_rendezvous(rendezvous_parameters parameters)
+      : parameters_(std::move(parameters)), workers_(parameters_) {
+    if (parameters_.run_id.empty()) {
+      throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    }
+    if (parameters_.max_nodes > 1) {
+      throw error(errc::invalid_argument,
+                  "the c10d rendezvous serves one node in this version; for more nodes use "
+                  "--rdzv-backend static with --node-rank and --master-addr");
+    }
+    endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                               default_port);
+    parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                                "heartbeat_timeout", "keep_alive_interval",
+                                "keep_alive_max_attempt", "read_timeout", "timeout"});
+  }
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    if (closed_) {
+      throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+    }
+    auto executor = co_await asio::this_coro::executor;
+    if (endpoint_.port != 0 && !server_) {
+      tcp_store_server_options options;
+      options.address = endpoint_.host;
+      options.port = endpoint_.port;
+      options.use_ring = parameters_.use_ring;
+      options.log = parameters_.log;
+      server_ = std::make_unique<tcp_store_server>(executor, options);
+    }
+    co_await workers_.stop();
+    rendezvous_round met;
+    met.round = ++round_ - 1;
+    met.agents = std::make_shared<prefix_store>(
+        fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round),
+        std::make_shared<memory_store>());
+    met.master = workers_.serve(executor, 0);
+    co_return met;
+  }
+
+  task<void> wait_for_change() override {
+    event_flag never(co_await asio::this_coro::executor);
+    co_await never.wait();
+  }
+
+  task<int> num_nodes_waiting() override { co_return 0; }
+  task<bool> is_closed() override { co_return closed_; }
+
+  task<void> close() override {
+    closed_ = true;
+    co_return;
+  }
+
+  task<void> shutdown() override {
+    co_await workers_.stop();
+    if (server_) co_await server_->stop();
+    server_.reset();
+  }
+
+ private:
+  static constexpr std::uint16_t default_port = 29400;
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  worker_store_host workers_;
+  std::unique_ptr<tcp_store_server> server_;
+  std::int64_t round_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/detail/tcp_store_link.hpp ----
+
+namespace elastic::detail {
+
+/// One connection of a client to a TCPStore server: requests are written into `out()` and sent by
+/// `flush`, replies are read in their order.
+///
+/// Errors: what the socket says, as `std::system_error`; `errc::protocol_violation`.
+/// Cancellation of all members: all types; the link is then of no use, but see `cancel_wait`.
+class tcp_store_link {
+ public:
+  explicit tcp_store_link(asio::any_io_executor executor) : socket_(std::move(executor)) {}
+
+  /// Connects to the first address that accepts.
+  task<void> connect(std::vector<asio::ip::tcp::endpoint> addresses) {
+    asio::error_code failure = asio::error::host_not_found;
+    for (const auto& address : addresses) {
+      asio::error_code ignored;
+      socket_.close(ignored);
+      socket_.open(address.protocol(), failure);
+      if (failure) continue;
+      ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
+      auto [refused] = co_await socket_.async_connect(address, as_result);
+      failure = refused;
+      if (!failure || failure == asio::error::operation_aborted) break;
+    }
+    if (failure) throw std::system_error(failure);
+    socket_.non_blocking(true);
+    socket_.set_option(asio::ip::tcp::no_delay(true));
+  }
+
+  /// Ends what is under way with `operation_aborted`.
+  void close() {
+    asio::error_code ignored;
+    socket_.close(ignored);
+  }
+
+  /// Where requests are written before they are sent.
+  std::string& out() { return out_; }
+
+  task<void> flush() {
+    const std::string sending = std::exchange(out_, {});
+    co_await asio::async_write(socket_, asio::buffer(sending), asio::use_awaitable);
+  }
+
+  task<char> read_byte() {
+    co_await settle();
+    co_return co_await next_byte();
+  }
+
+  task<std::int64_t> read_number() {
+    co_await settle();
+    co_await fill(sizeof(std::int64_t));
+    co_return take_integer<std::int64_t>();
+  }
+
+  /// @param bound  the most bytes that are taken
+  task<std::string> read_text(std::size_t bound) {
+    co_await settle();
+    co_await fill(sizeof(std::uint64_t));
+    const auto size = take_integer<std::uint64_t>();
+    if (size > bound) {
+      throw error(errc::protocol_violation,
+                  fmt::format("the store sent a value of {} bytes; up to {} are taken", size,
+                              bound));
+    }
+    co_await fill(static_cast<std::size_t>(size));
+    std::string text = in_.substr(taken_, static_cast<std::size_t>(size));
+    take(text.size());
+    co_return text;
+  }
+
+  /// Gives up the wait whose reply is due, without waiting for the server's answer: whoever uses
+  /// the link next skips it.
+  /// Result: whether the link can be used again.
+  bool cancel_wait(const request_writer& write) {
+    if (!write.knows(store_op::cancel_wait) || !socket_.is_open()) return false;
+    std::string request;
+    write.operation(request, store_op::cancel_wait);
+    asio::error_code failure;
+    const std::size_t sent = socket_.write_some(asio::buffer(request), failure);
+    if (failure || sent != request.size()) return false;
+    ++cancelled_waits_;
+    return true;
+  }
+
+ private:
+  // Each cancelled wait is answered by WAIT_CANCELED, after the STOP_WAITING of one that ended
+  // before the server heard of it.
+  task<void> settle() {
+    while (cancelled_waits_ > 0) {
+      const char reply = co_await next_byte();
+      if (reply == reply_wait_cancelled) {
+        --cancelled_waits_;
+      } else if (reply != reply_stop_waiting) {
+        throw error(errc::protocol_violation, "the store did not answer CANCEL_WAIT");
+      }
+    }
+  }
+
+  task<char> next_byte() {
+    co_await fill(1);
+    const char byte = in_[taken_];
+    take(1);
+    co_return byte;
+  }
+
+  // Reads until so many bytes are there.
+  task<void> fill(std::size_t size) {
+    std::array<char, 4096> piece;
+    while (in_.size() - taken_ < size) {
+      const std::size_t count =
+          co_await socket_.async_read_some(asio::buffer(piece), asio::use_awaitable);
+      in_.append(piece.data(), count);
+    }
+  }
+
+  template <class Integer>
+  Integer take_integer() {
+    const auto value = load_integer<Integer>(in_.data() + taken_);
+    take(sizeof value);
+    return value;
+  }
+
+  void take(std::size_t size) {
+    taken_ += size;
+    if (taken_ < in_.size()) return;
+    in_.clear();
+    taken_ = 0;
+  }
+
+  asio::ip::tcp::socket socket_;
+  std::string out_;
+  std::string in_;
+  std::size_t taken_ = 0;
+  int cancelled_waits_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/tcp_store.hpp ----
+
+namespace elastic {
+
+struct tcp_store_options {
+  /// A name or an address.
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 29500;
+  /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
+  tcp_store_generation generation = tcp_store_generation::torch_2_2;
+  /// Whether the first connection counts this process among those that a PyTorch server waits for
+  /// (its `wait_for_workers`).
+  bool announce_worker = false;
+  /// The largest value that is taken from the server.
+  std::size_t value_bytes = limits::store_value_bytes;
+  /// With `generation = probe`: how long an old server may take to answer.
+  std::chrono::milliseconds probe_silence{500};
+  logger log;
+  /// Empty: the clocks of the machine.
+  std::shared_ptr<time_source> time;
+};
+
+/// The client of a TCPStore server, ours or PyTorch's.
+///
+/// Each operation that runs at the same time as another has a connection of its own, so that one
+/// that waits holds up none; connections are kept and used again. A change has reached the server
+/// when its operation returns. A connection that breaks fails the operation that uses it; the next
+/// operation connects anew.
+///
+/// A wait that is cancelled is taken back at the server; where the server is of before 2.1, which
+/// cannot, by closing the connection.
+///
+/// `probe` first speaks as PyTorch 1.13 does and takes silence or a hang-up for a server of 2.2 or
+/// later. It cannot tell 1.13 from 2.1 and uses what both know, as it does with our own server.
+///
+/// Thread-safety: one strand at a time.
+class tcp_store final : public store {
+ public:
+  /// Does not connect: `connect` does, or the first operation.
+  tcp_store(asio::any_io_executor executor, tcp_store_options options)
+      : executor_(std::move(executor)),
+        options_(std::move(options)),
+        generation_(options_.generation) {
+    if (!options_.time) options_.time = std::make_shared<system_time>();
+  }
+
+  ~tcp_store() override { close(); }
+
+  tcp_store(const tcp_store&) = delete;
+  tcp_store& operator=(const tcp_store&) = delete;
+
+  /// Connects, and tries again for as long as the server cannot be reached: bound it by
+  /// `with_deadline`, and say `last_problem()` when that passes.
+  ///
+  /// Errors: `errc::protocol_violation` where something else answers, `errc::stopped`.
+  /// Cancellation: all types.
+  task<void> connect();
+
+  /// Why the last attempt to connect failed or what it waits for; empty before one.
+  const std::string& last_problem() const { return last_problem_; }
+
+  /// What is spoken with the server; `probe` until it was found out.
+  tcp_store_generation generation() const { return generation_; }
+
+  /// Waits until so many processes have announced themselves, as PyTorch's `wait_for_workers` of
+  /// the process that hosts the store.
+  /// Cancellation: all types, no effect.
+  task<void> wait_for_workers(std::int64_t world_size);
+
+  /// Closes every connection; operations that run end with `errc::stopped`, as do later ones.
+  void close();
+
+  task<void> set(std::string key, std::string value) override;
+  task<std::string> get(std::string key) override;
+  task<std::int64_t> add(std::string key, std::int64_t delta) override;
+  task<std::string> compare_set(std::string key, std::string expected,
+                                std::string desired) override;
+  task<void> wait(std::vector<std::string> keys) override;
+  task<bool> check(std::vector<std::string> keys) override;
+  task<bool> erase(std::string key) override;
+  task<std::int64_t> num_keys() override;
+  task<void> append(std::string key, std::string value) override;
+  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override;
+
+ private:
+  using link = detail::tcp_store_link;
+  using op = detail::store_op;
+  using pairs_of_texts = std::vector<std::pair<std::string, std::string>>;
+
+  // The use of one connection by one operation. It goes back to the others only when `keep` was
+  // called: else a reply may be due on it.
+  class lease {
+   public:
+    lease(tcp_store& of, std::unique_ptr<link> held) : of_(&of), held_(std::move(held)) {
+      of_->in_use_.push_back(held_.get());
+    }
+    lease(lease&& other) noexcept
+        : of_(other.of_), held_(std::move(other.held_)), keep_(other.keep_) {}
+    lease& operator=(lease&&) = delete;
+    ~lease() {
+      if (!held_) return;
+      std::erase(of_->in_use_, held_.get());
+      if (keep_ && !of_->is_closed_) of_->idle_.push_back(std::move(held_));
+    }
+    link* operator->() const { return held_.get(); }
+    void keep() { keep_ = true; }
+
+   private:
+    tcp_store* of_;
+    std::unique_ptr<link> held_;
+    bool keep_ = false;
+  };
+
+  detail::request_writer write() const { return detail::request_writer(generation_); }
+  std::string where() const { return to_text(elastic::endpoint{options_.host, options_.port}); }
+
+  task<lease> any_link();
+  task<lease> new_link();
+  task<lease> dial();
+  task<std::vector<asio::ip::tcp::endpoint>> addresses();
+  task<void> probe();
+  task<void> confirm(lease& on);
+  task<void> announce(lease& on);
+
+  template <class T>
+  task<T> guarded(task<T> work, const char* what);
+  [[noreturn]] void throw_translated(const std::system_error& failure, const char* what);
+  task<void> explain_refused_add(std::string key);
+
+  task<void> do_set(std::string key, std::string value);
+  task<std::string> do_get(std::string key);
+  task<std::int64_t> do_add(std::string key, std::int64_t delta);
+  task<std::string> do_compare_set(std::string key, std::string expected, std::string desired);
+  task<void> do_wait(std::vector<std::string> keys);
+  task<bool> do_check(std::vector<std::string> keys);
+  task<bool> do_erase(std::string key);
+  task<std::int64_t> do_num_keys();
+  task<void> do_append(std::string key, std::string value);
+  task<std::vector<std::string>> do_multi_get(std::vector<std::string> keys);
+  task<void> do_multi_set(pairs_of_texts pairs);
+  task<void> wait_on(lease& on, const std::vector<std::string>& keys);
+
+  asio::any_io_executor executor_;
+  tcp_store_options options_;
+  tcp_store_generation generation_;
+  std::vector<std::unique_ptr<link>> idle_;
+  std::vector<link*> in_use_;
+  std::string last_problem_;
+  bool is_announced_ = false;
+  bool is_closed_ = false;
+};
+
+// ---- connections ----------------------------------------------------------------------------
+
+inline void tcp_store::close() {
+  is_closed_ = true;
+  idle_.clear();
+  for (link* each : in_use_) each->close();
+}
+
+inline task<void> tcp_store::connect() {
+  constexpr std::chrono::milliseconds first_pause{20};
+  constexpr std::chrono::milliseconds longest_pause{500};
+  for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+    bool is_connected = false;
+    try {
+      lease on = co_await guarded(any_link(), "connecting");
+      on.keep();
+      is_connected = true;
+    } catch (const error& failure) {
+      if (failure.code() != errc::connection_failed) throw;
+      if (last_problem_ != failure.what()) {
+        options_.log.debug("{}; trying again", failure.what());
+      }
+      last_problem_ = failure.what();
+    }
+    if (is_connected) break;
+    co_await options_.time->sleep_until(options_.time->now() + pause);
+  }
+  last_problem_.clear();
+}
+
+inline task<tcp_store::lease> tcp_store::any_link() {
+  if (is_closed_) throw error(errc::stopped, "the store was closed");
+  if (!idle_.empty()) {
+    std::unique_ptr<link> last = std::move(idle_.back());
+    idle_.pop_back();
+    co_return lease(*this, std::move(last));
+  }
+  co_return co_await new_link();
+}
+
+inline task<tcp_store::lease> tcp_store::new_link() {
+  if (generation_ == tcp_store_generation::probe) co_await probe();
+  lease on = co_await dial();
+  write().greeting(on->out());
+  // One round trip tells that the server is a store and of that generation.
+  last_problem_ = fmt::format(
+      "{} does not answer; is it a store, and one of the PyTorch generation that was configured?",
+      where());
+  co_await confirm(on);
+  last_problem_.clear();
+  if (options_.announce_worker && !is_announced_) co_await announce(on);
+  co_return on;
+}
+
+inline task<tcp_store::lease> tcp_store::dial() {
+  lease on(*this, std::make_unique<link>(executor_));
+  co_await on->connect(co_await addresses());
+  if (is_closed_) throw error(errc::stopped, "the store was closed");
+  co_return on;
+}
+
+inline task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
+  std::vector<asio::ip::tcp::endpoint> found;
+  asio::error_code failure;
+  const auto literal = asio::ip::make_address(options_.host, failure);
+  if (!failure) {
+    found.emplace_back(literal, options_.port);
+  } else if (options_.host == "localhost") {
+    found.emplace_back(asio::ip::address_v4::loopback(), options_.port);
+    found.emplace_back(asio::ip::address_v6::loopback(), options_.port);
+  } else {
+    const auto resolved = co_await detail::resolve_addresses(options_.host, nullptr);
+    for (const auto& address : resolved) found.emplace_back(address, options_.port);
+  }
+  co_return found;
+}
+
+// A server of before 2.2 answers the question whether no keys exist. Ours does too. PyTorch's of
+// later hangs up or, with libuv, stays silent.
+inline task<void> tcp_store::probe() {
+  lease on = co_await dial();
+  const detail::request_writer as_1_13(tcp_store_generation::torch_1_13);
+  const std::vector<std::string> no_keys;
+  as_1_13.with_keys(on->out(), op::check, no_keys);
+  std::optional<char> answer;
+  try {
+    co_await on->flush();
+    answer = co_await with_deadline(*options_.time, options_.time->now() + options_.probe_silence,
+                                    on->read_byte());
+  } catch (const std::system_error& failure) {
+    const bool hung_up = failure.code() == asio::error::eof ||
+                         failure.code() == asio::error::connection_reset ||
+                         failure.code() == asio::error::broken_pipe;
+    if (!hung_up) throw;
+  }
+  if (answer && *answer != detail::reply_ready) {
+    throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
+  }
+  generation_ = answer ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
+}
+
+// What was sent before on this connection has been executed when this returns.
+inline task<void> tcp_store::confirm(lease& on) {
+  const std::vector<std::string> no_keys;
+  write().with_keys(on->out(), op::check, no_keys);
+  co_await on->flush();
+  const char reply = co_await on->read_byte();
+  if (reply != detail::reply_ready) {
+    throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
+  }
+}
+
+inline task<void> tcp_store::announce(lease& on) {
+  write().with_number(on->out(), op::add, detail::workers_key, 1);
+  co_await on->flush();
+  co_await on->read_number();
+  is_announced_ = true;
+}
+
+inline task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
+  // The server can only be asked again: no operation waits for a number to be reached.
+  constexpr std::chrono::milliseconds pause{10};
+  for (;;) {
+    task<lease> connecting = any_link();
+    lease on = co_await guarded(std::move(connecting), "waiting for the workers");
+    write().with_number(on->out(), op::add, detail::workers_key, 0);
+    task<void> sending = on->flush();
+    co_await guarded(std::move(sending), "waiting for the workers");
+    task<std::int64_t> reading = on->read_number();
+    const std::int64_t count = co_await guarded(std::move(reading), "waiting for the workers");
+    on.keep();
+    if (count >= world_size) co_return;
+    co_await options_.time->sleep_until(options_.time->now() + pause);
+  }
+}
+
+// ---- errors ---------------------------------------------------------------------------------
+
+template <class T>
+task<T> tcp_store::guarded(task<T> work, const char* what) {
+  try {
+    co_return co_await std::move(work);
+  } catch (const error&) {
+    throw;
+  } catch (const std::system_error& failure) {
+    throw_translated(failure, what);
+  }
+}
+
+inline void tcp_store::throw_translated(const std::system_error& failure, const char* what) {
+  if (is_closed_) throw error(errc::stopped, "the store was closed");
+  if (failure.code() == asio::error::operation_aborted) throw failure;
+  // What broke one connection has most likely broken the idle ones.
+  idle_.clear();
+  throw error(errc::connection_failed,
+              fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(), what,
+                          failure.code().message()));
+}
+
+// The protocol has no way to refuse an addition but to hang up. Looks whether that is the reason.
+inline task<void> tcp_store::explain_refused_add(std::string key) {
+  const bool exists = co_await do_check(std::vector<std::string>(1, key));
+  if (!exists) co_return;
+  const std::string value = co_await do_get(key);
+  if (detail::leading_number(value)) co_return;
+  throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
+}
+
+// ---- operations -----------------------------------------------------------------------------
+
+inline task<void> tcp_store::set(std::string key, std::string value) {
+  return guarded(do_set(std::move(key), std::move(value)), "set");
+}
+inline task<std::string> tcp_store::get(std::string key) {
+  return guarded(do_get(std::move(key)), "get");
+}
+inline task<std::int64_t> tcp_store::add(std::string key, std::int64_t delta) {
+  return guarded(do_add(std::move(key), delta), "add");
+}
+inline task<std::string> tcp_store::compare_set(std::string key, std::string expected,
+                                                std::string desired) {
+  return guarded(do_compare_set(std::move(key), std::move(expected), std::move(desired)),
+                 "compare_set");
+}
+inline task<void> tcp_store::wait(std::vector<std::string> keys) {
+  return guarded(do_wait(std::move(keys)), "wait");
+}
+inline task<bool> tcp_store::check(std::vector<std::string> keys) {
+  return guarded(do_check(std::move(keys)), "check");
+}
+inline task<bool> tcp_store::erase(std::string key) {
+  return guarded(do_erase(std::move(key)), "erase");
+}
+inline task<std::int64_t> tcp_store::num_keys() { return guarded(do_num_keys(), "num_keys"); }
+inline task<void> tcp_store::append(std::string key, std::string value) {
+  return guarded(do_append(std::move(key), std::move(value)), "append");
+}
+inline task<std::vector<std::string>> tcp_store::multi_get(std::vector<std::string> keys) {
+  return guarded(do_multi_get(std::move(keys)), "multi_get");
+}
+inline task<void> tcp_store::multi_set(pairs_of_texts pairs) {
+  return guarded(do_multi_set(std::move(pairs)), "multi_set");
+}
+
+// SET has no reply. A question behind it has, so that an operation on another connection that
+// comes later finds the value, and a broken connection is noticed.
+inline task<void> tcp_store::do_set(std::string key, std::string value) {
+  const std::string wire = detail::store_wire_key(key);
+  detail::check_store_value(value);
+  lease on = co_await any_link();
+  write().with_value(on->out(), op::set, wire, value);
+  co_await confirm(on);
+  on.keep();
+}
+
+inline task<std::string> tcp_store::do_get(std::string key) {
+  const std::vector<std::string> wire(1, detail::store_wire_key(key));
+  lease on = co_await any_link();
+  co_await wait_on(on, wire);
+  write().with_key(on->out(), op::get, wire.front());
+  co_await on->flush();
+  std::string value = co_await on->read_text(options_.value_bytes);
+  on.keep();
+  co_return value;
+}
+
+inline task<std::int64_t> tcp_store::do_add(std::string key, std::int64_t delta) {
+  const std::string wire = detail::store_wire_key(key);
+  lease on = co_await any_link();
+  write().with_number(on->out(), op::add, wire, delta);
+  std::optional<std::system_error> hung_up;
+  std::int64_t sum = 0;
+  try {
+    co_await on->flush();
+    sum = co_await on->read_number();
+    on.keep();
+  } catch (const std::system_error& failure) {
+    const bool may_be_refused = failure.code() == asio::error::eof ||
+                                failure.code() == asio::error::connection_reset;
+    if (!may_be_refused) throw;
+    hung_up.emplace(failure);
+  }
+  if (hung_up) {
+    co_await explain_refused_add(std::move(key));
+    throw *hung_up;
+  }
+  co_return sum;
+}
+
+inline task<std::string> tcp_store::do_compare_set(std::string key, std::string expected,
+                                                   std::string desired) {
+  const std::string wire = detail::store_wire_key(key);
+  detail::check_store_value(expected);
+  detail::check_store_value(desired);
+  lease on = co_await any_link();
+  write().compare_set(on->out(), wire, expected, desired);
+  co_await on->flush();
+  std::string stored = co_await on->read_text(options_.value_bytes);
+  on.keep();
+  co_return stored;
+}
+
+inline task<void> tcp_store::do_wait(std::vector<std::string> keys) {
+  const std::vector<std::string> wire = detail::store_wire_keys(keys);
+  lease on = co_await any_link();
+  co_await wait_on(on, wire);
+  on.keep();
+}
+
+inline task<void> tcp_store::wait_on(lease& on, const std::vector<std::string>& keys) {
+  write().with_keys(on->out(), op::wait, keys);
+  co_await on->flush();
+  char reply = 0;
+  try {
+    reply = co_await on->read_byte();
+  } catch (const std::system_error& failure) {
+    if (failure.code() == asio::error::operation_aborted && on->cancel_wait(write())) on.keep();
+    throw;
+  }
+  if (reply != detail::reply_stop_waiting) {
+    throw error(errc::protocol_violation, "the store did not answer WAIT");
+  }
+}
+
+inline task<bool> tcp_store::do_check(std::vector<std::string> keys) {
+  const std::vector<std::string> wire = detail::store_wire_keys(keys);
+  lease on = co_await any_link();
+  write().with_keys(on->out(), op::check, wire);
+  co_await on->flush();
+  const char reply = co_await on->read_byte();
+  if (reply != detail::reply_ready && reply != detail::reply_not_ready) {
+    throw error(errc::protocol_violation, "the store did not answer CHECK");
+  }
+  on.keep();
+  co_return reply == detail::reply_ready;
+}
+
+inline task<bool> tcp_store::do_erase(std::string key) {
+  const std::string wire = detail::store_wire_key(key);
+  lease on = co_await any_link();
+  write().with_key(on->out(), op::erase, wire);
+  co_await on->flush();
+  const std::int64_t erased = co_await on->read_number();
+  on.keep();
+  co_return erased != 0;
+}
+
+inline task<std::int64_t> tcp_store::do_num_keys() {
+  lease on = co_await any_link();
+  write().operation(on->out(), op::num_keys);
+  co_await on->flush();
+  const std::int64_t count = co_await on->read_number();
+  on.keep();
+  co_return count;
+}
+
+inline task<void> tcp_store::do_append(std::string key, std::string value) {
+  const std::string wire = detail::store_wire_key(key);
+  detail::check_store_value(value);
+  lease on = co_await any_link();
+  if (!write().knows(op::append)) {
+    on.keep();
+    throw error(errc::not_supported,
+                fmt::format("the store at {} is of before PyTorch 2.1 and cannot append", where()));
+  }
+  write().with_value(on->out(), op::append, wire, value);
+  co_await confirm(on);
+  on.keep();
+}
+
+inline task<std::vector<std::string>> tcp_store::do_multi_get(std::vector<std::string> keys) {
+  const std::vector<std::string> wire = detail::store_wire_keys(keys);
+  lease on = co_await any_link();
+  co_await wait_on(on, wire);
+  if (write().knows(op::multi_get)) {
+    write().with_keys(on->out(), op::multi_get, wire);
+  } else {
+    for (const std::string& key : wire) write().with_key(on->out(), op::get, key);
+  }
+  co_await on->flush();
+  std::vector<std::string> values;
+  values.reserve(wire.size());
+  while (values.size() < wire.size()) {
+    values.push_back(co_await on->read_text(options_.value_bytes));
+  }
+  on.keep();
+  co_return values;
+}
+
+inline task<void> tcp_store::do_multi_set(pairs_of_texts pairs) {
+  std::vector<std::string> wire;
+  for (const auto& [key, value] : pairs) {
+    detail::check_store_value(value);
+    wire.push_back(detail::store_wire_key(key));
+  }
+  detail::check_store_key_count(wire.size());
+  lease on = co_await any_link();
+  const bool at_once = write().knows(op::multi_set);
+  if (at_once) {
+    write().operation(on->out(), op::multi_set);
+    detail::append_integer<std::uint64_t>(on->out(), wire.size());
+  }
+  for (std::size_t i = 0; i < wire.size(); ++i) {
+    if (!at_once) write().operation(on->out(), op::set);
+    detail::append_text(on->out(), wire[i]);
+    detail::append_text(on->out(), pairs[i].second);
+  }
+  detail::check_store_request(on->out().size());
+  co_await confirm(on);
+  on.keep();
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/static_rendezvous.hpp ----
+
+namespace elastic {
+
+/// The rendezvous named "static": who is in, and at which rank, was decided by whoever started the
+/// nodes (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
+///
+/// Nobody joins, leaves or is missed; a restart is each node's own. The membership never changes.
+/// Settings: `timeout`, seconds that the nodes wait for each other (900).
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
+class static_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an endpoint that is none, a range of nodes, or a node
+  /// rank outside of it.
+  explicit static_rendezvous(rendezvous_parameters parameters)
+      : parameters_(std::move(parameters)) {
+    if (parameters_.min_nodes != parameters_.max_nodes) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the static rendezvous needs a fixed number of nodes, not {}:{}",
+                              parameters_.min_nodes, parameters_.max_nodes));
+    }
+    if (parameters_.node_rank < 0 || parameters_.node_rank >= parameters_.max_nodes) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--node-rank {}: with {} nodes it is 0 to {}", parameters_.node_rank,
+                              parameters_.max_nodes, parameters_.max_nodes - 1));
+    }
+    endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
+                               default_port);
+    timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
+    parameters_.warn_of_unused({"timeout"});
+  }
+
+  std::string backend() const override { return "static"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    if (closed_) {
+      throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+    }
+    if (parameters_.max_nodes == 1) {
+      // Nobody else holds a connection, so each round can have an empty store at the same port.
+      co_await shutdown();
+    }
+    if (!agents_) co_await connect();
+    rendezvous_round met;
+    met.round = round_++;
+    met.group_rank = parameters_.node_rank;
+    met.group_world_size = parameters_.max_nodes;
+    met.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+    met.exchange_timeout = timeout_;
+    met.master.address = endpoint_.host;
+    met.master.port = server_ ? server_->port() : endpoint_.port;
+    met.master.served_by_agent = true;
+    co_return met;
+  }
+
+  task<void> wait_for_change() override {
+    event_flag never(co_await asio::this_coro::executor);
+    co_await never.wait();
+  }
+
+  task<int> num_nodes_waiting() override { co_return 0; }
+  task<bool> is_closed() override { co_return closed_; }
+
+  task<void> close() override {
+    closed_ = true;
+    co_return;
+  }
+
+  task<void> shutdown() override {
+    agents_.reset();
+    const std::unique_ptr<tcp_store_server> ending = std::move(server_);
+    if (ending) co_await ending->stop();
+  }
+
+ private:
+  static constexpr std::uint16_t default_port = 29500;
+
+  task<void> connect() {
+    auto executor = co_await asio::this_coro::executor;
+    if (parameters_.node_rank == 0) {
+      auto table = std::make_shared<key_value_engine>();
+      tcp_store_server_options options;
+      options.address = endpoint_.host;
+      options.port = endpoint_.port;
+      options.use_ring = parameters_.use_ring;
+      options.log = parameters_.log;
+      options.engine = table;
+      server_ = std::make_unique<tcp_store_server>(executor, options);
+      agents_ = std::make_shared<memory_store>(table);
+      co_return;
+    }
+    tcp_store_options options;
+    options.host = endpoint_.host;
+    options.port = endpoint_.port;
+    options.log = parameters_.log;
+    auto client = std::make_shared<tcp_store>(executor, options);
+    if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
+                                client->connect())) {
+      throw error(errc::rendezvous_timeout,
+                  fmt::format("node 0 did not answer at {}:{} within {} s: {}", endpoint_.host,
+                              endpoint_.port, std::chrono::duration<double>(timeout_).count(),
+                              client->last_problem()));
+    }
+    agents_ = std::move(client);
+  }
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  duration timeout_;
+  std::unique_ptr<tcp_store_server> server_;
+  std::shared_ptr<store> agents_;
+  std::int64_t round_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_registry.hpp ----
+
+namespace elastic {
+
+/// The rendezvous backends by name: those of this library, and those that you add.
+///
+/// A plain value; nothing is registered globally.
+class rendezvous_registry {
+ public:
+  using factory =
+      std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
+
+  /// Knows "static" and "c10d".
+  rendezvous_registry() {
+    add("static", [](const rendezvous_parameters& parameters) {
+      return std::make_shared<static_rendezvous>(parameters);
+    });
+    add("c10d", [](const rendezvous_parameters& parameters) {
+      return std::make_shared<c10d_rendezvous>(parameters);
+    });
+  }
+
+  /// Adds a backend, or replaces the one of that name.
+  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+
+  /// Makes the handler that `parameters.backend` names.
+  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// factory throws.
+  std::shared_ptr<rendezvous_handler> make(const rendezvous_parameters& parameters) const {
+    const auto found = factories_.find(parameters.backend);
+    if (found != factories_.end()) return found->second(parameters);
+    std::string names;
+    for (const auto& [name, make] : factories_) names += (names.empty() ? "" : ", ") + name;
+    throw error(errc::invalid_argument,
+                fmt::format("there is no rendezvous backend '{}'; there are: {}",
+                            parameters.backend, names));
+  }
+
+ private:
+  std::map<std::string, factory> factories_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/telemetry/detail/stderr_line.hpp ----
+
+namespace elastic::detail {
+
+/// Writes a line and its end to stderr, in one piece where the kernel takes it so. A reader that
+/// takes nothing for a second loses the rest of the line: telemetry must not hold up a job.
+inline void write_stderr_line(std::string_view line) {
+  const std::string text = std::string(line) + "\n";
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (count >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd writable{STDERR_FILENO, POLLOUT, 0};
+      if (::poll(&writable, 1, 1000) <= 0) return;
+    } else if (errno != EINTR) {
+      return;
+    }
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/telemetry/console_event_handler.hpp ----
+
+// Includes the whole of nlohmann/json, for the escapes of JSON texts.
+
+namespace elastic {
+
+namespace detail {
+
+/// A JSON text as Python's json.dumps writes it: ASCII only; bad UTF-8 is replaced.
+inline std::string event_text(std::string_view text) {
+  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+inline std::string event_text(const std::optional<std::string>& text) {
+  return text ? event_text(std::string_view(*text)) : "null";
+}
+
+/// The part of an event that is JSON within a JSON text.
+inline std::string event_inner_metadata(const event& happened) {
+  std::string inner = fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}",
+                                  happened.group_world_size,
+                                  event_text(std::string_view(happened.entry_point)));
+  if (const auto& worker = happened.worker) {
+    inner += fmt::format(
+        ", \"local_rank\": [{}], \"role_rank\": [{}], \"role_world_size\": [{}]",
+        worker->local_rank, worker->role_rank, worker->role_world_size);
+  }
+  return inner + "}";
+}
+
+}  // namespace detail
+
+/// One event as a line of JSON, without a line end: keys, their order and the blanks are
+/// torchelastic's, so that what reads its log reads this one.
+inline std::string to_json_line(const event& happened) {
+  const auto text = [](std::string_view value) { return detail::event_text(value); };
+  const auto number = [](const std::optional<int>& value) {
+    return value ? fmt::format("{}", *value) : std::string("null");
+  };
+  const auto& worker = happened.worker;
+  const std::string metadata = fmt::format(
+      "\"run_id\": {}, \"global_rank\": {}, \"group_rank\": {}, \"worker_id\": {}, \"role\": {}, "
+      "\"hostname\": {}, \"state\": {}, \"total_run_time\": {}, \"rdzv_backend\": {}, "
+      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}",
+      text(happened.run_id), worker ? fmt::format("{}", worker->global_rank) : "null",
+      number(happened.group_rank), worker ? fmt::format("\"{}\"", worker->pid) : "null",
+      text(happened.role), text(happened.hostname), text(happened.state), happened.total_run_time,
+      text(happened.rdzv_backend), detail::event_text(happened.raw_error),
+      text(detail::event_inner_metadata(happened)), happened.agent_restarts);
+  return fmt::format(
+      "{{\"name\": {}, \"source\": \"{}\", \"timestamp\": 0, \"metadata\": {{{}}}}}",
+      text(happened.name), happened.source == event_source::agent ? "AGENT" : "WORKER", metadata);
+}
+
+/// Writes each event as one line of JSON.
+class console_event_handler final : public event_handler {
+ public:
+  /// Takes a line without its end.
+  using line_sink = std::function<void(std::string_view)>;
+
+  /// To stderr, as torchrun does.
+  console_event_handler() : sink_(&detail::write_stderr_line) {}
+  /// To a sink of your own; what it throws goes to the caller of `record`.
+  explicit console_event_handler(line_sink sink) : sink_(std::move(sink)) {}
+
+  void record(const event& happened) override { sink_(to_json_line(happened)); }
+
+ private:
+  line_sink sink_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/telemetry/event_handler_registry.hpp ----
+
+namespace elastic {
+
+/// The event handlers by name: those of this library, and those that you add.
+///
+/// A plain value; nothing is registered globally.
+class event_handler_registry {
+ public:
+  using factory = std::function<std::shared_ptr<event_handler>()>;
+
+  /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
+  /// here, and "console", which writes to stderr.
+  event_handler_registry() {
+    add("null", [] { return std::make_shared<null_event_handler>(); });
+    add("console", [] { return std::make_shared<console_event_handler>(); });
+    add("dynamic_rendezvous", [] { return std::make_shared<null_event_handler>(); });
+  }
+
+  /// Adds a handler, or replaces the one of that name.
+  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+
+  bool contains(const std::string& name) const { return factories_.count(name) > 0; }
+
+  /// "console, dynamic_rendezvous, null": every name, in order.
+  std::string names() const {
+    std::string all;
+    for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
+    return all;
+  }
+
+  /// Makes the handler of that name.
+  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// factory throws.
+  std::shared_ptr<event_handler> make(const std::string& name) const {
+    const auto found = factories_.find(name);
+    if (found != factories_.end()) return found->second();
+    throw error(errc::invalid_argument,
+                fmt::format("there is no event handler '{}'; there are: {}", name, names()));
+  }
+
+ private:
+  std::map<std::string, factory> factories_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/launch/launcher.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline rendezvous_parameters rendezvous_of(const launch_config& config, const logger& log) {
+  rendezvous_parameters parameters;
+  parameters.backend = config.standalone ? "c10d" : config.rdzv_backend;
+  parameters.run_id = config.run_id;
+  if (config.standalone) {
+    parameters.endpoint = "localhost:0";
+    if (config.run_id.empty()) {
+      random_source random;
+      parameters.run_id = random_uuid(random);
+    }
+  } else if (config.rdzv_backend == "static" && config.rdzv_endpoint.empty()) {
+    endpoint master;
+    master.host = config.master_addr;
+    master.port = config.master_port;
+    parameters.endpoint = to_text(master);
+  } else {
+    parameters.endpoint = config.rdzv_endpoint;
+  }
+  parameters.min_nodes = config.min_nodes;
+  parameters.max_nodes = config.max_nodes;
+  parameters.node_rank = config.node_rank;
+  parameters.local_address = config.standalone ? "" : config.local_addr;
+  parameters.share_worker_store =
+      find_variable(config.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
+  parameters.use_ring = config.use_ring;
+  for (const auto& [name, value] : config.rdzv_conf) parameters.configuration[name] = value;
+  parameters.log = log;
+  return parameters;
+}
+
+inline worker_spec workers_of(const launch_config& config, const logger& log) {
+  worker_spec spec;
+  spec.role = config.role;
+  spec.local_world_size = config.nproc_per_node;
+  spec.program = config.program;
+  spec.arguments = config.arguments;
+  spec.environment = config.environment;
+  spec.max_restarts = config.max_restarts;
+  spec.shutdown_timeout = config.shutdown_timeout;
+  spec.monitor_interval = config.monitor_interval;
+  spec.log_directory = config.log_dir;
+  spec.redirects = config.redirects;
+  spec.tee = config.tee;
+  spec.line_prefix_template = config.log_line_prefix_template;
+  if (const auto warning = limit_omp_threads(spec.environment, spec.local_world_size)) {
+    log.warning("{}", *warning);
+  }
+  return spec;
+}
+
+}  // namespace detail
+
+/// Makes the agent that a configuration describes, for callers that want to `stop` it.
+///
+/// `services` may be left empty; its event handler, where it has none, is the one that the
+/// configuration names. `backends` are the rendezvous backends to choose from.
+/// Errors: `errc::invalid_argument` where a value is out of bounds or a name unknown.
+inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
+                                               agent_services services = {},
+                                               const rendezvous_registry& backends = {}) {
+  agent_options options;
+  options.workers = detail::workers_of(config, services.log);
+  options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
+  if (!services.events) {
+    services.events = event_handler_registry().make(config.event_log_handler);
+  }
+  options.services = std::move(services);
+  return std::make_unique<local_agent>(std::move(options));
+}
+
+namespace detail {
+
+inline task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
+  co_return co_await agent->run();
+}
+
+}  // namespace detail
+
+/// Runs the workers that a configuration describes, on this node, to their end.
+///
+/// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
+/// thrown by this call, before anything is awaited.
+inline task<run_result> launch(const launch_config& config, const agent_services& services) {
+  return detail::run_agent(make_agent(config, services));
+}
+inline task<run_result> launch(const launch_config& config) {
+  return detail::run_agent(make_agent(config));
+}
+
+// Not with temporaries: g++ 12 destroys those of an expression with co_await twice. Name them.
+task<run_result> launch(launch_config&& config, const agent_services& services) = delete;
+task<run_result> launch(const launch_config& config, agent_services&& services) = delete;
+task<run_result> launch(launch_config&& config, agent_services&& services) = delete;
+task<run_result> launch(launch_config&& config) = delete;
+
+}  // namespace elastic
+
+// ---- elastic/launch.hpp ----
+
+// launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
+
+// ---- elastic/telemetry/console_metric_handler.hpp ----
+
+namespace elastic {
+
+/// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
+/// with six decimals.
+inline std::string to_console_line(const metric& measured) {
+  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
+  return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
+                     measured.group, measured.name, measured.value);
+}
+
+/// Writes each value as one line.
+class console_metric_handler final : public metric_handler {
+ public:
+  /// Takes a line without its end.
+  using line_sink = std::function<void(std::string_view)>;
+
+  /// To stderr, so that stdout stays the workers'.
+  console_metric_handler() : sink_(&detail::write_stderr_line) {}
+  /// To a sink of your own; what it throws goes to the caller of `emit`.
+  explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
+
+  void emit(const metric& measured) override { sink_(to_console_line(measured)); }
+
+ private:
+  line_sink sink_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/worker/record.hpp ----
+
+#include <cxxabi.h>
+
+#include <type_traits>
+#include <typeinfo>
+
+namespace elastic {
+
+namespace detail {
+
+inline std::string demangled(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  const std::string text = status == 0 && name ? name.get() : type.name();
+  // What std::throw_with_nested makes of a type, in libstdc++ and libc++; users know the type.
+  for (const std::string wrapper : {"std::_Nested_exception<", "std::__1::__nested<"}) {
+    if (text.starts_with(wrapper) && text.ends_with('>')) {
+      return text.substr(wrapper.size(), text.size() - wrapper.size() - 1);
+    }
+  }
+  return text;
+}
+
+/// "std::runtime_error: the text"; an exception that is no std::exception has its type alone.
+inline std::string exception_message(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const std::exception& failure) {
+    return demangled(typeid(failure)) + ": " + failure.what();
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return type ? demangled(*type) : "an unknown exception";
+  }
+}
+
+/// The exception that this one was nested in (std::throw_with_nested); null where there is none.
+inline std::exception_ptr exception_cause(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const std::nested_exception& outer) {
+    return outer.nested_ptr();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+/// The message and, a line each, the causes that were nested in it; empty where there were none.
+inline std::string exception_chain(std::exception_ptr thrown) {
+  constexpr int most = 64;
+  std::string chain;
+  std::exception_ptr cause = exception_cause(thrown);
+  for (int count = 0; cause && count < most; ++count) {
+    chain += "\ncaused by " + exception_message(cause);
+    cause = exception_cause(cause);
+  }
+  return chain.empty() ? "" : exception_message(thrown) + chain;
+}
+
+/// Says the failure on stderr and leaves it in the error file, where the agent named one.
+inline void leave_error(std::exception_ptr thrown, const char* path, std::int64_t timestamp) {
+  const std::string message = exception_message(thrown);
+  const std::string chain = exception_chain(thrown);
+  std::fprintf(stderr, "%s\n", chain.empty() ? message.c_str() : chain.c_str());
+  if (!path || *path == '\0') return;
+  try {
+    write_error_file(path, error_file_text(message, chain, timestamp));
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+  }
+}
+
+}  // namespace detail
+
+/// Runs the main function of a worker so that the reason of its failure reaches the agent's report:
+/// `int main() { return elastic::record(&train); }`.
+///
+/// What `body` throws is written to stderr and, in torchelastic's form, to the file that the agent
+/// named in TORCHELASTIC_ERROR_FILE: the exception's type and text, and the exceptions nested in it
+/// (std::throw_with_nested). Without that variable, as when the program is started by hand, it
+/// goes to stderr alone. A signal or a call of std::exit leaves nothing.
+///
+/// Result: for main to return: what `body` returns (0 where it returns nothing), 1 where it threw.
+/// Errors: none. Thread-safety: once per process, on the main thread.
+template <class Body>
+int record(Body&& body) {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+      std::forward<Body>(body)();
+      return 0;
+    } else {
+      return std::forward<Body>(body)();
+    }
+  } catch (...) {
+    const auto now = system_time().wall_now().time_since_epoch();
+    detail::leave_error(std::current_exception(), std::getenv("TORCHELASTIC_ERROR_FILE"),
+                        std::chrono::floor<std::chrono::seconds>(now).count());
+    return 1;
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/worker/worker_context.hpp ----
+
+namespace elastic {
+
+/// What a worker's agent told it: its place (`rank`, `world_size`, `local_rank`, …), the job
+/// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
+struct worker_context : worker_identity, worker_surroundings {
+  /// Where to leave the reason of a failure (see `record`); empty where nobody reads it.
+  std::string error_file;
+
+  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice where it is an
+  // argument of a call that is awaited.
+  worker_context() = default;
+};
+
+namespace detail {
+
+inline const std::string& promised_variable(const environment_map& variables,
+                                            std::string_view name) {
+  const auto found = variables.find(name);
+  if (found != variables.end()) return found->second;
+  throw error(errc::invalid_argument,
+              fmt::format("{} is not set: a worker is started by elasticrun or torchrun", name));
+}
+
+inline int promised_number(const environment_map& variables, std::string_view name, int lowest,
+                           int highest) {
+  const std::string& text = promised_variable(variables, name);
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure == std::errc() && stop == end && value >= lowest && value <= highest) return value;
+  throw error(errc::invalid_argument, fmt::format("{} is '{}': a number from {} to {} is allowed",
+                                                  name, text, lowest, highest));
+}
+
+}  // namespace detail
+
+/// Understands the environment of a worker, as elasticrun and torchrun make it.
+///
+/// Errors: `errc::invalid_argument` where a variable is missing, no number or out of its bounds (a
+/// rank must be under its world size); the sentence names the variable and says what is allowed.
+inline worker_context worker_context_from(const environment_map& variables) {
+  constexpr int largest_world = limits::nodes * limits::local_world_size;
+  constexpr int most_restarts = 2'147'483'647;
+  const auto size = [&](std::string_view name, int most) {
+    return detail::promised_number(variables, name, 1, most);
+  };
+  const auto rank = [&](std::string_view name, int world_size) {
+    return detail::promised_number(variables, name, 0, world_size - 1);
+  };
+  worker_context context;
+  context.world_size = size("WORLD_SIZE", largest_world);
+  context.rank = rank("RANK", context.world_size);
+  context.local_world_size = size("LOCAL_WORLD_SIZE", limits::local_world_size);
+  context.local_rank = rank("LOCAL_RANK", context.local_world_size);
+  context.group_world_size = size("GROUP_WORLD_SIZE", limits::nodes);
+  context.group_rank = rank("GROUP_RANK", context.group_world_size);
+  context.role_world_size = size("ROLE_WORLD_SIZE", largest_world);
+  context.role_rank = rank("ROLE_RANK", context.role_world_size);
+  context.role_name = detail::promised_variable(variables, "ROLE_NAME");
+  context.master_addr = detail::promised_variable(variables, "MASTER_ADDR");
+  if (context.master_addr.empty()) throw error(errc::invalid_argument, "MASTER_ADDR is empty");
+  context.master_port =
+      static_cast<std::uint16_t>(detail::promised_number(variables, "MASTER_PORT", 1, 65535));
+  context.use_agent_store =
+      detail::promised_variable(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
+  context.run_id = detail::promised_variable(variables, "TORCHELASTIC_RUN_ID");
+  context.max_restarts =
+      detail::promised_number(variables, "TORCHELASTIC_MAX_RESTARTS", 0, most_restarts);
+  context.restart_count =
+      detail::promised_number(variables, "TORCHELASTIC_RESTART_COUNT", 0, most_restarts);
+  context.error_file = find_variable(variables, "TORCHELASTIC_ERROR_FILE").value_or("");
+  return context;
+}
+
+/// The same for the environment of this process.
+inline worker_context this_worker() { return worker_context_from(environment_from(environ)); }
+
+/// Whether this process was started as a worker: RANK is set. A program that also runs by hand, as
+/// one process, asks this first.
+inline bool is_worker() { return environment_from(environ).count("RANK") > 0; }
+
+}  // namespace elastic
+
+// ---- elastic/worker/worker_store.hpp ----
+
+namespace elastic {
+
+/// The prefix under which the workers of one attempt keep their keys: that of PyTorch 1.13, whose
+/// workers in the same job read the same keys. An attempt never sees what one before it left.
+inline std::string worker_store_prefix(const worker_context& context) {
+  return fmt::format("/worker/attempt_{}", context.restart_count);
+}
+
+/// Connects to the store that the workers of a job share, at the master's address, and tries again
+/// until `timeout` is over while nothing listens there.
+///
+/// Where an agent serves it (`context.use_agent_store`: always under `elasticrun --standalone`)
+/// there is nothing else to do. Where none does, the worker of rank 0 serves it first, with a
+/// `tcp_store_server` of its own at that address. `generation` is what the server understands: the
+/// default is right for elasticrun and for torchrun since 2.2.
+///
+/// Result: a client that is connected, on the executor of the caller, under `worker_store_prefix`.
+/// Errors: `errc::timed_out`, naming the address and what was wrong last;
+/// `errc::protocol_violation` where something else answers there.
+/// Cancellation: all types; nothing is left behind.
+inline task<std::shared_ptr<store>> connect_worker_store(
+    worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),
+    tcp_store_generation generation = tcp_store_generation::torch_2_2) {
+  tcp_store_options options;
+  options.host = context.master_addr;
+  options.port = context.master_port;
+  options.generation = generation;
+  options.time = std::make_shared<system_time>();
+  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  const time_point deadline = options.time->now() + timeout;
+  if (!co_await with_deadline(*options.time, deadline, client->connect())) {
+    throw error(errc::timed_out,
+                fmt::format("no store answered at {}:{} within {} ms: {}", context.master_addr,
+                            context.master_port, timeout.count(), client->last_problem()));
+  }
+  co_return std::make_shared<prefix_store>(worker_store_prefix(context), std::move(client));
+}
+
+}  // namespace elastic

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include "second.hpp"
+
+#include <cstdio>
+#include <exception>
+
+namespace {
+
+elastic::task<int> run() {
+  elastic::launch_config config;
+  config.program = "/bin/true";
+  config.nproc_per_node = 2;
+  config.standalone = true;
+  const elastic::run_result here = co_await elastic::launch(config);
+  const elastic::run_result there = co_await launch_in_second(config);
+  co_return here.state == there.state && here.state == elastic::worker_state::succeeded ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+  if (category_in_second() != &elastic::error_category()) return 2;
+  asio::io_context context;
+  int status = 3;
+  asio::co_spawn(context, run(), [&](std::exception_ptr failure, int result) {
+    if (failure) std::rethrow_exception(failure);
+    status = result;
+  });
+  context.run();
+  std::printf("elastic %s: %s\n", elastic::version_text, status == 0 ? "works" : "fails");
+  return status;
+}

@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/elastic.hpp>
+
+// What the other translation unit sees of the library; both must see the same.
+const std::error_category* category_in_second();
+elastic::task<elastic::run_result> launch_in_second(elastic::launch_config config);

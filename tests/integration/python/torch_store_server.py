@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Serves a torch.distributed.TCPStore on a free port until a client sets the key "stop".
+
+  torch_store_server.py PORT_FILE [WORLD_SIZE]
+
+With a world size, the server waits for that many processes to announce themselves.
+"""
+
+import datetime
+import os
+import socket
+import sys
+
+import torch.distributed as dist
+
+
+def reserved_port():
+    """A port that nobody else is given while the socket is open, but that can still be bound."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
+
+
+def main():
+    port_file = sys.argv[1]
+    world_size = int(sys.argv[2]) if len(sys.argv) > 2 else None
+    holder = reserved_port()
+    port = holder.getsockname()[1]
+    with open(port_file + ".new", "w", encoding="ascii") as file:
+        file.write(str(port))
+    os.rename(port_file + ".new", port_file)
+    store = dist.TCPStore("127.0.0.1", port, world_size, True, datetime.timedelta(seconds=30))
+    print("serving")
+    store.set("from torch", "hello")
+    store.wait(["stop"])
+    print(store.get("from elastic").decode())
+
+
+main()

@@ -1,0 +1,645 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Agents of this process with real workers: each test leaves no process, no descriptor and no file.
+
+#include <elastic/agent/local_agent.hpp>
+
+#include <elastic/base/scope.hpp>
+#include <elastic/launch/launcher.hpp>
+#include <elastic/net/free_port.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/log_recorder.hpp>
+#include <support/run_program.hpp>
+
+#include <asio/thread_pool.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace agent_test {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using test::file_text;
+using test::leftovers;
+using test::log_recorder;
+using test::temporary_directory;
+
+/// Keeps what is shown, and calls somebody for it.
+class screen final : public output_sink {
+ public:
+  std::function<void(const std::string&)> on_text = [](const std::string&) {};
+  std::string text;
+  task<void> write(std::string_view bytes) override {
+    text += bytes;
+    on_text(text);
+    co_return;
+  }
+};
+
+/// How often `part` is in `text`.
+int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+std::set<std::string> lines_of(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
+
+/// One job of puppets, on a context of its own.
+class job {
+ public:
+  /// Each worker does `acts` (see the puppet).
+  explicit job(std::vector<std::string> acts, int size = 2) {
+    config.program = ELASTIC_PUPPET;
+    config.arguments = std::move(acts);
+    config.nproc_per_node = size;
+    config.standalone = true;
+    config.run_id = "a job";
+    config.log_dir = folder.path();
+    config.environment[left.name] = left.value;
+    config.environment["OMP_NUM_THREADS"] = "1";
+  }
+  /// Each worker runs a shell script.
+  static std::unique_ptr<job> of_shell(const std::string& script, int size = 2) {
+    auto made = std::make_unique<job>(std::vector<std::string>{"-c", script}, size);
+    made->config.program = "/bin/sh";
+    return made;
+  }
+
+  launch_config config;
+  temporary_directory folder;
+  leftovers left;
+  std::shared_ptr<screen> out = std::make_shared<screen>();
+  std::shared_ptr<screen> err = std::make_shared<screen>();
+  std::shared_ptr<log_recorder> log = std::make_shared<log_recorder>();
+  std::unique_ptr<local_agent> agent;
+  run_result result;
+
+  void make() {
+    agent_services services;
+    services.console_out = out;
+    services.console_err = err;
+    services.log = log->log();
+    agent = make_agent(config, services);
+  }
+
+  /// Runs it to its end, and checks what is left. Result, errors: those of the run.
+  run_result run() {
+    {
+      asio::io_context context(1);
+      if (!agent) make();
+      std::exception_ptr failure;
+      bool ended = false;
+      asio::co_spawn(context, agent->run(), [&](std::exception_ptr thrown, run_result how) {
+        ended = true;
+        failure = thrown;
+        result = std::move(how);
+      });
+      context.run_for(60s);
+      if (!ended) FAIL("the job did not end within 60 s; its log:\n" << log->text());
+      CHECK(context.stopped());
+      check_nothing_left();
+      if (failure) std::rethrow_exception(failure);
+    }
+    agent.reset();
+    out = std::make_shared<screen>();
+    err = std::make_shared<screen>();
+    return result;
+  }
+
+  void check_nothing_left() {
+    CHECK(left.processes().empty());
+    CHECK_FALSE(leftovers::has_children());
+  }
+
+  /// The one directory of the run.
+  fs::path log_root() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder.path())) found.push_back(entry.path());
+    REQUIRE(found.size() == 1);
+    return found[0];
+  }
+  std::string log_file(int attempt, int rank, const std::string& name) const {
+    return log_root() / fmt::format("attempt_{}", attempt) / std::to_string(rank) / name;
+  }
+};
+
+}  // namespace agent_test
+
+using namespace agent_test;
+
+// ---- what workers are given --------------------------------------------------------------------
+
+TEST_CASE("agent: exactly the promised variables reach each worker", "[integration][agent]") {
+  job one({"env"});
+  one.config.role = "trn";
+  one.config.max_restarts = 4;
+  one.config.redirects = stream_selection(std_streams::out);
+  one.config.environment["HOME"] = "/root with a blank";
+  one.config.environment["EMPTY"] = "";
+  CHECK(one.run().state == worker_state::succeeded);
+  for (int rank = 0; rank < 2; ++rank) {
+    std::set<std::string> given = lines_of(file_text(one.log_file(0, rank, "stdout.log")));
+    const auto master = std::find_if(given.begin(), given.end(), [](const std::string& line) {
+      return line.starts_with("MASTER_PORT=");
+    });
+    REQUIRE(master != given.end());
+    CHECK(std::stoi(master->substr(12)) > 0);
+    given.erase(master);
+    const std::string n = std::to_string(rank);
+    const std::set<std::string> promised{
+        "ELASTIC_TEST_MARK=" + one.left.value,
+        "EMPTY=",
+        "GROUP_RANK=0",
+        "GROUP_WORLD_SIZE=1",
+        "HOME=/root with a blank",
+        "LOCAL_RANK=" + n,
+        "LOCAL_WORLD_SIZE=2",
+        "MASTER_ADDR=127.0.0.1",
+        "NCCL_ASYNC_ERROR_HANDLING=1",
+        "OMP_NUM_THREADS=1",
+        "RANK=" + n,
+        "ROLE_NAME=trn",
+        "ROLE_RANK=" + n,
+        "ROLE_WORLD_SIZE=2",
+        "TORCHELASTIC_ERROR_FILE=" + one.log_file(0, rank, "error.json"),
+        "TORCHELASTIC_MAX_RESTARTS=4",
+        "TORCHELASTIC_RESTART_COUNT=0",
+        "TORCHELASTIC_RUN_ID=a job",
+        "TORCHELASTIC_USE_AGENT_STORE=True",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
+        "WORLD_SIZE=2",
+    };
+    CHECK(given == promised);
+  }
+}
+
+TEST_CASE("agent: the master's port serves a store that is new in each attempt",
+          "[integration][agent]") {
+  auto one = job::of_shell("echo $MASTER_PORT; exit $((1 - TORCHELASTIC_RESTART_COUNT))", 1);
+  one->config.max_restarts = 1;
+  one->config.redirects = stream_selection(std_streams::out);
+  CHECK(one->run().state == worker_state::succeeded);
+  CHECK(file_text(one->log_file(0, 0, "stdout.log")) !=
+        file_text(one->log_file(1, 0, "stdout.log")));
+}
+
+TEST_CASE("agent: the local rank stands in for its macro in arguments", "[integration][agent]") {
+  job one({"line", "r${local_rank}", "line", "$local_rank$$$other", "args"});
+  one.config.redirects = stream_selection(std_streams::out);
+  CHECK(one.run().state == worker_state::succeeded);
+  CHECK(file_text(one.log_file(0, 1, "stdout.log")).starts_with("r1\n1$$other\n"));
+}
+
+// ---- attempts ----------------------------------------------------------------------------------
+
+TEST_CASE("agent: failed attempts are repeated until one succeeds", "[integration][agent]") {
+  auto one = job::of_shell(
+      "echo attempt $TORCHELASTIC_RESTART_COUNT of $LOCAL_RANK; "
+      "if [ $LOCAL_RANK = 1 ]; then exit $((2 - TORCHELASTIC_RESTART_COUNT)); fi");
+  one->config.max_restarts = 5;
+  one->config.redirects = stream_selection(std_streams::out);
+  const run_result result = one->run();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(result.restarts == 2);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    for (int rank = 0; rank < 2; ++rank) {
+      CHECK(file_text(one->log_file(attempt, rank, "stdout.log")) ==
+            fmt::format("attempt {} of {}\n", attempt, rank));
+    }
+  }
+  CHECK_FALSE(fs::exists(one->log_root() / "attempt_3"));
+  CHECK(result.log_directory == one->log_root());
+}
+
+TEST_CASE("agent: a hundred restarts leave no process and no descriptor", "[integration][agent]") {
+  job one({"exit", "1"});
+  one.config.max_restarts = 100;
+  one.config.tee = stream_selection(std_streams::both);
+  const run_result result = one.run();
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.restarts == 100);
+  CHECK(one.left.descriptors() == 0);
+}
+
+TEST_CASE("agent: a worker dies in every way", "[integration][agent]") {
+  std::vector<std::pair<std::vector<std::string>, exit_status>> ends{
+      {{"exit", "1"}, exit_status::exited(1)},
+      {{"exit", "127"}, exit_status::exited(127)},
+      {{"exit", "255"}, exit_status::exited(255)},
+      {{"exit", "256"}, exit_status::exited(0)},
+  };
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+                           SIGKILL, SIGUSR1, SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS,
+                           SIGRTMIN, SIGRTMAX}) {
+    ends.push_back({{"die", std::to_string(number)}, exit_status::signalled(number)});
+  }
+  for (const auto& [acts, status] : ends) {
+    CAPTURE(status.text());
+    job one(acts, 1);
+    const run_result result = one.run();
+    CHECK((result.state == worker_state::succeeded) == status.success());
+    if (status.success()) continue;
+    REQUIRE(result.failures.size() == 1);
+    CHECK(result.failures[0].status == status);
+    CHECK_FALSE(result.failures[0].stopped_by_agent);
+  }
+}
+
+TEST_CASE("agent: the others of a worker that died are told to end", "[integration][agent]") {
+  auto one = job::of_shell(
+      "if [ $LOCAL_RANK = 2 ]; then while [ ! -e ready.0 -o ! -e ready.1 ]; do sleep 0.01; done; "
+      "kill -9 $$$$; fi; "
+      "trap 'echo told; exit 0' TERM; : > ready.$LOCAL_RANK; while :; do sleep 0.01; done",
+      3);
+  one->config.tee = stream_selection(std_streams::out);
+  temporary_directory here;
+  one->config.arguments.at(1) = "cd '" + here.path() + "'; " + one->config.arguments.at(1);
+  const auto shown = one->out;
+  const run_result result = one->run();
+  CHECK(result.state == worker_state::failed);
+  REQUIRE(result.failures.size() == 1);
+  CHECK(result.failures[0].local_rank == 2);
+  CHECK(result.failures[0].status == exit_status::signalled(SIGKILL));
+  CHECK(occurrences(shown->text, "told") == 2);
+}
+
+TEST_CASE("agent: what workers leave running ends with them", "[integration][agent]") {
+  // One that has made a session of its own and lost its parent can only be found by a guardian.
+  for (const std::string kind : {"plain", "group", "plain+pipe", "group+pipe"}) {
+    for (const std::string code : {"0", "1"}) {
+      CAPTURE(kind, code);
+      job one({"fork", kind, "line", "x", "exit", code});
+      one.config.max_restarts = 1;
+      const auto begin = std::chrono::steady_clock::now();
+      const run_result result = one.run();
+      CHECK((result.state == worker_state::succeeded) == (code == "0"));
+      CHECK(std::chrono::steady_clock::now() - begin < 20s);
+      CHECK(one.left.descriptors() == 0);
+    }
+  }
+}
+
+TEST_CASE("agent: a program that is not there or cannot be run is an error",
+          "[integration][agent]") {
+  job one({});
+  one.config.program = "/nothing/here";
+  CHECK_THROWS_AS(one.run(), error);
+  CHECK(one.left.descriptors() == 0);
+  job two({});
+  two.config.program = "/etc/passwd";
+  try {
+    two.run();
+    FAIL("it ran");
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::program_not_executable);
+  }
+}
+
+// ---- output and files --------------------------------------------------------------------------
+
+TEST_CASE("agent: output goes to files, to the screen or to both", "[integration][agent]") {
+  job one({"line", "out ${local_rank}", "eline", "err ${local_rank}", "print", "no end"}, 3);
+  one.config.role = "trn";
+  one.config.redirects = stream_selection::parse("0:3,1:1");
+  one.config.tee = stream_selection::parse("1:1,2:3");
+  const auto out = one.out;
+  const auto err = one.err;
+  CHECK(one.run().state == worker_state::succeeded);
+  CHECK(file_text(one.log_file(0, 0, "stdout.log")) == "out 0\nno end");
+  CHECK(file_text(one.log_file(0, 0, "stderr.log")) == "err 0\n");
+  CHECK(file_text(one.log_file(0, 1, "stdout.log")) == "out 1\nno end");
+  CHECK_FALSE(fs::exists(one.log_file(0, 1, "stderr.log")));
+  CHECK(file_text(one.log_file(0, 2, "stdout.log")) == "out 2\nno end");
+  CHECK(file_text(one.log_file(0, 2, "stderr.log")) == "err 2\n");
+  CHECK(occurrences(out->text, "out 0") == 0);
+  CHECK(occurrences(out->text, "[trn1]:out 1\n") == 1);
+  CHECK(occurrences(out->text, "[trn2]:out 2\n") == 1);
+  CHECK(occurrences(out->text, "]:no end") == 2);
+  CHECK(occurrences(err->text, "err 0") == 0);
+  CHECK(occurrences(err->text, "err 1\n") == 1);
+  CHECK(occurrences(err->text, "[trn2]:err 2\n") == 1);
+}
+
+TEST_CASE("agent: the prefix of teed lines is the user's", "[integration][agent]") {
+  job one({"line", "x"});
+  one.config.tee = stream_selection(std_streams::out);
+  one.config.log_line_prefix_template = "<${role_name} ${rank}/${local_rank}> ";
+  const auto out = one.out;
+  CHECK(one.run().state == worker_state::succeeded);
+  CHECK(occurrences(out->text, "<default 0/0> x\n") == 1);
+  CHECK(occurrences(out->text, "<default 1/1> x\n") == 1);
+}
+
+TEST_CASE("agent: a temporary log directory goes with success, or where it is empty",
+          "[integration][agent]") {
+  temporary_directory temporary;
+  const char* before = std::getenv("TMPDIR");
+  const std::string saved = before ? before : "";
+  ::setenv("TMPDIR", temporary.path().c_str(), 1);
+  const auto run = [](const std::string& code, std_streams redirected) {
+    job one({"line", "x", "exit", code});
+    one.config.log_dir = "";
+    one.config.redirects = stream_selection(redirected);
+    return one.run();
+  };
+  CHECK(run("0", std_streams::out).log_directory.empty());
+  CHECK(fs::is_empty(temporary.path()));
+  CHECK(run("1", std_streams::none).log_directory.empty());
+  CHECK(fs::is_empty(temporary.path()));
+  const std::string kept = run("1", std_streams::out).log_directory;
+  CHECK(file_text(kept + "/attempt_0/0/stdout.log") == "x\n");
+  before ? ::setenv("TMPDIR", saved.c_str(), 1) : ::unsetenv("TMPDIR");
+}
+
+TEST_CASE("agent: without a log directory nothing is written", "[integration][agent]") {
+  job one({"line", "x", "eline", "y", "exit", "1"});
+  one.config.log_dir = "/dev/null";
+  one.config.redirects = stream_selection::parse("0:3");
+  one.config.tee = stream_selection::parse("1:3");
+  const auto out = one.out;
+  const run_result result = one.run();
+  CHECK(result.log_directory.empty());
+  CHECK(out->text == "[default1]:x\n");
+  CHECK(fs::is_empty(one.folder.path()));
+}
+
+// ---- stop --------------------------------------------------------------------------------------
+
+/// Calls `act` when every worker has said "ready".
+void when_ready(job& one, int workers, std::function<void()> act) {
+  one.config.tee = stream_selection(std_streams::out);
+  one.out->on_text = [workers, act, done = false](const std::string& text) mutable {
+    if (done || occurrences(text, "ready") < workers) return;
+    done = true;
+    act();
+  };
+}
+
+TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][agent]") {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2}) {
+    CAPTURE(number);
+    const std::string n = std::to_string(number);
+    job one({"on", n, "print", "got it", "line", "ready", "await", "END", "line", "bye"});
+    const std::string end = one.folder / "end";
+    one.config.arguments[6] = end;
+    one.make();
+    stop_request request;
+    request.signal = number;
+    const auto shown = one.out;
+    when_ready(one, 2, [&] {
+      one.agent->stop(request);
+      shown->on_text = [&](const std::string& text) {
+        if (occurrences(text, "got it") == 2) std::ofstream(end).put('\n');
+      };
+    });
+    one.make();
+    const run_result result = one.run();
+    CHECK(result.state == worker_state::stopped);
+    CHECK(result.stop_signal == number);
+    CHECK(result.failures.empty());
+    CHECK(occurrences(shown->text, "got it") == 2);
+    CHECK(occurrences(shown->text, "bye") == 2);
+  }
+}
+
+TEST_CASE("agent: workers that do not heed a stop are killed when their grace is over",
+          "[integration][agent]") {
+  job one({"ignore", "15", "line", "ready", "hang"});
+  one.config.shutdown_timeout = 300ms;
+  std::chrono::steady_clock::time_point asked;
+  when_ready(one, 2, [&] {
+    asked = std::chrono::steady_clock::now();
+    one.agent->stop({});
+  });
+  one.make();
+  const run_result result = one.run();
+  const auto took = std::chrono::steady_clock::now() - asked;
+  CHECK(result.state == worker_state::stopped);
+  CHECK(took >= 300ms);
+  CHECK(took < 20s);
+  for (const worker_failure& failure : result.failures) {
+    CHECK(failure.status == exit_status::signalled(SIGKILL));
+    CHECK(failure.stopped_by_agent);
+  }
+}
+
+TEST_CASE("agent: a second stop kills workers at once, stopped ones and their children too",
+          "[integration][agent]") {
+  job one({"ignore", "15", "fork", "setsid", "line", "ready", "stop", "hang"});
+  one.config.shutdown_timeout = 1h;
+  when_ready(one, 2, [&] {
+    one.agent->stop({});
+    one.agent->stop({});
+  });
+  one.make();
+  CHECK(one.run().state == worker_state::stopped);
+  CHECK(one.left.descriptors() == 0);
+}
+
+TEST_CASE("agent: a stopped worker follows a stop", "[integration][agent]") {
+  job one({"on", "15", "exit", "0", "line", "ready", "stop", "hang"});
+  one.config.shutdown_timeout = 1h;
+  when_ready(one, 2, [&] { one.agent->stop({}); });
+  one.make();
+  const run_result result = one.run();
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.failures.empty());
+}
+
+TEST_CASE("agent: a context that is destroyed takes a running job with it",
+          "[integration][agent]") {
+  job one({"line", "ready", "fork", "plain", "hang"});
+  {
+    asio::io_context context(1);
+    when_ready(one, 2, [&] { context.stop(); });
+    one.make();
+    asio::co_spawn(context, one.agent->run(), [](std::exception_ptr, const run_result&) {});
+    context.run_for(60s);
+    CHECK(one.left.processes().size() >= 2);
+  }
+  one.agent.reset();
+  CHECK(one.left.processes_become(0));
+  CHECK_FALSE(leftovers::has_children());
+}
+
+// ---- several agents ----------------------------------------------------------------------------
+
+/// The nodes of a static job, each an agent of this process.
+struct static_nodes {
+  explicit static_nodes(int count, std::vector<std::string> acts) {
+    const std::uint16_t port = free_port("127.0.0.1");
+    for (int rank = 0; rank < count; ++rank) {
+      nodes.push_back(std::make_unique<job>(acts, rank + 1));
+      launch_config& config = nodes.back()->config;
+      config.standalone = false;
+      config.rdzv_backend = "static";
+      config.rdzv_endpoint = "127.0.0.1:" + std::to_string(port);
+      config.min_nodes = count;
+      config.max_nodes = count;
+      config.node_rank = rank;
+      config.redirects = stream_selection(std_streams::out);
+    }
+  }
+
+  void run() {
+    asio::io_context context(1);
+    int ended = 0;
+    std::exception_ptr failure;
+    for (const auto& one : nodes) {
+      one->make();
+      asio::co_spawn(context, one->agent->run(),
+                     [&, node = one.get()](std::exception_ptr thrown, run_result how) {
+                       ++ended;
+                       if (thrown) failure = thrown;
+                       node->result = std::move(how);
+                     });
+    }
+    context.run_for(60s);
+    if (failure) std::rethrow_exception(failure);
+    REQUIRE(ended == static_cast<int>(nodes.size()));
+    for (const auto& one : nodes) one->check_nothing_left();
+  }
+
+  std::vector<std::unique_ptr<job>> nodes;
+};
+
+TEST_CASE("agent: static nodes number their workers together and end together",
+          "[integration][agent]") {
+  static_nodes job_of_three(3, {"env"});
+  job_of_three.run();
+  int rank = 0;
+  for (int node = 0; node < 3; ++node) {
+    const job& one = *job_of_three.nodes[static_cast<std::size_t>(node)];
+    CHECK(one.result.state == worker_state::succeeded);
+    INFO(one.log->text());
+    CHECK_FALSE(one.log->has("", log_level::warning));
+    for (int local_rank = 0; local_rank <= node; ++local_rank, ++rank) {
+      const std::set<std::string> given =
+          lines_of(file_text(one.log_file(0, local_rank, "stdout.log")));
+      CHECK(given.count("RANK=" + std::to_string(rank)) == 1);
+      CHECK(given.count("LOCAL_RANK=" + std::to_string(local_rank)) == 1);
+      CHECK(given.count("LOCAL_WORLD_SIZE=" + std::to_string(node + 1)) == 1);
+      CHECK(given.count("WORLD_SIZE=6") == 1);
+      CHECK(given.count("GROUP_RANK=" + std::to_string(node)) == 1);
+      CHECK(given.count("GROUP_WORLD_SIZE=3") == 1);
+      CHECK(given.count("TORCHELASTIC_USE_AGENT_STORE=True") == 1);
+      CHECK(given.count("MASTER_ADDR=127.0.0.1") == 1);
+    }
+  }
+}
+
+TEST_CASE("agent: a static node restarts by itself", "[integration][agent]") {
+  static_nodes two(2, {"exit", "0"});
+  two.nodes[1]->config.program = "/bin/sh";
+  two.nodes[1]->config.arguments = {"-c", "exit $((1 - TORCHELASTIC_RESTART_COUNT))"};
+  two.nodes[1]->config.max_restarts = 1;
+  two.run();
+  CHECK(two.nodes[0]->result.state == worker_state::succeeded);
+  CHECK(two.nodes[0]->result.restarts == 0);
+  CHECK(two.nodes[1]->result.state == worker_state::succeeded);
+  CHECK(two.nodes[1]->result.restarts == 1);
+}
+
+TEST_CASE("agent: two in one context, one cancelled, the other goes on", "[integration][agent]") {
+  job first({"line", "ready", "hang"});
+  job second({"line", "ready", "hang"});
+  asio::io_context context(1);
+  asio::cancellation_signal cancel;
+  std::exception_ptr first_failure;
+  run_result second_result;
+  when_ready(first, 2, [&] { cancel.emit(asio::cancellation_type::partial); });
+  first.make();
+  second.make();
+  asio::co_spawn(context, first.agent->run(),
+                 asio::bind_cancellation_slot(
+                     cancel.slot(), [&](std::exception_ptr thrown, const run_result&) {
+                       first_failure = thrown;
+                       CHECK(first.left.processes().empty());
+                       CHECK(second.left.processes().size() == 2);
+                       second.agent->stop({});
+                     }));
+  asio::co_spawn(context, second.agent->run(), [&](std::exception_ptr, run_result how) {
+    second_result = std::move(how);
+  });
+  context.run_for(60s);
+  REQUIRE(first_failure);
+  CHECK(detail::is_cancellation(first_failure));
+  CHECK(second_result.state == worker_state::stopped);
+  first.check_nothing_left();
+}
+
+TEST_CASE("agent: several on a pool of threads, each ended in its own way",
+          "[integration][agent]") {
+  // Before the pool: workers die with the thread that started them.
+  std::vector<std::unique_ptr<job>> jobs;
+  std::vector<std::unique_ptr<asio::cancellation_signal>> cancels;
+  {
+    asio::thread_pool pool(3);
+    for (int number = 0; number < 8; ++number) {
+      const bool ends = number % 4 == 0;
+      auto one = ends ? job::of_shell("exit $((1 - TORCHELASTIC_RESTART_COUNT))")
+                      : std::make_unique<job>(std::vector<std::string>{"line", "ready", "hang"});
+      one->config.max_restarts = 1;
+      cancels.push_back(std::make_unique<asio::cancellation_signal>());
+      asio::cancellation_signal& cancel = *cancels.back();
+      const auto strand = asio::make_strand(pool.get_executor());
+      const auto emit = [strand, &cancel](asio::cancellation_type type) {
+        asio::post(strand, [&cancel, type] { cancel.emit(type); });
+      };
+      job& it = *one;
+      if (number % 4 == 1) when_ready(it, 2, [&it] { it.agent->stop({}); });
+      if (number % 4 == 2) {
+        when_ready(it, 2, [emit] { emit(asio::cancellation_type::partial); });
+      }
+      if (number % 4 == 3) {
+        when_ready(it, 2, [emit] { emit(asio::cancellation_type::terminal); });
+      }
+      it.make();
+      asio::co_spawn(strand, it.agent->run(),
+                     asio::bind_cancellation_slot(
+                         cancel.slot(), [&it](std::exception_ptr, run_result how) {
+                           it.result = std::move(how);
+                         }));
+      jobs.push_back(std::move(one));
+    }
+    pool.join();
+    // They hold strands of the pool.
+    for (const auto& one : jobs) one->out->on_text = [](const std::string&) {};
+  }
+  for (std::size_t number = 0; number < jobs.size(); ++number) {
+    CAPTURE(number);
+    const worker_state expected[] = {worker_state::succeeded, worker_state::stopped,
+                                     worker_state::init, worker_state::init};
+    CHECK(jobs[number]->result.state == expected[number % 4]);
+    CHECK(jobs[number]->left.processes().empty());
+  }
+  CHECK_FALSE(leftovers::has_children());
+}
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,376 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace elasticrun_test {
+
+using elastic::test::contains_text;
+using arguments = std::vector<std::string>;
+using variables = std::map<std::string, std::string>;
+
+arguments elasticrun(const arguments& given) {
+  arguments command = {ELASTIC_ELASTICRUN};
+  command.insert(command.end(), given.begin(), given.end());
+  return command;
+}
+
+std::string joined(const arguments& given) {
+  std::string text;
+  for (const std::string& one : given) text += "[" + one + "]";
+  return text;
+}
+
+/// A directory with a script, and a program in the place of Python that leaves a mark when it is
+/// started: so a test sees whether anything was.
+class stage {
+ public:
+  stage() {
+    write("train.py", "", 0644);
+    write("python", "#!/bin/sh\n: > '" + mark() + "'\n", 0755);
+  }
+  std::string script() const { return folder_ / "train.py"; }
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+  bool anything_started() const { return std::filesystem::exists(mark()); }
+
+  std::string write(const std::string& name, const std::string& text, mode_t mode) const {
+    std::ofstream(folder_ / name) << text;
+    ::chmod((folder_ / name).c_str(), mode);
+    return folder_ / name;
+  }
+
+  elastic::test::program_result run(const arguments& given, variables changes = {}) const {
+    changes.emplace("PYTHON_EXEC", folder_ / "python");
+    return elastic::test::run_program(elasticrun(given), changes);
+  }
+
+  /// Bad input: the exit code, one line on stderr that names `says`, and nothing started.
+  void refuses(const arguments& given, const std::string& says, int code = 2,
+               const variables& changes = {}) const {
+    INFO(joined(given));
+    const auto result = run(given, changes);
+    CHECK(result.code == code);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("elasticrun: error: "));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_THAT(result.err, contains_text(says));
+    CHECK_FALSE(anything_started());
+  }
+
+ private:
+  std::string mark() const { return folder_ / "started"; }
+  elastic::test::temporary_directory folder_;
+};
+
+/// A TCP port of loopback on which somebody else listens.
+class busy_port {
+ public:
+  busy_port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(socket_, any, size) == 0);
+    REQUIRE(::listen(socket_, 1) == 0);
+    REQUIRE(::getsockname(socket_, any, &size) == 0);
+    number_ = ntohs(address.sin_port);
+  }
+  ~busy_port() { ::close(socket_); }
+  std::string text() const { return std::to_string(number_); }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
+
+/// Two workers of the puppet that say "ready" once they can be stopped.
+arguments puppets(const arguments& options, const arguments& acts) {
+  arguments given = {"--standalone", "--nproc-per-node", "2"};
+  given.insert(given.end(), options.begin(), options.end());
+  given.insert(given.end(), {"--no-python", ELASTIC_PUPPET});
+  given.insert(given.end(), acts.begin(), acts.end());
+  return elasticrun(given);
+}
+
+}  // namespace elasticrun_test
+
+namespace et = elasticrun_test;
+
+TEST_CASE("elasticrun: bad input ends in one line and exit code 2, and nothing is started",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  const std::string script = stage.script();
+  stage.refuses({"--nonsense", script}, "'--nonsense'");
+  stage.refuses({"--nproc-per-nodes", "2", script}, "did you mean --nproc-per-node?");
+  for (const char* nodes : {"2:1", "0", "a:b", "1:2:3"}) {
+    stage.refuses({"--nnodes", nodes, script}, "MIN:MAX with 1 <= MIN <= MAX");
+  }
+  for (const char* workers : {"0", "-1", "many"}) {
+    stage.refuses({"--nproc-per-node", workers, script}, "a number from 1");
+  }
+  for (const char* streams : {"4", "10:1", "x"}) {
+    stage.refuses({"--redirects", streams, script}, "--redirects");
+    stage.refuses({"--tee", streams, script}, "--tee");
+  }
+  stage.refuses({"--rdzv-conf", "a", script}, "key=value");
+  stage.refuses({"--rdzv-endpoint", ":29400", script}, "no host");
+  stage.refuses({"--rdzv-endpoint", "h:70000", script}, "0 to 65535");
+  stage.refuses({"--master-port", "70000", script}, "0 to 65535");
+  stage.refuses({"--max-restarts", "-1", script}, "--max-restarts '-1'");
+  stage.refuses({"-m", "--no-python", script}, "exclude each other");
+  stage.refuses({}, "no script given");
+  stage.refuses({"--standalone"}, "no script given");
+  stage.refuses({"--signals-to-handle", "SIGTERM", script}, "not supported");
+}
+
+TEST_CASE("elasticrun: files that cannot be used end in exit code 2", "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.refuses({stage / "none.py"}, "none.py' does not exist");
+  stage.refuses({"--log-dir", stage.script(), stage.script()}, "Not a directory");
+  stage.refuses({"--log-dir", "/proc/self/logs", stage.script()}, "/proc/self/logs");
+}
+
+TEST_CASE("elasticrun: names that nobody knows end in exit code 2", "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.refuses({"--rdzv-backend", "pigeon", stage.script()}, "c10d, static");
+  stage.refuses({"--event-log-handler", "pigeon", stage.script()}, "console");
+  stage.refuses({stage.script()}, "LOGLEVEL", 2, {{"LOGLEVEL", "LOUD"}});
+  stage.refuses({stage.script()}, "PET_NNODES '0'", 2, {{"PET_NNODES", "0"}});
+}
+
+TEST_CASE("elasticrun: a port in use is named", "[integration][elasticrun]") {
+  const et::stage stage;
+  const et::busy_port busy;
+  stage.refuses({"--master-port", busy.text(), stage.script()}, ":" + busy.text());
+  stage.refuses({"--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:" + busy.text(),
+                 stage.script()},
+                ":" + busy.text());
+}
+
+TEST_CASE("elasticrun: a program that cannot be run ends as in a shell",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.refuses({"--no-python", stage / "none"}, "none", 127);
+  stage.refuses({"--no-python", "no-such-program-anywhere"}, "no-such-program-anywhere", 127);
+  stage.refuses({"--no-python", stage.script()}, "train.py", 126);
+  stage.refuses({"--no-python", "/"}, "'/'", 126);
+  const auto no_loader = stage.write("no_interpreter", "#!/no/such/shell\n", 0755);
+  stage.refuses({"--no-python", no_loader}, "/no/such/shell", 126);
+  stage.refuses({stage.script()}, "no-such-python", 127, {{"PYTHON_EXEC", "no-such-python"}});
+}
+
+TEST_CASE("elasticrun: help and version go to stdout", "[integration][elasticrun]") {
+  const et::stage stage;
+  const auto help = stage.run({"--help"});
+  CHECK(help.code == 0);
+  CHECK(help.err.empty());
+  CHECK_THAT(help.out, et::contains_text("--nproc-per-node"));
+  const auto version = stage.run({"--version"});
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("elasticrun "));
+  CHECK_THAT(version.out, et::contains_text("(I/O: "));
+}
+
+TEST_CASE("elasticrun: the I/O in use is named, and is epoll where io_uring is forbidden",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  CHECK_THAT(stage.run({"--version"}, {{"ELASTIC_IO", "epoll"}}).out,
+             et::contains_text("(I/O: epoll)"));
+  stage.refuses({stage.script()}, "ELASTIC_IO 'poll'", 2, {{"ELASTIC_IO", "poll"}});
+
+  const std::string calls = "io_uring_setup,io_uring_enter,io_uring_register";
+  const et::arguments without = {ELASTIC_DENY_SYSCALLS, calls, "--", ELASTIC_ELASTICRUN};
+  auto version = without;
+  version.push_back("--version");
+  CHECK_THAT(elastic::test::run_program(version, {{"ELASTIC_IO", ""}}).out,
+             et::contains_text("(I/O: epoll, for want of io_uring: "));
+  auto job = without;
+  job.insert(job.end(), {"--no-python", ELASTIC_PUPPET, "line", "x"});
+  CHECK(elastic::test::run_program(job, {{"ELASTIC_IO", ""}}).out == "x\n");
+  const auto refused = elastic::test::run_program(job, {{"ELASTIC_IO", "ring"}});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, et::contains_text("io_uring is not available"));
+}
+
+TEST_CASE("elasticrun: the script's arguments and the macro reach each worker",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.write("python", "#!/bin/sh\necho \"$LOCAL_RANK:$*\"\n", 0755);
+  const auto result = stage.run({"--nproc-per-node", "2", stage.script(), "--nnodes", "9",
+                                 "--shard=${local_rank}", "$$HOME", ""});
+  CHECK(result.code == 0);
+  for (const std::string rank : {"0", "1"}) {
+    CHECK_THAT(result.out, et::contains_text(rank + ":-u " + stage.script() +
+                                             " --nnodes 9 --shard=" + rank + " $HOME \n"));
+  }
+}
+
+TEST_CASE("elasticrun: several workers get OMP_NUM_THREADS 1 with a warning, one does not",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.write("python", "#!/bin/sh\necho \"threads=$OMP_NUM_THREADS\"\n", 0755);
+  const auto with_env = [&](const char* count) {
+    return elastic::test::run_program({"/usr/bin/env", "-u", "OMP_NUM_THREADS", ELASTIC_ELASTICRUN,
+                                       "--nproc-per-node", count, stage.script()},
+                                      {{"PYTHON_EXEC", stage / "python"}, {"LOGLEVEL", ""}});
+  };
+  const auto two = with_env("2");
+  CHECK(two.out == "threads=1\nthreads=1\n");
+  CHECK_THAT(two.err, et::contains_text("Setting OMP_NUM_THREADS"));
+  const auto one = with_env("1");
+  CHECK(one.out == "threads=\n");
+  CHECK(one.err.empty());
+}
+
+TEST_CASE("elasticrun: a failed worker ends in exit code 1 with a report",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  for (const et::arguments& end : {et::arguments{"exit", "7"}, et::arguments{"die", "9"}}) {
+    et::arguments given = {"--log-dir", stage / "logs", "--no-python", ELASTIC_PUPPET};
+    given.insert(given.end(), end.begin(), end.end());
+    const auto result = stage.run(given);
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, et::contains_text("Root Cause (first observed failure):"));
+    CHECK_THAT(result.err, et::contains_text(std::string(ELASTIC_PUPPET) + " FAILED"));
+    CHECK_THAT(result.err, et::contains_text("Logs: " + (stage / "logs")));
+  }
+}
+
+TEST_CASE("elasticrun: the launcher's own error file gets the worker's, with its exit code",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.write("python",
+              "#!/bin/sh\n"
+              "echo '{\"message\": {\"message\": \"E: no\", \"extraInfo\": {\"timestamp\": "
+              "\"7\"}}}' > \"$TORCHELASTIC_ERROR_FILE\"\nexit 3\n",
+              0755);
+  const auto result =
+      stage.run({stage.script()}, {{"TORCHELASTIC_ERROR_FILE", stage / "outer.json"}});
+  CHECK(result.code == 1);
+  const std::string text = elastic::test::file_text(stage / "outer.json");
+  CHECK_THAT(text, et::contains_text("\"E: no\""));
+  CHECK_THAT(text, et::contains_text("\"errorCode\": 3"));
+}
+
+TEST_CASE("elasticrun: an error of the launcher itself goes to its error file, too",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  const auto result = stage.run({"--no-python", stage / "none"},
+                                {{"TORCHELASTIC_ERROR_FILE", stage / "outer.json"}});
+  CHECK(result.code == 127);
+  CHECK_THAT(elastic::test::file_text(stage / "outer.json"), et::contains_text("none"));
+}
+
+TEST_CASE("elasticrun: each signal stops the workers by the same signal, exit code 128 + N",
+          "[integration][elasticrun]") {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    INFO("signal " << number);
+    const std::string n = std::to_string(number);
+    elastic::test::running_program job(
+        et::puppets({}, {"on", n, "exit", "0", "line", "ready", "hang"}));
+    job.await_out("ready", 2);
+    job.signal(number);
+    const auto result = job.wait();
+    CHECK(result.code == 128 + number);
+    CHECK_THAT(result.err, !et::contains_text("Root Cause"));
+  }
+}
+
+TEST_CASE("elasticrun: a second SIGINT kills workers that do not end",
+          "[integration][elasticrun]") {
+  elastic::test::running_program job(
+      et::puppets({"--shutdown-timeout", "1000"},
+                  {"on", std::to_string(SIGINT), "print", "no", "line", "ready", "hang"}));
+  job.await_out("ready", 2);
+  job.signal(SIGINT);
+  job.await_out("no", 2);
+  job.signal(SIGINT);
+  CHECK(job.wait().code == 128 + SIGINT);
+}
+
+TEST_CASE("elasticrun: a second signal of another kind changes nothing",
+          "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  elastic::test::running_program job(
+      et::puppets({"--shutdown-timeout", "1000"},
+                  {"on", std::to_string(SIGTERM), "print", "no", "line", "ready", "await",
+                   folder / "end", "line", "bye"}));
+  job.await_out("ready", 2);
+  job.signal(SIGTERM);
+  job.await_out("no", 2);
+  job.signal(SIGHUP);
+  job.signal(SIGTERM);
+  std::ofstream(folder / "end").put('\n');
+  job.await_out("bye", 2);
+  CHECK(job.wait().code == 128 + SIGTERM);
+}
+
+TEST_CASE("elasticrun: workers that do not end are killed after the shutdown timeout",
+          "[integration][elasticrun]") {
+  elastic::test::running_program job(
+      et::puppets({"--shutdown-timeout", "0.2"},
+                  {"ignore", std::to_string(SIGTERM), "line", "ready", "hang"}));
+  job.await_out("ready", 2);
+  job.signal(SIGTERM);
+  CHECK(job.wait().code == 128 + SIGTERM);
+}
+
+TEST_CASE("elasticrun: SIGHUP stays ignored under nohup", "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  et::arguments command = {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"};
+  const auto job_command =
+      et::puppets({}, {"line", "ready", "await", folder / "end", "line", "bye"});
+  command.insert(command.end(), job_command.begin(), job_command.end());
+  elastic::test::running_program job(command);
+  job.await_out("ready", 2);
+  job.signal(SIGHUP);
+  std::ofstream(folder / "end").put('\n');
+  CHECK(job.wait().code == 0);
+  CHECK_THAT(job.out(), et::contains_text("bye"));
+}
+
+TEST_CASE("elasticrun: a closed stdout and stderr do not end the job",
+          "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  const auto job = et::puppets({"-t", "3"}, {"line", "x", "eline", "y", "touch",
+                                             folder / "done.${local_rank}"});
+  for (const char* how : {"exec \"$@\" >&- 2>&-", "exec \"$@\" </dev/null >/dev/full 2>&1"}) {
+    et::arguments command = {"/bin/sh", "-c", how, "sh"};
+    command.insert(command.end(), job.begin(), job.end());
+    CHECK(elastic::test::run_program(command).code == 0);
+    CHECK(std::filesystem::remove(folder / "done.0"));
+    CHECK(std::filesystem::remove(folder / "done.1"));
+  }
+}
+
+TEST_CASE("elasticrun: without arguments of its own a job leaves nothing in the temporary folder",
+          "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  const et::variables temporary = {{"TMPDIR", folder.path()}};
+  const auto result = elastic::test::run_program(
+      et::elasticrun({"-t", "3", "--no-python", ELASTIC_PUPPET, "line", "x"}), temporary);
+  CHECK(result.code == 0);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace

@@ -1,0 +1,444 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// The program as its users meet it: each test leaves no process and no file.
+
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace program_test {
+
+namespace fs = std::filesystem;
+using elastic::test::contains_text;
+using elastic::test::file_text;
+using elastic::test::leftovers;
+using elastic::test::program_result;
+using elastic::test::running_program;
+using elastic::test::temporary_directory;
+using words = std::vector<std::string>;
+using variables = std::map<std::string, std::string>;
+
+/// A place for one test: files of its own, a temporary folder for the program, and a mark on all
+/// that it starts.
+struct stage {
+  stage() { fs::create_directory(temporary()); }
+
+  temporary_directory folder;
+  leftovers left;
+
+  std::string temporary() const { return folder / "tmp"; }
+  std::string logs() const { return folder / "logs"; }
+
+  variables environment(variables more = {}) const {
+    more.emplace(left.name, left.value);
+    more.emplace("TMPDIR", temporary());
+    return more;
+  }
+
+  static words command(const words& options, const words& worker) {
+    words all{ELASTIC_ELASTICRUN};
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back("--no-python");
+    all.insert(all.end(), worker.begin(), worker.end());
+    return all;
+  }
+  static words puppet(const words& acts) {
+    words all{ELASTIC_PUPPET};
+    all.insert(all.end(), acts.begin(), acts.end());
+    return all;
+  }
+
+  /// Runs a job to its end and checks that nothing of it is left.
+  program_result run(const words& options, const words& worker, variables more = {}) const {
+    const auto result =
+        elastic::test::run_program(command(options, worker), environment(std::move(more)));
+    CHECK(left.processes().empty());
+    return result;
+  }
+
+  /// The directory of the one run below the log directory.
+  fs::path log_root() const {
+    words found;
+    for (const auto& entry : fs::directory_iterator(logs())) found.push_back(entry.path());
+    REQUIRE(found.size() == 1);
+    return found[0];
+  }
+};
+
+int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+std::map<std::string, std::string> variables_of(const std::string& text) {
+  std::map<std::string, std::string> found;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const auto equals = line.find('=');
+    if (equals != line.npos) found[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return found;
+}
+
+}  // namespace program_test
+
+using namespace program_test;
+
+// ---- what workers are given --------------------------------------------------------------------
+
+TEST_CASE("elasticrun: the promised environment reaches each worker, on top of its own",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result =
+      here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=3", "--role=trn",
+                "--rdzv-id=my-job", "--log-dir", here.logs(), "-r", "1"},
+               stage::puppet({"env"}), {{"MY_OWN", "kept as it is"}, {"RANK", "77"}});
+  REQUIRE(result.code == 0);
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string n = std::to_string(rank);
+    auto given = variables_of(file_text(here.log_root() / "attempt_0" / n / "stdout.log"));
+    CHECK(given["MY_OWN"] == "kept as it is");
+    CHECK(given["RANK"] == n);
+    CHECK(given["LOCAL_RANK"] == n);
+    CHECK(given["GROUP_RANK"] == "0");
+    CHECK(given["ROLE_RANK"] == n);
+    CHECK(given["WORLD_SIZE"] == "2");
+    CHECK(given["LOCAL_WORLD_SIZE"] == "2");
+    CHECK(given["GROUP_WORLD_SIZE"] == "1");
+    CHECK(given["ROLE_WORLD_SIZE"] == "2");
+    CHECK(given["ROLE_NAME"] == "trn");
+    CHECK(given["MASTER_ADDR"] == "127.0.0.1");
+    CHECK(std::stoi(given["MASTER_PORT"]) > 0);
+    CHECK(given["TORCHELASTIC_RESTART_COUNT"] == "0");
+    CHECK(given["TORCHELASTIC_MAX_RESTARTS"] == "3");
+    CHECK(!given["TORCHELASTIC_RUN_ID"].empty());
+    CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "True");
+    CHECK(given["TORCHELASTIC_ERROR_FILE"] ==
+          (here.log_root() / "attempt_0" / n / "error.json").string());
+    CHECK(given["NCCL_ASYNC_ERROR_HANDLING"] == "1");
+    CHECK(given["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1");
+    CHECK(given["OMP_NUM_THREADS"] == "1");
+  }
+}
+
+TEST_CASE("elasticrun: a static job of one node has the master that was asked for",
+          "[integration][elasticrun]") {
+  const stage here;
+  const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+  const auto result = here.run({"--master-port", port, "--log-dir", here.logs(), "-r", "1"},
+                               stage::puppet({"env"}));
+  REQUIRE(result.code == 0);
+  auto given = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
+  CHECK(given["MASTER_ADDR"] == "127.0.0.1");
+  CHECK(given["MASTER_PORT"] == port);
+  CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "True");
+  CHECK(given["TORCHELASTIC_RUN_ID"] == "none");
+}
+
+TEST_CASE("elasticrun: a store that is not shared leaves the master's port to rank 0",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result = here.run({"--standalone", "--log-dir", here.logs(), "-r", "1"},
+                               stage::puppet({"env"}),
+                               {{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1"}});
+  REQUIRE(result.code == 0);
+  auto given = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
+  CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "False");
+  CHECK(std::stoi(given["MASTER_PORT"]) > 0);
+}
+
+TEST_CASE("elasticrun: workers have its stdin and its working directory",
+          "[integration][elasticrun]") {
+  const stage here;
+  std::string script = "cd '" + here.folder.path() + "' && echo from outside | '" +
+                       ELASTIC_ELASTICRUN + "' --standalone --no-python /bin/sh -c 'cat; pwd'";
+  const auto result = elastic::test::run_program({"/bin/sh", "-c", script}, here.environment());
+  CHECK(result.code == 0);
+  CHECK(result.out == "from outside\n" + fs::canonical(here.folder.path()).string() + "\n");
+}
+
+// ---- attempts and files ------------------------------------------------------------------------
+
+TEST_CASE("elasticrun: restarts are counted, told to the workers and kept apart in the logs",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result =
+      here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=2", "--log-dir", here.logs(),
+                "-r", "3"},
+               {"/bin/sh", "-c",
+                "echo attempt $TORCHELASTIC_RESTART_COUNT; echo to stderr >&2; "
+                "exit $((2 - TORCHELASTIC_RESTART_COUNT))"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text("restart 1 of 2"));
+  CHECK_THAT(result.err, contains_text("restart 2 of 2"));
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const fs::path at =
+          here.log_root() / ("attempt_" + std::to_string(attempt)) / std::to_string(rank);
+      INFO(at.string());
+      // The one that did not fail first may have been stopped before it wrote.
+      const std::string out = file_text(at / "stdout.log");
+      CHECK((out == "attempt " + std::to_string(attempt) + "\n" || (attempt < 2 && out.empty())));
+      CHECK(fs::exists(at / "stderr.log"));
+    }
+  }
+  CHECK_FALSE(fs::exists(here.log_root() / "attempt_3"));
+  CHECK(fs::is_empty(here.temporary()));
+}
+
+TEST_CASE("elasticrun: workers die in every way, and are reported by it",
+          "[integration][elasticrun]") {
+  const stage here;
+  const std::vector<std::pair<words, std::string>> ends{
+      {{"exit", "3"}, "exitcode  : 3 (pid:"},
+      {{"die", "9"}, "(SIGKILL)"},
+      {{"die", "11"}, "(SIGSEGV)"},
+      {{"die", "6"}, "(SIGABRT)"},
+      {{"die", "15"}, "(SIGTERM)"},
+  };
+  for (const auto& [acts, said] : ends) {
+    const auto result = here.run({"--standalone"}, stage::puppet(acts));
+    INFO(said);
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, contains_text("Root Cause (first observed failure):"));
+    CHECK_THAT(result.err, contains_text(said));
+    CHECK(fs::is_empty(here.temporary()));
+  }
+}
+
+TEST_CASE("elasticrun: output is redirected, teed and prefixed by local rank",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result = here.run(
+      {"--standalone", "--nproc-per-node=3", "--role=trn", "--log-dir", here.logs(), "-r",
+       "0:3,1:1", "-t", "2:3"},
+      stage::puppet({"line", "out ${local_rank}", "eline", "err ${local_rank}", "print", "end"}));
+  CHECK(result.code == 0);
+  const fs::path at = here.log_root() / "attempt_0";
+  CHECK(file_text(at / "0" / "stdout.log") == "out 0\nend");
+  CHECK(file_text(at / "0" / "stderr.log") == "err 0\n");
+  CHECK(file_text(at / "1" / "stdout.log") == "out 1\nend");
+  CHECK_FALSE(fs::exists(at / "1" / "stderr.log"));
+  CHECK(file_text(at / "2" / "stdout.log") == "out 2\nend");
+  CHECK(file_text(at / "2" / "stderr.log") == "err 2\n");
+  CHECK(result.out == "[trn2]:out 2\n[trn2]:end");
+  CHECK(occurrences(result.err, "err 0") == 0);
+  CHECK(occurrences(result.err, "err 1\n") == 1);
+  CHECK(occurrences(result.err, "[trn2]:err 2\n") == 1);
+}
+
+TEST_CASE("elasticrun: the prefix of teed lines is the user's", "[integration][elasticrun]") {
+  const stage here;
+  const words worker = stage::puppet({"line", "x"});
+  const auto by_option = here.run(
+      {"--standalone", "-t", "1", "--log-line-prefix-template", "<${role_name} ${rank}> "}, worker);
+  CHECK(by_option.out == "<default 0> x\n");
+  const auto by_variable =
+      here.run({"--standalone", "-t", "1"}, worker,
+               {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${local_rank}| "}});
+  CHECK(by_variable.out == "0| x\n");
+  CHECK(fs::is_empty(here.temporary()));
+}
+
+// ---- how it ends -------------------------------------------------------------------------------
+
+TEST_CASE("elasticrun: a signal reaches each worker once", "[integration][elasticrun]") {
+  const stage here;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    INFO("signal " << number);
+    const std::string n = std::to_string(number);
+    const std::string end = here.folder / ("end_" + n);
+    running_program job(
+        stage::command({"--standalone", "--nproc-per-node=2"},
+                       stage::puppet({"on", n, "print", "got it", "line", "ready", "await", end})),
+        here.environment());
+    job.await_out("ready", 2);
+    job.signal(number);
+    job.await_out("got it", 2);
+    std::ofstream(end).put('\n');
+    const auto result = job.wait();
+    CHECK(result.code == 128 + number);
+    CHECK(occurrences(result.out, "got it") == 2);
+    CHECK(here.left.processes().empty());
+  }
+}
+
+TEST_CASE("elasticrun: workers that heed no signal, and their children, are gone at the end",
+          "[integration][elasticrun]") {
+  const stage here;
+  running_program job(stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout",
+                                      "0.3"},
+                                     stage::puppet({"ignore", "15", "fork", "setsid", "fork",
+                                                    "group", "line", "ready", "hang"})),
+                      here.environment());
+  job.await_out("ready", 2);
+  CHECK(here.left.processes().size() == 7);
+  job.signal(SIGTERM);
+  CHECK(job.wait().code == 128 + SIGTERM);
+  CHECK(here.left.processes().empty());
+}
+
+TEST_CASE("elasticrun: a second SIGINT ends workers and their children at once",
+          "[integration][elasticrun]") {
+  const stage here;
+  running_program job(
+      stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout", "1000"},
+                     stage::puppet({"on", "2", "print", "no", "fork", "setsid", "line", "ready",
+                                    "hang"})),
+      here.environment());
+  job.await_out("ready", 2);
+  job.signal(SIGINT);
+  job.await_out("no", 2);
+  job.signal(SIGINT);
+  CHECK(job.wait().code == 128 + SIGINT);
+  CHECK(here.left.processes().empty());
+}
+
+TEST_CASE("elasticrun: its workers die with it when it is killed", "[integration][elasticrun]") {
+  const stage here;
+  running_program job(
+      stage::command({"--standalone", "--nproc-per-node=4"},
+                     stage::puppet({"ignore", "1", "ignore", "15", "line", "ready", "hang"})),
+      here.environment());
+  job.await_out("ready", 4);
+  CHECK(here.left.processes().size() == 5);
+  job.signal(SIGKILL);
+  CHECK(job.wait().code == -SIGKILL);
+  CHECK(here.left.processes_become(0));
+}
+
+TEST_CASE("elasticrun: what workers leave running ends with a failed attempt, too",
+          "[integration][elasticrun]") {
+  const stage here;
+  // One that has made a session of its own and lost its parent can only be found by a guardian.
+  for (const std::string kind : {"plain", "group", "plain+pipe", "group+pipe"}) {
+    INFO(kind);
+    const auto result =
+        here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=1"},
+                 stage::puppet({"fork", kind, "line", "x", "exit", "1"}));
+    CHECK(result.code == 1);
+    CHECK(fs::is_empty(here.temporary()));
+  }
+}
+
+TEST_CASE("elasticrun: a job that is stopped leaves nothing in the temporary folder",
+          "[integration][elasticrun]") {
+  const stage here;
+  running_program job(stage::command({"--standalone"}, stage::puppet({"line", "ready", "hang"})),
+                      here.environment());
+  job.await_out("ready");
+  job.signal(SIGTERM);
+  CHECK(job.wait().code == 128 + SIGTERM);
+  CHECK(fs::is_empty(here.temporary()));
+}
+
+TEST_CASE("elasticrun: jobs run side by side on one machine", "[integration][elasticrun]") {
+  const stage here;
+  const std::string end = here.folder / "end";
+  std::vector<std::unique_ptr<running_program>> jobs;
+  for (int number = 0; number < 4; ++number) {
+    jobs.push_back(std::make_unique<running_program>(
+        stage::command({"--standalone", "--nproc-per-node=2"},
+                       stage::puppet({"line", "ready", "await", end})),
+        here.environment()));
+  }
+  for (const auto& job : jobs) job->await_out("ready", 2);
+  std::ofstream(end).put('\n');
+  for (const auto& job : jobs) CHECK(job->wait().code == 0);
+  CHECK(here.left.processes().empty());
+}
+
+// ---- several nodes -----------------------------------------------------------------------------
+
+words node_options(const stage& here, int rank, const std::string& port) {
+  return {"--nnodes=2",
+          "--nproc-per-node=" + std::to_string(rank + 1),
+          "--node-rank=" + std::to_string(rank),
+          "--master-addr=127.0.0.1",
+          "--master-port=" + port,
+          "--log-dir",
+          here.folder / ("logs_" + std::to_string(rank)),
+          "-t",
+          "1"};
+}
+
+TEST_CASE("elasticrun: two static nodes number their workers together and both end",
+          "[integration][elasticrun]") {
+  const stage here;
+  // Whoever comes first.
+  for (const bool master_first : {true, false}) {
+    INFO((master_first ? "node 0 first" : "node 1 first"));
+    const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+    const words worker{"/bin/sh", "-c",
+                       "echo rank $RANK of $WORLD_SIZE, local $LOCAL_RANK of $LOCAL_WORLD_SIZE, "
+                       "node $GROUP_RANK of $GROUP_WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT"};
+    std::unique_ptr<running_program> nodes[2];
+    for (const int rank : {master_first ? 0 : 1, master_first ? 1 : 0}) {
+      nodes[rank] = std::make_unique<running_program>(
+          stage::command(node_options(here, rank, port), worker), here.environment());
+    }
+    const auto first = nodes[0]->wait();
+    const auto second = nodes[1]->wait();
+    CHECK(first.code == 0);
+    CHECK(second.code == 0);
+    const std::string at = " at 127.0.0.1:" + port + "\n";
+    CHECK(first.out == "[default0]:rank 0 of 3, local 0 of 1, node 0 of 2" + at);
+    CHECK(occurrences(second.out, "rank 1 of 3, local 0 of 2, node 1 of 2" + at) == 1);
+    CHECK(occurrences(second.out, "rank 2 of 3, local 1 of 2, node 1 of 2" + at) == 1);
+    CHECK_THAT(first.err, !contains_text("at the end"));
+    CHECK_THAT(second.err, !contains_text("at the end"));
+    CHECK(here.left.processes().empty());
+  }
+}
+
+TEST_CASE("elasticrun: a static node that waits for the others can be stopped",
+          "[integration][elasticrun]") {
+  const stage here;
+  const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+  for (const int rank : {0, 1}) {
+    INFO("node " << rank);
+    running_program job(stage::command(node_options(here, rank, port), stage::puppet({"hang"})),
+                        here.environment({{"LOGLEVEL", "DEBUG"}}));
+    // Node 0 says that it listens; node 1 has nothing to say while it tries.
+    if (rank == 0) job.await_err("listening");
+    job.signal(SIGINT);
+    const int code = job.wait().code;
+    // Before it had installed its handlers the signal's default holds.
+    CHECK((code == 128 + SIGINT || (rank == 1 && code == -SIGINT)));
+    CHECK(here.left.processes().empty());
+  }
+}
+
+TEST_CASE("elasticrun: a static node whose others never come gives up",
+          "[integration][elasticrun]") {
+  const stage here;
+  const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+  for (const int rank : {0, 1}) {
+    INFO("node " << rank);
+    words options = node_options(here, rank, port);
+    options.push_back("--rdzv-conf=timeout=0.3");
+    const auto result = here.run(options, stage::puppet({"hang"}));
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, contains_text("within 0.3 s"));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using elastic::test::contains_text;
+using elastic::test::file_text;
+using elastic::test::program_result;
+using elastic::test::run_program;
+using elastic::test::temporary_directory;
+
+// The report that a failed run ends with, in parts.
+struct shown_report {
+  std::string others;
+  std::string root;
+};
+
+// What stands between two lines of a text.
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t begin = text.find(from);
+  REQUIRE(begin != std::string::npos);
+  const std::size_t end = text.find(to, begin + from.size());
+  REQUIRE(end != std::string::npos);
+  return text.substr(begin + from.size(), end - begin - from.size());
+}
+
+shown_report report_in(const std::string& text) {
+  INFO(text);
+  CHECK_THAT(text, contains_text(" FAILED\n-----"));
+  shown_report report;
+  report.others = between(text, "\nFailures:\n", "-----");
+  report.root = between(text, "\nRoot Cause (first observed failure):\n", "\n=====") + "\n";
+  return report;
+}
+
+program_result run_job(int workers, const std::vector<std::string>& program,
+                       std::map<std::string, std::string> environment = {},
+                       const std::vector<std::string>& options = {}) {
+  std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--standalone", "--nproc-per-node",
+                                      std::to_string(workers)};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), program.begin(), program.end());
+  environment["OMP_NUM_THREADS"] = "1";
+  return run_program(command, environment);
+}
+
+// `script` is run by /bin/sh in each worker. It is an argument: `$$` in it becomes `$`.
+program_result run_shell_job(int workers, const std::string& script,
+                             const std::map<std::string, std::string>& environment = {},
+                             const std::vector<std::string>& options = {}) {
+  return run_job(workers, {"--no-python", "/bin/sh", "-c", script}, environment, options);
+}
+
+// A worker that only ends when it is told to.
+const std::string wait_for_the_end = "exec sleep 100";
+
+TEST_CASE("errors: the worker that a signal ended is the root cause, its peers are not blamed",
+          "[integration]") {
+  const auto [name, number] = GENERATE(std::pair("KILL", 9), std::pair("SEGV", 11));
+  const auto result = run_shell_job(
+      4, "if [ $RANK = 2 ]; then kill -" + std::string(name) + " $$$$; fi; " + wait_for_the_end);
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK(report.others == "  <NO_OTHER_FAILURES>\n");
+  CHECK_THAT(report.root, contains_text("  rank      : 2 (local_rank: 2)\n"));
+  CHECK_THAT(report.root, contains_text("  exitcode  : -" + std::to_string(number) + " (pid: "));
+  CHECK_THAT(report.root, contains_text(" (SIG" + std::string(name)));
+  CHECK_THAT(report.root, contains_text("  traceback : Signal " + std::to_string(number) + " (SIG" +
+                                        name + ") received by PID "));
+  CHECK_THAT(report.root, contains_text("Stopped by the agent because of it: rank 0, 1, 3\n"));
+}
+
+TEST_CASE("errors: where there is no error file the report shows the last lines of stderr",
+          "[integration]") {
+  const std::string script =
+      "if [ $RANK = 1 ]; then for n in $(seq 30); do echo line $n >&2; done; printf end >&2; "
+      "exit 7; fi; " + wait_for_the_end;
+  const std::vector<std::string> options = GENERATE(
+      std::vector<std::string>{}, std::vector<std::string>{"--redirects", "3"},
+      std::vector<std::string>{"--tee", "3"});
+  const temporary_directory logs;
+  std::vector<std::string> with_logs = options;
+  with_logs.insert(with_logs.end(), {"--log-dir", logs.path()});
+  const auto result = run_shell_job(2, script, {}, with_logs);
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root, contains_text("  exitcode  : 7 (pid: "));
+  CHECK_THAT(report.root, contains_text("  error_file: <N/A>\n"));
+  CHECK_THAT(report.root, contains_text("    line 12\n"));
+  CHECK_THAT(report.root, contains_text("    line 30\n    end\n"));
+  CHECK(report.root.find("line 11\n") == std::string::npos);
+}
+
+TEST_CASE("errors: what PyTorch's @record leaves is in the report and in the launcher's own file",
+          "[integration]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) {
+    WARN("skipped: no Python with torch");
+    return;
+  }
+  const temporary_directory directory;
+  const std::string script = directory / "raises.py";
+  std::ofstream(script) << "import os, time\n"
+                           "from torch.distributed.elastic.multiprocessing.errors import record\n"
+                           "@record\n"
+                           "def main():\n"
+                           "    if os.environ['RANK'] == '1':\n"
+                           "        raise ValueError('boom on rank 1')\n"
+                           "    time.sleep(100)\n"
+                           "main()\n";
+  const std::string own = directory / "own.json";
+  std::ofstream(own) << "left by somebody else";
+  const auto result = run_job(2, {script},
+                              {{"PYTHON_EXEC", python}, {"TORCHELASTIC_ERROR_FILE", own}},
+                              {"--log-dir", directory / "logs"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("raises.py FAILED\n"));
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root, contains_text("  rank      : 1 (local_rank: 1)\n"));
+  CHECK_THAT(report.root, contains_text("  exitcode  : 1 (pid: "));
+  CHECK_THAT(report.root, contains_text("  error_file: " + (directory / "logs")));
+  CHECK_THAT(report.root, contains_text("/attempt_0/1/error.json\n"));
+  CHECK_THAT(report.root, contains_text("  traceback : Traceback (most recent call last):\n"));
+  CHECK_THAT(report.root, contains_text("  ValueError: boom on rank 1\n"));
+  CHECK(report.root.find("its last lines of stderr") == std::string::npos);
+
+  const auto left = nlohmann::json::parse(file_text(own));
+  CHECK(left["message"]["message"] == "ValueError: boom on rank 1");
+  CHECK(left["message"]["errorCode"] == 1);
+}
+
+TEST_CASE("errors: a killed DDP worker is blamed, not the peers that lost their connections to it",
+          "[integration]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) {
+    WARN("skipped: no Python with torch");
+    return;
+  }
+  const std::string trainer = ELASTIC_SOURCE_DIR "/examples/python/train_ddp.py";
+  const temporary_directory logs;
+  const auto result = run_job(4, {trainer, "--kill-rank", "1"},
+                              {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}},
+                              {"--redirects", "3", "--log-dir", logs.path()});
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root, contains_text("  rank      : 1 (local_rank: 1)\n"));
+  CHECK_THAT(report.root, contains_text(" (SIGKILL)\n"));
+}
+
+TEST_CASE("errors: what elastic::record leaves is in the report", "[integration]") {
+  const std::string trainer = ELASTIC_BINARY_DIR "/examples/04_worker_side";
+  if (!std::filesystem::exists(trainer)) {
+    WARN("skipped: the examples are not built");
+    return;
+  }
+  const auto result = run_job(2, {"--no-python", trainer, "--no-such-option"});
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root,
+             contains_text("  traceback : std::invalid_argument: --no-such-option\n"));
+  CHECK_THAT(report.root, contains_text("/error.json\n"));
+}
+
+TEST_CASE("errors: an error file that cannot be understood does not hide the failure",
+          "[integration]") {
+  const auto result = run_shell_job(
+      1, "echo '{\"message\": ' > $TORCHELASTIC_ERROR_FILE; echo the reason >&2; exit 3");
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root, contains_text("  exitcode  : 3 (pid: "));
+  CHECK_THAT(report.root, contains_text("  traceback : the error file cannot be understood: "));
+  CHECK_THAT(report.root, contains_text("    the reason\n"));
+}
+
+TEST_CASE("errors: a worker that failed first but was still ending is the root cause",
+          "[integration]") {
+  const temporary_directory directory;
+  const auto result = run_shell_job(
+      2,
+      "if [ $RANK = 0 ]; then"
+      "  echo '{\"message\": \"I was first\", \"timestamp\": '$(date +%s)'}' "
+      "    > $TORCHELASTIC_ERROR_FILE;"
+      "  echo > $MARK; exec sleep 100; "
+      "fi; while [ ! -e $MARK ]; do sleep 0.01; done; echo connection lost >&2; exit 6",
+      {{"MARK", directory / "mark"}});
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root, contains_text("  rank      : 0 (local_rank: 0)\n"));
+  CHECK_THAT(report.root, contains_text("  traceback : I was first\n"));
+  CHECK_THAT(report.others, contains_text("  rank      : 1 (local_rank: 1)\n"));
+  CHECK_THAT(report.others, contains_text("  exitcode  : 6 (pid: "));
+}
+
+TEST_CASE("errors: a worker that ends by itself when it is told to is not blamed",
+          "[integration]") {
+  const temporary_directory directory;
+  const auto result = run_shell_job(
+      2,
+      "if [ $RANK = 0 ]; then trap 'exit 0' TERM; echo > $MARK; while :; do sleep 0.01; done; fi; "
+      "while [ ! -e $MARK ]; do sleep 0.01; done; exit 6",
+      {{"MARK", directory / "mark"}});
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK(report.others == "  <NO_OTHER_FAILURES>\n");
+  CHECK_THAT(report.root, contains_text("  exitcode  : 6 (pid: "));
+}
+
+}  // namespace

@@ -1,0 +1,1038 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Real processes: each test leaves no process, no zombie and no descriptor behind.
+
+#include <elastic/process.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/run_program.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using strings = std::vector<std::string>;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool is_slow = true;
+#else
+constexpr bool is_slow = false;
+#endif
+
+// ---- what was left behind ----------------------------------------------------------------------
+
+std::size_t count_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+// The processes that have `mark` in their environment and have not ended.
+std::vector<pid_t> marked_processes(const std::string& mark) {
+  std::vector<pid_t> found;
+  for (const process_entry& entry : read_processes()) {
+    if (entry.dead()) continue;
+    const std::string path = "/proc/" + std::to_string(entry.pid) + "/environ";
+    if (test::file_text(path).find(mark) != std::string::npos) found.push_back(entry.pid);
+  }
+  return found;
+}
+
+// Whether this process has a child, a zombie included.
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+// To be made first in a test, so that it looks when everything else is gone.
+class leftovers {
+ public:
+  explicit leftovers(asio::any_io_executor executor) {
+    static std::atomic<int> counter = 0;
+    mark_ = "ELASTIC_TEST_MARK=" + std::to_string(::getpid()) + "." + std::to_string(++counter);
+    asio::posix::stream_descriptor makes_the_reactor(executor);
+    descriptors_ = count_descriptors();
+  }
+  leftovers(const leftovers&) = delete;
+  leftovers& operator=(const leftovers&) = delete;
+  ~leftovers() {
+    if (std::uncaught_exceptions() > 0) {
+      kill_marked();
+      return;
+    }
+    CHECK(marked_processes(mark_).empty());
+    CHECK_FALSE(has_children());
+    CHECK(count_descriptors() == descriptors_);
+    kill_marked();
+  }
+
+  const std::string& mark() const { return mark_; }
+  std::vector<pid_t> alive() const { return marked_processes(mark_); }
+
+  void kill_marked() const {
+    for (const pid_t pid : alive()) ::kill(pid, SIGKILL);
+  }
+
+  // A puppet that does what `actions` says, word by word.
+  process_spec puppet(const std::string& actions) const {
+    process_spec spec;
+    spec.program = ELASTIC_PUPPET;
+    std::istringstream words(actions);
+    for (std::string word; words >> word;) spec.arguments.push_back(word);
+    spec.environment = {mark_, "PATH=/usr/bin:/bin"};
+    return spec;
+  }
+
+ private:
+  std::string mark_;
+  std::size_t descriptors_ = 0;
+};
+
+// ---- the set and where its output goes ------------------------------------------------------
+
+class collected_output final : public output_sink {
+ public:
+  explicit collected_output(asio::any_io_executor executor) : changed_(executor, 1) {}
+
+  task<void> write(std::string_view bytes) override {
+    text += bytes;
+    changed_.try_send(asio::error_code(), 0);
+    co_return;
+  }
+
+  // Waits until `part` was written.
+  task<void> has(std::string part) {
+    while (text.find(part) == text.npos) co_await changed_.async_receive(asio::use_awaitable);
+  }
+
+  std::string text;
+
+ private:
+  asio::experimental::channel<void(asio::error_code, int)> changed_;
+};
+
+struct process_bench {
+  explicit process_bench(asio::any_io_executor executor)
+      : left(executor),
+        time(std::make_shared<system_time>()),
+        launcher(std::make_shared<pidfd_launcher>(executor)),
+        out(std::make_shared<collected_output>(executor)),
+        err(std::make_shared<collected_output>(executor)),
+        set(executor, services()) {}
+
+  process_set_services services() const {
+    process_set_services parts;
+    parts.launcher = launcher;
+    parts.time = time;
+    parts.console_out = out;
+    parts.console_err = err;
+    return parts;
+  }
+
+  // A puppet whose stdout comes to `out` with a prefix, and whose stderr is nobody's.
+  supervised_process puppet(const std::string& actions) const {
+    supervised_process what;
+    what.process = left.puppet(actions);
+    what.out.kind = output_plan::how::copy;
+    what.out.prefix = "[p0]:";
+    what.err.kind = output_plan::how::null;
+    return what;
+  }
+
+  task<process_end> run(supervised_process what) {
+    co_await set.start(0, what);
+    const process_end end = co_await set.next_end();
+    co_await set.clear(0);
+    co_return end;
+  }
+
+  leftovers left;
+  std::shared_ptr<time_source> time;
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<collected_output> out;
+  std::shared_ptr<collected_output> err;
+  process_set set;
+};
+
+stop_plan plan_of(int signal, duration grace) {
+  stop_plan plan;
+  plan.signal = signal;
+  plan.grace = grace;
+  return plan;
+}
+
+// Runs a process to its end, tree included.
+task<exit_status> run_to_end(process_launcher& launcher, process_spec spec) {
+  const std::unique_ptr<child> process = co_await launcher.launch(std::move(spec));
+  const exit_status status = co_await process->wait();
+  co_await process->end_tree();
+  co_return status;
+}
+
+// What a process wrote to a descriptor that it was given as its stdout.
+struct output_pipe {
+  output_pipe() {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) FAIL("no pipe");
+    read = detail::unique_fd(fds[0]);
+    write = detail::unique_fd(fds[1]);
+  }
+  std::string text() {
+    write.reset();
+    std::string all;
+    char bytes[4096];
+    for (ssize_t size; (size = ::read(read.get(), bytes, sizeof bytes)) > 0;) {
+      all.append(bytes, static_cast<std::size_t>(size));
+    }
+    return all;
+  }
+  detail::unique_fd read;
+  detail::unique_fd write;
+};
+
+task<std::string> output_of(process_launcher& launcher, process_spec spec) {
+  output_pipe pipe;
+  spec.stdout_fd = pipe.write.get();
+  co_await run_to_end(launcher, std::move(spec));
+  co_return pipe.text();
+}
+
+std::set<std::string> lines_of(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
+// ---- how processes end -------------------------------------------------------------------------
+
+CO_TEST("process: every exit code comes home as it is", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  constexpr std::size_t at_once = 32;
+  for (int first = 0; first < 256; first += at_once) {
+    for (std::size_t i = 0; i < at_once; ++i) {
+      const int code = first + static_cast<int>(i);
+      const supervised_process what = bench.puppet("exit " + std::to_string(code));
+      co_await bench.set.start(i, what);
+    }
+    for (std::size_t i = 0; i < at_once; ++i) {
+      const process_end end = co_await bench.set.next_end();
+      CHECK(end.status.code() == first + static_cast<int>(end.index));
+      CHECK(end.pid == bench.set.pid(end.index));
+      co_await bench.set.clear(end.index);
+    }
+  }
+}
+
+CO_TEST("process: every signal that kills comes home as a signal", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const std::set<int> harmless = {SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN,
+                                  SIGTTOU, SIGCHLD, SIGURG,  SIGWINCH};
+  for (int number = 1; number <= 64; ++number) {
+    if (harmless.count(number) > 0) continue;
+    CAPTURE(number);
+    const process_end end = co_await bench.run(bench.puppet("die " + std::to_string(number)));
+    CHECK(end.status.signal() == number);
+    CHECK_FALSE(end.status.core_dumped());
+  }
+}
+
+CO_TEST("process: who ignores SIGTERM is killed after the grace", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process stubborn =
+      bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
+  for (std::size_t i = 0; i < 3; ++i) co_await bench.set.start(i, stubborn);
+  while (std::count(bench.out->text.begin(), bench.out->text.end(), '\n') < 3) {
+    co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  }
+  const time_point asked = bench.time->now();
+  co_await bench.set.stop(plan_of(SIGTERM, 150ms));
+  CHECK(bench.time->now() - asked >= 150ms);
+  const std::vector<process_end> ends = bench.set.take_ends();
+  REQUIRE(ends.size() == 3);
+  for (const process_end& end : ends) CHECK(end.status.signal() == SIGKILL);
+}
+
+CO_TEST("process: who answers the question ends as it likes", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process polite =
+      bench.puppet("on " + std::to_string(SIGINT) + " exit 7 line ready hang");
+  co_await bench.set.start(0, polite);
+  co_await bench.out->has("ready\n");
+  co_await bench.set.stop(plan_of(SIGINT, 30s));
+  CHECK(bench.set.take_ends().at(0).status.code() == 7);
+}
+
+CO_TEST("process: a stopped process follows the question, too", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process asleep =
+      bench.puppet("on " + std::to_string(SIGTERM) + " exit 7 line ready stop hang");
+  co_await bench.set.start(0, asleep);
+  co_await bench.out->has("ready\n");
+  while (read_process(bench.set.pid(0))->state != 'T') {
+    co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  }
+  co_await bench.set.stop(plan_of(SIGTERM, 30s));
+  CHECK(bench.set.take_ends().at(0).status.code() == 7);
+}
+
+CO_TEST("process: kill ends a stop under way", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process stubborn =
+      bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
+  co_await bench.set.start(0, stubborn);
+  co_await bench.out->has("ready\n");
+  auto kill_soon = [](process_bench& what) -> task<void> {
+    co_await what.time->sleep_until(what.time->now() + 20ms);
+    what.set.kill();
+  };
+  bool killed = false;
+  auto note = [&](std::exception_ptr) { killed = true; };
+  asio::co_spawn(co_await asio::this_coro::executor, kill_soon(bench), note);
+  co_await bench.set.stop(plan_of(SIGTERM, 600s));
+  CHECK(killed);
+  CHECK(bench.set.take_ends().at(0).status.signal() == SIGKILL);
+}
+
+CO_TEST("process: a cancelled wait ends nothing, and may be repeated", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  system_time time;
+  pidfd_launcher launcher(executor);
+  const std::unique_ptr<child> process = co_await launcher.launch(left.puppet("hang"));
+  for (int i = 0; i < 3; ++i) {
+    const auto none = co_await with_deadline(time, time.now() + 2ms, process->wait());
+    CHECK_FALSE(none);
+  }
+  CHECK(left.alive().size() == 1);
+  process->signal(SIGUSR1);
+  const exit_status status = co_await process->wait();
+  const exit_status again = co_await process->wait();
+  CHECK(status.signal() == SIGUSR1);
+  CHECK(again == status);
+  process->signal(SIGKILL);  // nothing is there to be killed
+  co_await process->end_tree();
+}
+
+// ---- what a process starts with ----------------------------------------------------------------
+
+CO_TEST("process: has its own session, no foreign descriptors and default signals",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  // What a host may have done to itself.
+  const detail::unique_fd inheritable(::open("/dev/null", O_RDONLY));
+  sigset_t blocked;
+  sigset_t before;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  struct sigaction pipe_before {};
+  ::sigaction(SIGPIPE, &ignore, &pipe_before);
+
+  pidfd_launcher launcher(executor);
+  output_pipe pipe;
+  process_spec spec = left.puppet("ids fds signals");
+  spec.stdout_fd = pipe.write.get();
+  const std::unique_ptr<child> process = co_await launcher.launch(spec);
+  co_await process->wait();
+  co_await process->end_tree();
+  ::sigaction(SIGPIPE, &pipe_before, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+
+  const std::string pid = std::to_string(process->pid());
+  const std::set<std::string> lines = lines_of(pipe.text());
+  CHECK(lines == std::set<std::string>{
+                     "pid " + pid, "parent " + std::to_string(::getpid()), "group " + pid,
+                     "session " + pid, "death_signal " + std::to_string(SIGKILL), "fd 0", "fd 1",
+                     "fd 2", "SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"});
+}
+
+CO_TEST("process: gets the environment, arguments and directory it was given, and no more",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  const test::temporary_directory folder;
+  process_spec spec = left.puppet("env cwd args");
+  spec.directory = folder.path();
+  const std::string real = std::filesystem::canonical(folder.path()).string();
+  const std::string text = co_await output_of(launcher, spec);
+  CHECK(text == left.mark() + "\nPATH=/usr/bin:/bin\ncwd " + real + "\narg " + ELASTIC_PUPPET +
+                    "\narg env\narg cwd\narg args\n");
+}
+
+CO_TEST("process: dies with its parent only where that is wanted", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher_options options;
+  options.die_with_parent = false;
+  pidfd_launcher launcher(executor, options);
+  const std::string text = co_await output_of(launcher, left.puppet("ids"));
+  CHECK_THAT(text, test::contains_text("death_signal 0\n"));
+}
+
+CO_TEST("process: any descriptors can become its streams", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  const std::string arguments = "line to_out eline to_err";
+
+  output_pipe one;
+  process_spec both = left.puppet(arguments);
+  both.stdout_fd = both.stderr_fd = one.write.get();
+  co_await run_to_end(launcher, both);
+  CHECK(one.text() == "to_out\nto_err\n");
+
+  // This program's own 1 and 2 for a moment, exchanged in the child.
+  output_pipe out;
+  output_pipe err;
+  const detail::unique_fd saved_out(::fcntl(1, F_DUPFD_CLOEXEC, 3));
+  const detail::unique_fd saved_err(::fcntl(2, F_DUPFD_CLOEXEC, 3));
+  ::dup3(out.write.get(), 1, O_CLOEXEC);
+  ::dup3(err.write.get(), 2, O_CLOEXEC);
+  process_spec exchanged = left.puppet(arguments);
+  exchanged.stdout_fd = 2;
+  exchanged.stderr_fd = 1;
+  co_await run_to_end(launcher, exchanged);
+  process_spec same = left.puppet(arguments);
+  same.stdout_fd = 1;
+  co_await run_to_end(launcher, same);
+  ::dup2(saved_out.get(), 1);
+  ::dup2(saved_err.get(), 2);
+  CHECK(out.text() == "to_err\nto_out\n");
+  CHECK(err.text() == "to_out\nto_err\n");
+}
+
+// ---- what does not start -----------------------------------------------------------------------
+
+struct start_failure {
+  std::error_code code;
+  std::string sentence;
+};
+
+task<start_failure> failure_of(process_launcher& launcher, process_spec spec) {
+  start_failure failure;
+  try {
+    co_await launcher.launch(std::move(spec));
+    failure.sentence = "(it started)";
+  } catch (const error& thrown) {
+    failure.code = thrown.code();
+    failure.sentence = thrown.what();
+  }
+  co_return failure;
+}
+
+void make_file(const std::string& path, const std::string& text, int mode) {
+  const detail::unique_fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  ::fchmod(file.get(), static_cast<mode_t>(mode));
+}
+
+CO_TEST("process: what does not start is said in a sentence that names the file",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  const test::temporary_directory folder;
+  make_file(folder / "data", "nothing to execute\n", 0600);
+  make_file(folder / "no_interpreter", "#!/no/such/interpreter -x\n", 0700);
+  make_file(folder / "no_shebang", "echo hello\n", 0700);
+  make_file(folder / "empty", "", 0700);
+
+  struct row {
+    std::string program;
+    std::string directory;
+    errc code;
+    strings parts;
+  };
+  const std::vector<row> rows = {
+      {"", "", errc::program_not_found, {"no program is named"}},
+      {"/no/such/program", "", errc::program_not_found, {"'/no/such/program'", "No such file"}},
+      {"no-such-program", "", errc::program_not_found, {"'no-such-program'", "/usr/bin:/bin"}},
+      {folder / "data/x", "", errc::program_not_found, {"data/x'", "Not a directory"}},
+      {folder / "data", "", errc::program_not_executable, {"data'", "Permission denied"}},
+      {folder.path(), "", errc::program_not_executable, {folder.path(), "Is a directory"}},
+      {folder / "no_interpreter", "", errc::program_not_executable,
+       {"no_interpreter'", "'/no/such/interpreter'"}},
+      {folder / "no_shebang", "", errc::program_not_executable, {"no_shebang'", "'#!'"}},
+      {folder / "empty", "", errc::program_not_executable, {"empty'", "'#!'"}},
+      {"/bin/true", "/no/such/folder", errc::file_access,
+       {"'/no/such/folder'", "'/bin/true'", "No such file"}},
+      {"/bin/true", folder / "data", errc::file_access, {"data'", "Not a directory"}},
+  };
+  for (const row& wanted : rows) {
+    CAPTURE(wanted.program);
+    process_spec spec = left.puppet("");
+    spec.program = wanted.program;
+    spec.directory = wanted.directory;
+    const start_failure failure = co_await failure_of(launcher, spec);
+    CHECK(failure.code == wanted.code);
+    for (const std::string& part : wanted.parts) {
+      CHECK_THAT(failure.sentence, test::contains_text(part));
+    }
+    CHECK(std::count(failure.sentence.begin(), failure.sentence.end(), '\n') == 0);
+  }
+}
+
+CO_TEST("process: a zero byte within an argument is refused", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  process_spec spec = left.puppet("args");
+  spec.arguments.push_back(std::string("a\0b", 3));
+  const start_failure failure = co_await failure_of(launcher, spec);
+  CHECK(failure.code == errc::invalid_argument);
+  CHECK_THAT(failure.sentence, test::contains_text(ELASTIC_PUPPET));
+}
+
+CO_TEST("process: a program is looked for in the PATH that it is given", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  const test::temporary_directory folder;
+  std::filesystem::create_directories(folder / "first/tool");  // a directory is not a program
+  std::filesystem::create_directories(folder / "second");
+  std::filesystem::create_directories(folder / "third");
+  make_file(folder / "second/tool", "#!/bin/sh\n", 0600);
+  make_file(folder / "third/tool", "#!/bin/sh\nexit 5\n", 0700);
+  process_spec spec = left.puppet("");
+  spec.program = "tool";
+
+  spec.environment.back() = "PATH=" + folder.path() + "/first:" + folder.path() + "/second:" +
+                            folder.path() + "/third";
+  const exit_status found = co_await run_to_end(launcher, spec);
+  CHECK(found.code() == 5);
+
+  // An empty entry and a relative one are meant from where the process will be.
+  spec.directory = folder / "third";
+  for (const char* path : {"PATH=", "PATH=:/bin", "PATH=/bin:", "PATH=../third"}) {
+    CAPTURE(path);
+    spec.environment.back() = path;
+    const exit_status relative = co_await run_to_end(launcher, spec);
+    CHECK(relative.code() == 5);
+  }
+  spec.directory.clear();
+  spec.environment.back() = "PATH=" + folder.path() + "/first:" + folder.path() + "/second";
+  const start_failure failure = co_await failure_of(launcher, spec);
+  CHECK(failure.code == errc::program_not_executable);
+  CHECK_THAT(failure.sentence, test::contains_text("second/tool'"));
+
+  spec = left.puppet("");
+  spec.program = "true";
+  spec.environment.pop_back();
+  const exit_status by_default = co_await run_to_end(launcher, spec);
+  CHECK(by_default.success());
+}
+
+// ---- the kernel says no ------------------------------------------------------------------------
+
+ELASTIC_RUNS_IN_CHILD int refused() {
+  errno = EPERM;
+  return -1;
+}
+
+struct refusal {
+  const char* name;
+  std::function<void(detail::syscalls&)> arrange;
+  const char* says;
+};
+
+CO_TEST("process: every step of a start can fail, and says which it was",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  const std::vector<refusal> refusals = {
+      {"clone", [](auto& calls) {
+         calls.clone = [](int (*)(void*), void*, int, void*, int*) {
+           errno = EAGAIN;
+           return -1;
+         };
+       }, "Resource temporarily unavailable (a new process)"},
+      {"setsid", [](auto& calls) {
+         calls.set_session = []() ELASTIC_RUNS_IN_CHILD { return refused(); };
+       }, "Operation not permitted (its session)"},
+      {"prctl", [](auto& calls) {
+         calls.die_with_parent = []() ELASTIC_RUNS_IN_CHILD { return refused(); };
+       }, "(its tie to this process)"},
+      {"chdir", [](auto& calls) {
+         calls.change_directory = [](const char*) ELASTIC_RUNS_IN_CHILD { return refused(); };
+       }, "working directory '/' of program"},
+      {"dup", [](auto& calls) {
+         calls.duplicate = [](int, int) ELASTIC_RUNS_IN_CHILD { return refused(); };
+       }, "(its standard streams)"},
+      {"dup3", [](auto& calls) {
+         calls.duplicate_to = [](int, int) ELASTIC_RUNS_IN_CHILD { return refused(); };
+       }, "(its standard streams)"},
+      {"fcntl", [](auto& calls) {
+         calls.keep_at_exec = [](int) ELASTIC_RUNS_IN_CHILD { return refused(); };
+       }, "(its standard streams)"},
+      {"execve", [](auto& calls) {
+         calls.execute = [](const char*, char* const*, char* const*) ELASTIC_RUNS_IN_CHILD {
+           errno = ENOMEM;
+           return -1;
+         };
+       }, "cannot be started: Cannot allocate memory"},
+  };
+  for (const refusal& one : refusals) {
+    CAPTURE(one.name);
+    detail::syscalls calls = detail::real_syscalls;
+    one.arrange(calls);
+    pidfd_launcher launcher(executor, {}, calls);
+    process_spec spec = left.puppet("hang");
+    spec.directory = "/";
+    spec.stderr_fd = 1;  // needs every way of arranging streams
+    const start_failure failure = co_await failure_of(launcher, spec);
+    const bool is_directory = std::string(one.name) == "chdir";
+    CHECK(failure.code == (is_directory ? errc::file_access : errc::start_failed));
+    CHECK_THAT(failure.sentence, test::contains_text(one.says));
+    CHECK_THAT(failure.sentence, test::contains_text(ELASTIC_PUPPET));
+    CHECK_FALSE(has_children());
+  }
+}
+
+CO_TEST("process: closes descriptors one by one where close_range is refused",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  detail::syscalls calls = detail::real_syscalls;
+  calls.close_range = [](unsigned, unsigned) ELASTIC_RUNS_IN_CHILD { return refused(); };
+  pidfd_launcher launcher(executor, {}, calls);
+  std::vector<detail::unique_fd> many;
+  for (int i = 0; i < 300; ++i) many.emplace_back(::open("/dev/null", O_RDONLY));
+  const std::string text = co_await output_of(launcher, left.puppet("fds"));
+  CHECK(text == "fd 0\nfd 1\nfd 2\n");
+}
+
+CO_TEST("process: signals reach the whole group on kernels that cannot do it by pidfd",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  detail::syscalls calls = detail::real_syscalls;
+  calls.pidfd_send_signal = [](int pidfd, int number, unsigned flags) {
+    if (flags == 0) return detail::real::pidfd_send_signal(pidfd, number, flags);
+    errno = EINVAL;
+    return -1;
+  };
+  pidfd_launcher launcher(executor, {}, calls);
+  output_pipe pipe;
+  process_spec spec = left.puppet("fork plain line ready hang");
+  spec.stdout_fd = pipe.write.get();
+  const std::unique_ptr<child> process = co_await launcher.launch(spec);
+  char byte;
+  CHECK(::read(pipe.read.get(), &byte, 1) == 1);
+  CHECK(left.alive().size() == 2);
+  process->signal(SIGTERM);
+  const exit_status status = co_await process->wait();
+  CHECK(status.signal() == SIGTERM);
+  co_await process->end_tree();
+  CHECK(left.alive().empty());
+}
+
+CO_TEST("process: waiting goes on when a signal interrupts it", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  static int interruptions;
+  interruptions = 0;
+  detail::syscalls calls = detail::real_syscalls;
+  calls.waitid = [](idtype_t type, id_t id, siginfo_t* info, int options) {
+    if (++interruptions % 2 == 1) {
+      errno = EINTR;
+      return -1;
+    }
+    return ::waitid(type, id, info, options);
+  };
+  pidfd_launcher launcher(executor, {}, calls);
+  const exit_status status = co_await run_to_end(launcher, left.puppet("exit 9"));
+  CHECK(status.code() == 9);
+  CHECK(interruptions >= 4);
+}
+
+CO_TEST("process: an end whose status the host took is unknown", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  const std::unique_ptr<child> process = co_await launcher.launch(left.puppet("exit 3"));
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(process->pid()), &info, WEXITED) == 0);
+  const exit_status taken = co_await process->wait();
+  CHECK(taken == exit_status::unknown());
+  co_await process->end_tree();
+
+  struct sigaction ignore {};
+  struct sigaction before {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGCHLD, &ignore, &before);
+  const exit_status ignored = co_await run_to_end(launcher, left.puppet("exit 3"));
+  ::sigaction(SIGCHLD, &before, nullptr);
+  CHECK(ignored == exit_status::unknown());
+}
+
+// ---- trees -------------------------------------------------------------------------------------
+
+CO_TEST("process: a stop ends the descendants, in other groups and sessions, too",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process family =
+      bench.puppet("fork plain fork group fork setsid fork-thread line ready hang");
+  for (std::size_t i = 0; i < 3; ++i) co_await bench.set.start(i, family);
+  while (std::count(bench.out->text.begin(), bench.out->text.end(), '\n') < 3) {
+    co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  }
+  CHECK(bench.left.alive().size() == 15);
+  co_await bench.set.stop(plan_of(SIGTERM, 30s));
+  CHECK(bench.left.alive().empty());
+  for (const process_end& end : bench.set.take_ends()) CHECK(end.status.signal() == SIGTERM);
+}
+
+CO_TEST("process: what a process leaves in its session is ended when its place is cleared",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process family = bench.puppet("fork plain fork group exit 4");
+  co_await bench.set.start(0, family);
+  const process_end end = co_await bench.set.next_end();
+  CHECK(end.status.code() == 4);
+  CHECK(bench.left.alive().size() == 2);
+  co_await bench.set.clear(0);
+  CHECK(bench.left.alive().empty());
+}
+
+CO_TEST("process: clearing a place ends a process that still runs", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process what = bench.puppet("fork plain fork setsid line ready hang");
+  co_await bench.set.start(0, what);
+  co_await bench.out->has("ready\n");
+  co_await bench.set.clear(0);
+  CHECK(bench.left.alive().empty());
+  CHECK(bench.set.running() == 0);
+  const process_end end = co_await bench.set.next_end();
+  CHECK(end.status.signal() == SIGKILL);
+}
+
+CO_TEST("process: a stopped descendant is ended, too", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  process_spec spec = left.puppet("-c");
+  spec.program = "sh";
+  spec.arguments.push_back("(sleep 1000 & kill -STOP $!); exit 2");
+  const exit_status status = co_await run_to_end(launcher, spec);
+  CHECK(status.code() == 2);
+  CHECK(left.alive().empty());
+}
+
+CO_TEST("process: its destructor kills the tree and leaves no zombie", "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  output_pipe pipe;
+  process_spec spec = left.puppet("fork plain fork group fork setsid line ready hang");
+  spec.stdout_fd = pipe.write.get();
+  {
+    const std::unique_ptr<child> process = co_await launcher.launch(spec);
+    char byte;
+    CHECK(::read(pipe.read.get(), &byte, 1) == 1);
+    CHECK(left.alive().size() == 4);
+  }
+  // What it has killed ends when the kernel gets to it.
+  while (has_children() || !left.alive().empty()) {
+    co_await asio::post(executor, asio::use_awaitable);
+  }
+}
+
+// Starts three families and waits for an end that does not come. It may be the owner of the set.
+task<void> start_and_wait(process_set& set, std::unique_ptr<process_set>, process_spec spec,
+                          collected_output& out, bool& ready) {
+  supervised_process family;
+  family.process = std::move(spec);
+  family.out.kind = output_plan::how::copy;
+  for (std::size_t i = 0; i < 3; ++i) co_await set.start(i, family);
+  while (std::count(out.text.begin(), out.text.end(), '\n') < 3) {
+    co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  }
+  ready = true;
+  co_await set.next_end();
+}
+
+TEST_CASE("process: a context that ends takes its processes with it", "[integration][process]") {
+  asio::io_context outer;
+  const leftovers left(outer.get_executor());
+  for (const bool set_goes_first : {true, false}) {
+    auto context = std::make_unique<asio::io_context>();
+    auto out = std::make_shared<collected_output>(context->get_executor());
+    process_set_services services;
+    services.launcher = std::make_shared<pidfd_launcher>(context->get_executor());
+    services.time = std::make_shared<system_time>();
+    services.console_out = out;
+    auto set = std::make_unique<process_set>(context->get_executor(), services);
+    bool ready = false;
+    const process_spec spec = left.puppet("fork plain fork setsid line ready hang");
+    process_set& all = *set;
+    std::unique_ptr<process_set> given_away = set_goes_first ? nullptr : std::move(set);
+    asio::co_spawn(*context, start_and_wait(all, std::move(given_away), spec, *out, ready),
+                   [](std::exception_ptr) {});
+    const auto limit = std::chrono::steady_clock::now() + test::test_limit;
+    while (!ready && context->run_one_until(limit) != 0) {
+    }
+    REQUIRE(ready);
+    CHECK(left.alive().size() == 9);
+    out.reset();
+    services = {};
+    set.reset();
+    context.reset();
+    // Without a context nobody but the host is left to take note of their ends.
+    siginfo_t info{};
+    while (has_children()) ::waitid(P_ALL, 0, &info, WEXITED);
+    while (!left.alive().empty()) std::this_thread::yield();
+  }
+}
+
+TEST_CASE("process: processes die with an agent that is killed", "[integration][process]") {
+  asio::io_context outer;
+  const leftovers left(outer.get_executor());
+  output_pipe pipe;
+  const process_spec spec = left.puppet("line ready hang");
+  const pid_t agent = ::fork();
+  if (agent == 0) {
+    // The agent: starts three and stands still.
+    asio::io_context context;
+    pidfd_launcher launcher(context.get_executor());
+    auto run = [](pidfd_launcher& how, process_spec what, int fd) -> task<void> {
+      what.stdout_fd = fd;
+      std::vector<std::unique_ptr<child>> started;
+      for (int i = 0; i < 3; ++i) started.push_back(co_await how.launch(what));
+      co_await started[0]->wait();
+    };
+    asio::co_spawn(context, run(launcher, spec, pipe.write.get()), [](std::exception_ptr) {});
+    context.run();
+    ::_exit(1);
+  }
+  REQUIRE(agent > 0);
+  std::string text;
+  char bytes[64];
+  while (std::count(text.begin(), text.end(), '\n') < 3) {
+    const ssize_t size = ::read(pipe.read.get(), bytes, sizeof bytes);
+    REQUIRE(size > 0);
+    text.append(bytes, static_cast<std::size_t>(size));
+  }
+  CHECK(left.alive().size() == 3);
+  ::kill(agent, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+  // The end of the pipe: all who had it have ended.
+  CHECK(pipe.text().empty());
+}
+
+// ---- output ------------------------------------------------------------------------------------
+
+CO_TEST("process: a flood is copied to file and console whole and in order",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const test::temporary_directory folder;
+  constexpr int count = is_slow ? 100'000 : 1'000'000;  // 100 MB
+  supervised_process what = bench.puppet("flood " + std::to_string(count) + " 100");
+  what.out.file = folder / "stdout.log";
+  const process_end end = co_await bench.run(what);
+  CHECK(end.status.success());
+
+  std::string file;
+  std::string console;
+  for (int i = 0; i < count; ++i) {
+    std::string line = std::to_string(i) + " ";
+    line.append(99 - line.size(), 'x');
+    line += '\n';
+    file += line;
+    console += "[p0]:" + line;
+  }
+  CHECK((test::file_text(folder / "stdout.log") == file));
+  CHECK((bench.out->text == console));
+}
+
+CO_TEST("process: lines of several that flood at once are never torn", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  constexpr int count = is_slow ? 2'000 : 20'000;
+  for (std::size_t i = 0; i < 4; ++i) {
+    supervised_process what = bench.puppet("flood " + std::to_string(count) + " 99");
+    what.out.prefix = "[p" + std::to_string(i) + "]:";
+    co_await bench.set.start(i, what);
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    const process_end end = co_await bench.set.next_end();
+    co_await bench.set.clear(end.index);
+  }
+  std::vector<int> next(4, 0);
+  std::istringstream lines(bench.out->text);
+  for (std::string line; std::getline(lines, line);) {
+    REQUIRE(line.size() == 103);
+    const auto who = static_cast<std::size_t>(line[2] - '0');
+    REQUIRE(std::atoi(line.c_str() + 5) == next.at(who)++);
+  }
+  CHECK(next == std::vector<int>(4, count));
+}
+
+CO_TEST("process: an unfinished last line is shown, and stdout may be closed early",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  co_await bench.run(bench.puppet("line one print two"));
+  CHECK(bench.out->text == "[p0]:one\n[p0]:two");
+  bench.out->text.clear();
+  const process_end end =
+      co_await bench.run(bench.puppet("line one close 1 sleep 20 exit 6"));
+  CHECK(bench.out->text == "[p0]:one\n");
+  CHECK(end.status.code() == 6);
+}
+
+CO_TEST("process: a line of 100 MB without an end is passed on", "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  constexpr std::size_t size = is_slow ? 10'000'000 : 100'000'000;
+  co_await bench.run(bench.puppet("long " + std::to_string(size)));
+  CHECK(bench.out->text.size() == 5 + size);
+  CHECK(bench.out->text.find_first_not_of('y', 5) == std::string::npos);
+}
+
+CO_TEST("process: a descendant that holds the pipe is ended with the tree",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const time_point begin = bench.time->now();
+  const process_end end =
+      co_await bench.run(bench.puppet("fork plain+pipe line last exit 1"));
+  CHECK(end.status.code() == 1);
+  CHECK(bench.out->text == "[p0]:last\n");
+  CHECK(bench.time->now() - begin < limits::drain_after_exit);
+}
+
+CO_TEST("process: a daemon that holds the pipe delays the end only for a bounded time",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process what = bench.puppet("fork daemon+pipe print last exit 1");
+  co_await bench.set.start(0, what);
+  co_await bench.set.next_end();
+  const time_point begin = bench.time->now();
+  co_await bench.set.clear(0);
+  CHECK(bench.time->now() - begin >= limits::drain_after_exit);
+  CHECK(bench.out->text == "[p0]:last");
+  CHECK(bench.left.alive().size() == 1);
+  bench.left.kill_marked();
+  while (!bench.left.alive().empty()) {
+    co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  }
+}
+
+CO_TEST("process: the last lines of stderr are kept, from a copy and from a file",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const test::temporary_directory folder;
+  for (const auto kind : {output_plan::how::copy, output_plan::how::file}) {
+    supervised_process what = bench.puppet("eline one eline two exit 1");
+    what.err.kind = kind;
+    what.err.file = folder / "stderr.log";
+    what.err.keep_tail = true;
+    co_await bench.run(what);
+    CHECK(bench.set.tail(0) == strings{"one", "two"});
+    CHECK(test::file_text(folder / "stderr.log") == "one\ntwo\n");
+  }
+}
+
+CO_TEST("process: a log file that cannot be opened leaves nothing started",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  supervised_process what = bench.puppet("hang");
+  what.err.kind = output_plan::how::file;
+  what.err.file = "/no/such/folder/stderr.log";
+  std::string said;
+  try {
+    co_await bench.set.start(0, what);
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::file_access);
+    said = failure.what();
+  }
+  CHECK_THAT(said, test::contains_text("'/no/such/folder/stderr.log'"));
+  CHECK(bench.set.running() == 0);
+}
+
+// Stands still until it is cancelled.
+class stuck_output final : public output_sink {
+ public:
+  explicit stuck_output(asio::any_io_executor executor) : never_(std::move(executor)) {}
+  task<void> write(std::string_view) override {
+    ++writes;
+    co_await never_.wait();
+  }
+  int writes = 0;
+
+ private:
+  event_flag never_;
+};
+
+CO_TEST("process: a console that stands still holds the process up, until kill",
+        "[integration][process]") {
+  auto executor = co_await asio::this_coro::executor;
+  process_bench bench(executor);
+  const test::temporary_directory folder;
+  auto stuck = std::make_shared<stuck_output>(executor);
+  process_set_services services = bench.services();
+  services.console_out = stuck;
+  process_set set(executor, services);
+  supervised_process what = bench.puppet("flood 100000 100");
+  what.out.file = folder / "stdout.log";
+  co_await set.start(0, what);
+  const auto none = co_await with_deadline(*bench.time, bench.time->now() + 50ms, set.next_end());
+  CHECK_FALSE(none);
+  CHECK(stuck->writes == 1);
+  set.kill();
+  co_await set.stop(stop_plan());
+  CHECK(set.take_ends().at(0).status.signal() == SIGKILL);
+  CHECK(std::filesystem::file_size(folder / "stdout.log") > 4096);
+}
+
+// ---- many --------------------------------------------------------------------------------------
+
+CO_TEST("process: starts 20,000 times", "[integration][process][spawn-many]") {
+  auto executor = co_await asio::this_coro::executor;
+  const leftovers left(executor);
+  pidfd_launcher launcher(executor);
+  process_spec spec = left.puppet("");
+  spec.program = "/no/such/program";
+  int refused_starts = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    // Every hundredth is executed; the others get to exec and come back, which is what counts.
+    if (i % 100 == 0) {
+      process_spec real = spec;
+      real.program = "/bin/true";
+      const exit_status status = co_await run_to_end(launcher, std::move(real));
+      REQUIRE(status.success());
+      continue;
+    }
+    const start_failure failure = co_await failure_of(launcher, spec);
+    if (failure.code == errc::program_not_found) ++refused_starts;
+  }
+  CHECK(refused_starts == 19'800);
+}
+
+}  // namespace
+}  // namespace elastic

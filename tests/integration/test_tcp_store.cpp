@@ -1,0 +1,390 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/base/random.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/prefix_store.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/golden_vectors.hpp>
+#include <support/raw_client.hpp>
+#include <support/run_program.hpp>
+#include <unit/store/store_conformance.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+
+namespace elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using test::from_hex;
+using test::raw_client;
+using test::to_hex;
+
+tcp_store_server_options chosen_io() {
+  const char* io = std::getenv("ELASTIC_IO");
+  tcp_store_server_options options;
+  options.use_ring = io == nullptr || std::string_view(io) != "epoll";
+  return options;
+}
+
+// ---- bytes captured from PyTorch, over real sockets -----------------------------------------
+
+// Sends the bytes in pieces, each on its way before the next one.
+task<void> send_in_pieces(raw_client& client, std::string bytes, std::size_t piece) {
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    co_await client.send(bytes.substr(at, piece));
+    co_await asio::post(asio::use_awaitable);
+  }
+}
+
+// A request behind which a client knows that all before it was executed.
+task<void> settle(raw_client& client, bool is_modern) {
+  const std::string check = from_hex(is_modern ? "050000000000000000" : "040000000000000000");
+  const std::string reply = co_await client.ask(check, 1);
+  CHECK(to_hex(reply) == "00");
+}
+
+task<void> replay(std::vector<test::golden_message> messages, std::string greeting,
+                  std::vector<std::pair<std::string, std::string>> before, std::size_t piece) {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server server(executor, chosen_io());
+  for (const auto& [key, value] : before) server.engine()->set(key, value);
+  raw_client client(executor);
+  co_await client.connect(server.port());
+  co_await send_in_pieces(client, greeting, piece);
+  bool has_ended = false;
+  for (const auto& message : messages) {
+    if (message.is_end) {
+      const bool closed = co_await client.is_closed();
+      CHECK(closed);
+      has_ended = true;
+    } else if (message.sent) {
+      co_await send_in_pieces(client, message.bytes, piece);
+    } else {
+      const std::string received = co_await client.receive(message.bytes.size());
+      CHECK(to_hex(received) == to_hex(message.bytes));
+    }
+  }
+  const bool is_modern = detail::classify(greeting + messages.front().bytes) ==
+                         detail::first_bytes::modern;
+  if (!has_ended) co_await settle(client, is_modern);
+  co_await server.stop();
+}
+
+TEST_CASE("tcp_store_server: answers the requests captured from PyTorch, in pieces of any size",
+          "[integration]") {
+  const struct {
+    const char* name;
+    std::vector<std::pair<std::string, std::string>> before;
+  } captured[] = {
+      {"add_new_key", {}},
+      {"add_negative", {{"/cnt", "5"}}},
+      {"add_non_number", {}},
+      {"add_numeric_prefix", {{"/pn", "12abc"}}},
+      {"check_not_ready", {{"/a", "x"}}},
+      {"check_ready", {{"/a", "x"}}},
+      {"check_zero_keys", {}},
+      {"compare_set_match", {{"/cs", "first"}}},
+      {"compare_set_mismatch", {{"/cs", "second"}}},
+      {"compare_set_missing_key_empty_expected", {}},
+      {"compare_set_missing_key_nonempty_expected", {}},
+      {"delete_key_absent", {}},
+      {"delete_key_present", {{"/k", "x"}}},
+      {"get", {{"/k", "hello"}}},
+      {"get_counter", {{"/cnt", "-2"}}},
+      {"get_empty_value", {{"/k", ""}}},
+      {"num_keys", {{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}}},
+      {"prefix_store_nested", {}},
+      {"prefix_store_set", {}},
+      {"set", {}},
+      {"set_empty_value", {}},
+      {"wait_for_workers_client", {{"init/", "1"}}},
+      {"wait_satisfied", {{"/k", ""}, {"/cnt", ""}}},
+      {"wait_zero_keys", {}},
+  };
+  for (const std::size_t piece : {1, 2, 3, 5, 8, 9, 13, 4096}) {
+    INFO("pieces of " << piece << " bytes");
+    for (const auto& row : captured) {
+      INFO("vector " << row.name);
+      test::run_test(replay(test::captured(row.name), "", row.before, piece));
+    }
+    const std::string greeting = test::all_sent(test::derived("connect_2.2-2.4"), true);
+    test::run_test(replay(test::derived("connect_2.5+"), "", {}, piece));
+    for (const char* name : {"set", "add", "append", "multi_set", "queue_len", "queue_push",
+                             "queue_pop_empty_nonblocking", "compare_set_missing_empty",
+                             "wait_for_workers", "wait_timeout_cancel"}) {
+      INFO("vector " << name);
+      test::run_test(replay(test::derived(name), greeting, {}, piece));
+    }
+    test::run_test(replay(test::derived("get"), greeting, {{"/k", "v1"}}, piece));
+    test::run_test(replay(test::derived("delete_key"), greeting, {{"/k", "v1"}}, piece));
+    test::run_test(
+        replay(test::derived("multi_get"), greeting, {{"/a", "1"}, {"/b", "22"}}, piece));
+  }
+}
+
+// ---- many clients, many threads -------------------------------------------------------------
+
+CO_TEST("tcp_store_server: a thousand clients wait and are woken by one change", "[integration]") {
+  constexpr std::size_t count = 1000;
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server server(executor, chosen_io());
+  std::vector<std::unique_ptr<raw_client>> clients;
+  for (std::size_t i = 0; i < count; ++i) {
+    clients.push_back(std::make_unique<raw_client>(executor));
+    co_await clients.back()->connect(server.port());
+    co_await clients.back()->send(from_hex("05010000000000000002000000000000002f6b"));
+  }
+  CHECK_BECOMES_TRUE(server.engine()->waiters() == count);
+  CHECK(server.connections() == count);
+  raw_client other(executor);
+  co_await other.connect(server.port());
+  co_await other.send(from_hex("0002000000000000002f6b0100000000000000" "76"));
+  for (auto& client : clients) {
+    const std::string woken = co_await client->receive(1);
+    REQUIRE(to_hex(woken) == "00");
+  }
+  CHECK(server.engine()->waiters() == 0);
+  // Half of them leave without a word.
+  clients.resize(count / 2);
+  CHECK_BECOMES_TRUE(server.connections() == count / 2 + 1);
+  for (auto& client : clients) co_await settle(*client, false);
+  co_await server.stop();
+  CHECK(server.connections() == 0);
+}
+
+// What one of several participants does in each round: counts itself, then waits for the others.
+task<void> meet_often(std::shared_ptr<store> shared, int participants, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const std::string name = std::to_string(round);
+    const auto arrived = co_await shared->add("arrived" + name, 1);
+    if (arrived == participants) co_await shared->set("all" + name, "x");
+    co_await shared->get("all" + name);
+  }
+}
+
+TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one table",
+          "[integration][sanitize]") {
+  constexpr int threads = 4;
+  constexpr int participants = 24;
+  constexpr int rounds = 30;
+  asio::io_context context;
+  auto options = chosen_io();
+  options.engine = std::make_shared<key_value_engine>();
+  tcp_store_server server(context.get_executor(), options);
+  std::atomic<int> left = participants;
+  std::atomic<int> failed = 0;
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
+  work.emplace(context.get_executor());
+  for (int i = 0; i < participants; ++i) {
+    const asio::any_io_executor strand = asio::make_strand(context);
+    std::shared_ptr<store> shared;
+    if (i % 3 == 0) {
+      shared = std::make_shared<memory_store>(options.engine);
+    } else {
+      tcp_store_options client;
+      client.port = server.port();
+      client.generation = i % 3 == 1 ? tcp_store_generation::torch_1_13
+                                     : tcp_store_generation::torch_2_2;
+      shared = std::make_shared<tcp_store>(strand, client);
+    }
+    asio::co_spawn(strand, meet_often(shared, participants, rounds),
+                   [&](std::exception_ptr failure) {
+                     if (failure) ++failed;
+                     if (--left == 0) work.reset();
+                   });
+  }
+  // Watched from the outside, and stopped while clients are still connected.
+  asio::co_spawn(
+      asio::make_strand(context), with_cleanup([](std::atomic<int>& running) -> task<void> {
+        system_time time;
+        while (running > 0) co_await time.sleep_until(time.now() + 1ms);
+      }(left), server.stop()),
+      [&](std::exception_ptr failure) {
+        if (failure) ++failed;
+      });
+  std::vector<std::thread> running;
+  for (int i = 0; i < threads; ++i) running.emplace_back([&] { context.run(); });
+  for (auto& thread : running) thread.join();
+  CHECK(failed == 0);
+  CHECK(left == 0);
+  CHECK(options.engine->find("/arrived" + std::to_string(rounds - 1)) ==
+        std::to_string(participants));
+  CHECK(options.engine->waiters() == 0);
+  CHECK(server.connections() == 0);
+}
+
+// ---- PyTorch 1.13 ---------------------------------------------------------------------------
+
+// The Python that can import torch. Empty where the environment allows that there is none.
+std::string python_with_torch() {
+  const std::string named = test::torch_python();
+  if (!named.empty()) return named;
+  const std::string python = "/usr/bin/python3";
+  const auto result = test::run_program({python, "-c", "import torch.distributed"});
+  if (result.code == 0) return python;
+  const char* allowed = std::getenv("ELASTIC_ALLOW_NO_TORCH");
+  if (allowed == nullptr || std::string_view(allowed) != "1") {
+    FAIL(python << " cannot import torch; set ELASTIC_ALLOW_NO_TORCH=1 to do without:\n"
+                << result.err);
+  }
+  WARN("skipped: no Python with torch");
+  return "";
+}
+
+std::vector<std::string> python_command(const std::string& python, const std::string& script,
+                                        const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {
+      python, ELASTIC_SOURCE_DIR "/tests/integration/python/" + script};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+// A server on a thread of its own, for tests that wait for a program.
+class background_server {
+ public:
+  background_server() : server_(context_.get_executor(), chosen_io()) {
+    thread_ = std::thread([this] { context_.run(); });
+  }
+  // Ends only if everything of the server does.
+  ~background_server() {
+    asio::co_spawn(context_, server_.stop(), [](std::exception_ptr) {});
+    thread_.join();
+  }
+  tcp_store_server& operator*() { return server_; }
+  tcp_store_server* operator->() { return &server_; }
+
+ private:
+  asio::io_context context_;
+  tcp_store_server server_;
+  std::thread thread_;
+};
+
+// Whether no client is left, which the server may hear of a little later than the test.
+bool all_left(tcp_store_server& server) {
+  test::patience patience;
+  while (server.connections() > 0 && patience.is_left()) ::poll(nullptr, 0, 1);
+  return server.connections() == 0;
+}
+
+TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[integration]") {
+  const std::string python = python_with_torch();
+  if (python.empty()) return;
+  background_server server;
+  const auto result = test::run_program(
+      python_command(python, "torch_store_client.py", {std::to_string(server->port())}));
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(result.out == "all operations are as expected\n");
+  CHECK(all_left(*server));
+  CHECK(server->engine()->waiters() == 0);
+  CHECK(server->engine()->find("/inner/outer/n") == "1");
+}
+
+TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integration]") {
+  const std::string python = python_with_torch();
+  if (python.empty()) return;
+  const std::string processes = "4";
+  background_server server;
+  const auto result = test::run_program(python_command(
+      python, "torch_store_group.py", {std::to_string(server->port()), processes}));
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(result.out == "all processes agree\n");
+  CHECK(server->engine()->find("init/") == processes);
+  CHECK(all_left(*server));
+  CHECK(server->engine()->waiters() == 0);
+}
+
+// Every operation of our client against a store that PyTorch serves.
+task<void> use_torch_server(tcp_store_options options) {
+  const auto client =
+      std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  co_await client->connect();
+  CHECK_AWAITED("hello", client->get("from torch"));
+  CHECK(client->generation() == tcp_store_generation::torch_1_13);
+
+  co_await test::check_values(client, false);
+  co_await test::check_waits(client);
+  co_await test::check_cancelled_waits(client);
+  co_await test::check_refusals(client);
+  const auto prefixed = std::make_shared<prefix_store>("some/prefix", client);
+  CHECK_AWAITED(7, prefixed->add("n", 7));
+  CHECK_AWAITED("7", client->get("some/prefix/n"));
+  if (options.announce_worker) co_await client->wait_for_workers(2);
+
+  co_await client->set("from elastic", "goodbye");
+  co_await client->set("stop", "");
+  client->close();
+}
+
+void check_against_torch_server(tcp_store_generation generation, bool is_announced) {
+  const std::string python = python_with_torch();
+  if (python.empty()) return;
+  const test::temporary_directory directory;
+  const std::string port_file = directory / "port";
+  std::vector<std::string> arguments = {port_file};
+  // That server counts itself, and waits for one more.
+  if (is_announced) arguments.push_back("2");
+
+  test::program_result result;
+  std::atomic<bool> has_ended = false;
+  std::thread serving([&] {
+    try {
+      result = test::run_program(python_command(python, "torch_store_server.py", arguments));
+    } catch (...) {
+      result.code = -1;
+    }
+    has_ended = true;
+  });
+  while (!std::filesystem::exists(port_file) && !has_ended) ::poll(nullptr, 0, 5);
+  tcp_store_options options;
+  options.port = static_cast<std::uint16_t>(std::atoi(test::file_text(port_file).c_str()));
+  options.generation = generation;
+  options.announce_worker = is_announced;
+  std::exception_ptr failure;
+  try {
+    if (!has_ended) test::run_test(use_torch_server(options));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  serving.join();
+  INFO(result.out << result.err);
+  CHECK(result.out == "serving\ngoodbye\n");
+  CHECK(result.code == 0);
+  if (failure) std::rethrow_exception(failure);
+}
+
+TEST_CASE("tcp_store: every operation against a store that PyTorch serves", "[integration]") {
+  check_against_torch_server(tcp_store_generation::torch_1_13, false);
+}
+
+TEST_CASE("tcp_store: finds out that PyTorch 1.13 serves", "[integration]") {
+  check_against_torch_server(tcp_store_generation::probe, false);
+}
+
+TEST_CASE("tcp_store: is the worker that PyTorch's server waits for", "[integration]") {
+  check_against_torch_server(tcp_store_generation::torch_1_13, true);
+}
+
+}  // namespace
+}  // namespace elastic

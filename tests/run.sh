@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+
+# Installs what the tests need (Debian, Ubuntu), builds, and runs them.
+#
+#   tests/run.sh                every test, development build
+#   tests/run.sh --sanitizers   under AddressSanitizer and UBSan, then under ThreadSanitizer
+#   tests/run.sh --clang        compiles the library and the program with clang
+#   tests/run.sh --ci           all three, every test last
+#   … --no-install              installs nothing, says what is missing
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+jobs=$(nproc)
+run_sanitizers=0 run_clang=0 run_tests=1 install=1
+for argument in "$@"; do
+  case "$argument" in
+    --sanitizers) run_sanitizers=1 run_tests=0 ;;
+    --clang) run_clang=1 run_tests=0 ;;
+    --ci) run_sanitizers=1 run_clang=1 run_tests=1 ;;
+    --no-install) install=0 ;;
+    *) sed -n '5,12s/^# \{0,1\}//p' "$0"; [[ $argument == --help ]] && exit 0 || exit 2 ;;
+  esac
+done
+
+say() { printf '\n==== %s (%d s)\n' "$*" "$SECONDS"; }
+
+# ---- what is needed -----------------------------------------------------------------------------
+
+# The first python3 that can import torch, for the tests against real PyTorch.
+find_python_with_torch() {
+  local python
+  for python in "$(command -v python3 || true)" /usr/bin/python3; do
+    if [[ -n $python ]] && "$python" -c 'import torch' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+}
+
+# The newest clang from 16 on: older ones cannot compile these coroutines.
+find_clang() {
+  local version
+  for version in 22 21 20 19 18 17 16; do
+    command -v "clang++-$version" && return
+  done
+  return 0
+}
+
+have_header() { echo "#include <$1>" | g++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
+
+missing=()
+need() { missing+=("$1"); }
+command -v g++ >/dev/null || need g++
+command -v cmake >/dev/null || need cmake
+command -v ninja >/dev/null || command -v make >/dev/null || need ninja-build
+command -v python3 >/dev/null || need python3
+if command -v g++ >/dev/null; then
+  have_header asio/version.hpp || need libasio-dev
+  have_header liburing.h || need liburing-dev
+  have_header fmt/core.h || need libfmt-dev
+  have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || need catch2
+  have_header nlohmann/json.hpp || need nlohmann-json3-dev
+  have_header CLI/CLI.hpp || need libcli11-dev
+else
+  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libcli11-dev)
+fi
+[[ -n $(find_python_with_torch) ]] || need python3-torch
+if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
+
+if ((${#missing[@]})); then
+  if [[ $install == 0 ]] || ! command -v apt-get >/dev/null; then
+    echo "tests/run.sh: please install (names of Debian's packages): ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=()
+  if ((EUID != 0)); then as_root=(sudo); fi
+  say "Installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -q
+  for package in "${missing[@]}"; do
+    # Not in every release; what needs it then says so or is left out.
+    if [[ $package == clang-19 || $package == python3-torch ]] &&
+        ! apt-cache show "$package" >/dev/null 2>&1; then
+      echo "tests/run.sh: no package $package here; what needs it is left out" >&2
+      continue
+    fi
+    "${as_root[@]}" apt-get install -q -y --no-install-recommends "$package"
+  done
+fi
+
+ELASTIC_TEST_PYTHON=$(find_python_with_torch)
+export ELASTIC_TEST_PYTHON
+generator=()
+if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+
+# ---- the stages: each ends the run where it fails ------------------------------------------------
+
+build() {  # preset
+  say "Building: $1"
+  local known=()
+  # The generator of an existing build directory stays what it is.
+  [[ -f build/$1/CMakeCache.txt ]] || known=("${generator[@]}")
+  cmake --preset "$1" "${known[@]}" -DELASTIC_TEST_PYTHON="$ELASTIC_TEST_PYTHON"
+  cmake --build --preset "$1" -j "$jobs"
+}
+
+sanitizers() {
+  build asan
+  say "Testing: asan"
+  ctest --preset asan -j "$jobs"
+
+  local bits
+  bits=$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
+  if ((bits > 28)); then
+    echo "vm.mmap_rnd_bits is $bits: ThreadSanitizer of g++ 12 needs 28 or less and may stop with" \
+      "'unexpected memory mapping'; sysctl vm.mmap_rnd_bits=28 helps." >&2
+  else
+    echo "vm.mmap_rnd_bits is $bits: fine for ThreadSanitizer."
+  fi
+  build tsan
+  say "Testing: tsan"
+  ctest --preset tsan -j "$jobs"
+}
+
+with_clang() {
+  local clang
+  clang=$(find_clang)
+  if [[ -z $clang ]]; then
+    echo "tests/run.sh: no clang from 16 on here; left out" >&2
+    return
+  fi
+  say "Compiling with $clang"
+  cmake -S . -B build/clang "${generator[@]}" -DCMAKE_CXX_COMPILER="$clang" \
+    -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1" -DELASTIC_BUILD_TESTS=OFF \
+    -DELASTIC_BUILD_EXAMPLES=OFF -DELASTIC_BUILD_BENCHMARKS=OFF
+  cmake --build build/clang -j "$jobs"
+  build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
+}
+
+if [[ $run_sanitizers == 1 ]]; then sanitizers; fi
+if [[ $run_clang == 1 ]]; then with_clang; fi
+if [[ $run_tests == 1 ]]; then
+  build dev
+  say "Testing: dev"
+  ctest --preset all-tests -j "$jobs"
+fi

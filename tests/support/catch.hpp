@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The one place that knows which Catch2 is under the tests.
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include <string>
+
+namespace elastic::test {
+
+/// Matches a text that has `part` in it: `REQUIRE_THROWS_WITH(f(), contains_text("port"))`.
+inline auto contains_text(const std::string& part) {
+#if __has_include(<catch2/catch_all.hpp>)
+  return Catch::Matchers::ContainsSubstring(part);
+#else
+  return Catch::Matchers::Contains(part);
+#endif
+}
+
+/// Equal up to rounding.
+inline auto approximately(double value) {
+#if __has_include(<catch2/catch_all.hpp>)
+  return Catch::Approx(value);
+#else
+  return Catch::Detail::Approx(value);
+#endif
+}
+
+}  // namespace elastic::test

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/event_flag.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/prefix_store.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::test {
+
+/// A rendezvous that does what its test says, and notes what is asked of it.
+class fake_rendezvous final : public rendezvous_handler {
+ public:
+  explicit fake_rendezvous(std::shared_ptr<std::vector<std::string>> told)
+      : notes(std::move(told)) {}
+
+  std::string job = "a job";
+  /// This node's place in every round.
+  int group_rank = 0;
+  int group_world_size = 1;
+  /// Holds the stores of all rounds; share it between the handlers of several nodes.
+  std::shared_ptr<store> agents = std::make_shared<memory_store>();
+  /// Called at the begin of each round with its number; what it throws fails the round.
+  std::function<void(int)> on_round;
+  /// The round of this number waits until it is cancelled.
+  int hold_at = -1;
+  /// Throw instead of doing what they are asked for.
+  std::exception_ptr close_failure;
+  std::exception_ptr shutdown_failure;
+  /// What `wait_for_change` throws in place of its cancellation.
+  std::exception_ptr failure_when_cancelled;
+
+  std::shared_ptr<std::vector<std::string>> notes;
+  /// How many coroutines wait for a change.
+  int watchers = 0;
+  /// How many wait in `next_round`.
+  int joining = 0;
+
+  /// The membership changes.
+  void change() { changed_->set(); }
+  /// The connection to the others breaks: who waits for a change is told so.
+  void break_down(std::exception_ptr failure) {
+    breakdown_ = std::move(failure);
+    changed_->set();
+  }
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return job; }
+
+  task<rendezvous_round> next_round() override {
+    auto executor = co_await asio::this_coro::executor;
+    const int number = rounds_++;
+    notes->push_back(fmt::format("round {}", number));
+    if (on_round) on_round(number);
+    if (number == hold_at) {
+      const counted here(joining);
+      event_flag never(executor);
+      co_await never.wait();
+    }
+    changed_ = std::make_shared<event_flag>(executor);
+    rendezvous_round met;
+    met.round = number;
+    met.group_rank = group_rank;
+    met.group_world_size = group_world_size;
+    met.agents = std::make_shared<prefix_store>(fmt::format("round_{}", number), agents);
+    met.master.address = "192.0.2.1";
+    met.master.port = 29501;
+    met.master.served_by_agent = true;
+    co_return met;
+  }
+
+  task<void> wait_for_change() override {
+    const counted here(watchers);
+    const std::shared_ptr<event_flag> changed = changed_;
+    try {
+      co_await changed->wait();
+    } catch (...) {
+      if (failure_when_cancelled) std::rethrow_exception(failure_when_cancelled);
+      throw;
+    }
+    if (breakdown_) std::rethrow_exception(breakdown_);
+  }
+
+  task<int> num_nodes_waiting() override { co_return 0; }
+  task<bool> is_closed() override { co_return false; }
+
+  task<void> close() override {
+    notes->push_back("close");
+    if (close_failure) std::rethrow_exception(close_failure);
+    co_return;
+  }
+  task<void> shutdown() override {
+    notes->push_back("shutdown");
+    if (shutdown_failure) std::rethrow_exception(shutdown_failure);
+    co_return;
+  }
+
+ private:
+  struct counted {
+    explicit counted(int& number) : number_(number) { ++number_; }
+    ~counted() { --number_; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    int& number_;
+  };
+
+  int rounds_ = 0;
+  std::shared_ptr<event_flag> changed_;
+  std::exception_ptr breakdown_;
+};
+
+}  // namespace elastic::test

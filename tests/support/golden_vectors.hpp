@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+
+#include <cstddef>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+// Bytes between PyTorch's TCPStore and its clients, from tests/vectors.
+namespace elastic::test {
+
+/// The bytes that hexadecimal text stands for, and back.
+inline std::string from_hex(std::string_view hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return bytes;
+}
+inline std::string to_hex(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string hex;
+  for (const char byte : bytes) {
+    hex.push_back(digits[static_cast<unsigned char>(byte) >> 4]);
+    hex.push_back(digits[static_cast<unsigned char>(byte) & 15]);
+  }
+  return hex;
+}
+
+/// One message: from the client if `sent`, else from the server. An end of the stream is the
+/// message "EOF".
+struct golden_message {
+  bool sent = false;
+  std::string bytes;
+  bool is_end = false;
+};
+
+inline nlohmann::json load_vectors(const std::string& file) {
+  std::ifstream in(std::string(ELASTIC_SOURCE_DIR) + "/tests/vectors/" + file);
+  INFO("vectors " << file);
+  REQUIRE(in);
+  return nlohmann::json::parse(in);
+}
+
+inline std::vector<golden_message> messages_of(const nlohmann::json& list) {
+  std::vector<golden_message> messages;
+  for (const auto& each : list) {
+    const std::string direction = each.at("dir");
+    if (direction == "note") continue;
+    golden_message message;
+    message.sent = direction == "c2s";
+    message.bytes = from_hex(each.at("hex").get<std::string>());
+    message.is_end = each.at("meaning") == "EOF";
+    messages.push_back(message);
+  }
+  return messages;
+}
+
+/// The messages of "tcpstore113_<name>.json", captured from PyTorch 1.13.1.
+inline std::vector<golden_message> captured(const std::string& name) {
+  return messages_of(load_vectors("tcpstore113_" + name + ".json"));
+}
+
+/// The messages of the exchange `name`, derived from the source of PyTorch 2.x.
+inline std::vector<golden_message> derived(const std::string& name) {
+  for (const auto& each : load_vectors("tcpstore2x_derived.json")) {
+    if (each.at("name") == name) return messages_of(each.at("exchange"));
+  }
+  FAIL("no vector named " << name);
+  return {};
+}
+
+/// The request `name` of "tcpstore21_derived.json".
+inline std::string derived_21(const std::string& name) {
+  for (const auto& each : load_vectors("tcpstore21_derived.json")) {
+    if (each.at("name") == "2.1 " + name) return from_hex(each.at("hex").get<std::string>());
+  }
+  FAIL("no vector named " << name);
+  return {};
+}
+
+/// What one side sent, all messages together.
+inline std::string all_sent(const std::vector<golden_message>& messages, bool by_client) {
+  std::string bytes;
+  for (const auto& message : messages) {
+    if (message.sent == by_client) bytes += message.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace elastic::test

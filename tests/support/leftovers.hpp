@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/random.hpp>
+#include <elastic/process/process_tree.hpp>
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::test {
+
+/// Finds what a test leaves behind. Put its variable into the environment of everything that the
+/// test starts:
+///
+///     leftovers left;
+///     environment[left.name] = left.value;
+///     …
+///     CHECK(left.processes().empty());
+///     CHECK(left.descriptors() == 0);
+class leftovers {
+ public:
+  leftovers() {
+    random_source random;
+    value = fmt::format("{}_{}", ::getpid(), random_name(random, 12));
+    before_ = count_descriptors();
+  }
+
+  const std::string name = "ELASTIC_TEST_MARK";
+  std::string value;
+
+  /// The processes that have the mark and have not ended.
+  std::vector<pid_t> processes() const {
+    const std::string mark = name + "=" + value;
+    std::vector<pid_t> found;
+    for (const process_entry& entry : read_processes()) {
+      if (entry.dead()) continue;
+      const std::string path = fmt::format("/proc/{}/environ", entry.pid);
+      if (file_text(path).find(mark) != std::string::npos) found.push_back(entry.pid);
+    }
+    return found;
+  }
+
+  /// Waits until there are so many of them, for as long as a test may.
+  bool processes_become(std::size_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (processes().size() != count) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
+
+  /// How many more descriptors this process has than at the begin.
+  std::ptrdiff_t descriptors() const { return count_descriptors() - before_; }
+
+  /// Whether this process has a child, a zombie included.
+  static bool has_children() {
+    siginfo_t info{};
+    return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+
+ private:
+  static std::ptrdiff_t count_descriptors() {
+    const std::filesystem::directory_iterator first("/proc/self/fd");
+    return std::distance(begin(first), end(first));
+  }
+
+  std::ptrdiff_t before_ = 0;
+};
+
+}  // namespace elastic::test

@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Catch2's own handlers would take SIGTERM and SIGINT away from the tests that send them.
+#define CATCH_CONFIG_NO_POSIX_SIGNALS
+#define CATCH_CONFIG_RUNNER
+#include <support/catch.hpp>
+
+int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace elastic::test {
+
+/// A directory of one test, removed with all that is in it.
+class temporary_directory {
+ public:
+  temporary_directory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "elastic_test_XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) FAIL("no temporary directory can be made");
+    path_ = pattern;
+  }
+  ~temporary_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  temporary_directory(const temporary_directory&) = delete;
+  temporary_directory& operator=(const temporary_directory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// How a program ended and what it wrote.
+struct program_result {
+  /// The exit code; the signal's number negated where a signal ended it.
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+namespace detail {
+
+inline std::vector<std::string> changed_environment(
+    const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    if (changes.count(text.substr(0, text.find('='))) == 0) entries.push_back(text);
+  }
+  for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+inline std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Reads both pipes to their ends; false where the time ran out first.
+inline bool read_both(int (&pipes)[2], std::string* (&texts)[2],
+                      std::chrono::steady_clock::time_point deadline) {
+  pollfd waits[2] = {{pipes[0], POLLIN, 0}, {pipes[1], POLLIN, 0}};
+  while (waits[0].fd >= 0 || waits[1].fd >= 0) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0 || ::poll(waits, 2, static_cast<int>(left.count())) == 0) return false;
+    for (int which = 0; which < 2; ++which) {
+      if (waits[which].fd < 0 || waits[which].revents == 0) continue;
+      char part[16 * 1024];
+      const ssize_t count = ::read(waits[which].fd, part, sizeof part);
+      if (count > 0) texts[which]->append(part, static_cast<std::size_t>(count));
+      else waits[which].fd = -1;
+    }
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Runs a program to its end with its stdin at /dev/null. `changes` are set in its environment.
+///
+/// Fails the test where the program cannot be started, and where it or something that holds its
+/// output still runs after `limit`: it is then killed.
+inline program_result run_program(std::vector<std::string> command,
+                                  const std::map<std::string, std::string>& changes = {},
+                                  std::chrono::seconds limit = std::chrono::seconds(120)) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  int out[2];
+  int err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) FAIL("no pipe can be made");
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+  ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
+  std::vector<std::string> environment = detail::changed_environment(changes);
+  pid_t pid = 0;
+  const int failure =
+      ::posix_spawnp(&pid, command[0].c_str(), &actions, nullptr,
+                     detail::pointers(command).data(), detail::pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(out[1]);
+  ::close(err[1]);
+  program_result result;
+  int pipes[2] = {out[0], err[0]};
+  std::string* texts[2] = {&result.out, &result.err};
+  const bool ended = failure != 0 || detail::read_both(pipes, texts, deadline);
+  if (!ended) ::kill(pid, SIGKILL);
+  ::close(out[0]);
+  ::close(err[0]);
+  int status = 0;
+  if (failure == 0) ::waitpid(pid, &status, 0);
+  result.code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  if (failure != 0) FAIL("cannot start " << command[0]);
+  if (!ended) {
+    FAIL(command[0] << " or what it started still runs after " << limit.count() << " s; it wrote:\n"
+                    << result.out << result.err);
+  }
+  return result;
+}
+
+/// The interpreter that can import torch; empty where there is none.
+inline std::string torch_python() {
+  const char* named = std::getenv("ELASTIC_TEST_PYTHON");
+  return named ? named : "";
+}
+
+}  // namespace elastic::test

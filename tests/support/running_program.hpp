@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace elastic::test {
+
+/// A program that runs while the test goes on. What still runs at the end of the test is killed.
+///
+/// Every wait has one limit, and the test fails where it is over.
+class running_program {
+ public:
+  /// Starts it with its stdin at /dev/null; `changes` are set in its environment.
+  explicit running_program(std::vector<std::string> command,
+                           const std::map<std::string, std::string>& changes = {},
+                           std::chrono::seconds limit = std::chrono::seconds(60))
+      : name_(command[0]), limit_(limit) {
+    int out[2];
+    int err[2];
+    if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) FAIL("no pipe can be made");
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
+    std::vector<std::string> environment = detail::changed_environment(changes);
+    const int failure =
+        ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
+                       detail::pointers(command).data(), detail::pointers(environment).data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(out[1]);
+    ::close(err[1]);
+    ends_[0] = {out[0], POLLIN, 0};
+    ends_[1] = {err[0], POLLIN, 0};
+    if (failure != 0) {
+      pid_ = -1;
+      FAIL("cannot start " << name_);
+    }
+  }
+  running_program(const running_program&) = delete;
+  running_program& operator=(const running_program&) = delete;
+  ~running_program() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    for (const pollfd& end : ends_) {
+      if (end.fd >= 0) ::close(end.fd);
+    }
+  }
+
+  pid_t pid() const { return pid_; }
+  void signal(int number) const { ::kill(pid_, number); }
+
+  /// What it has written up to now.
+  const std::string& out() const { return texts_[0]; }
+  const std::string& err() const { return texts_[1]; }
+
+  /// Waits until `text` has been written `count` times to stdout.
+  void await_out(const std::string& text, int count = 1) { await(texts_[0], text, count); }
+  /// The same for stderr.
+  void await_err(const std::string& text, int count = 1) { await(texts_[1], text, count); }
+
+  /// Waits for its end, and that of all that holds its output.
+  program_result wait() {
+    const auto deadline = std::chrono::steady_clock::now() + limit_;
+    while (is_open()) read_some(deadline, "its end");
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    program_result result;
+    result.code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    result.out = texts_[0];
+    result.err = texts_[1];
+    return result;
+  }
+
+ private:
+  bool is_open() const { return ends_[0].fd >= 0 || ends_[1].fd >= 0; }
+
+  void await(const std::string& texts, const std::string& wanted, int count) {
+    const auto deadline = std::chrono::steady_clock::now() + limit_;
+    while (occurrences(texts, wanted) < count) {
+      if (!is_open()) FAIL(name_ << " never wrote '" << wanted << "' but\n" << out() << err());
+      read_some(deadline, wanted);
+    }
+  }
+
+  static int occurrences(const std::string& text, const std::string& wanted) {
+    int count = 0;
+    for (auto at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) ++count;
+    return count;
+  }
+
+  void read_some(std::chrono::steady_clock::time_point deadline, const std::string& awaited) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    const int ready = ::poll(ends_, 2, std::max(0, static_cast<int>(left.count())));
+    if (ready == 0) {
+      FAIL("waited " << limit_.count() << " s for " << awaited << " of " << name_
+                     << ", which wrote:\n"
+                     << out() << err());
+    }
+    for (int which = 0; which < 2; ++which) {
+      if (ends_[which].fd < 0 || ends_[which].revents == 0) continue;
+      char part[16 * 1024];
+      const ssize_t count = ::read(ends_[which].fd, part, sizeof part);
+      if (count > 0) {
+        texts_[which].append(part, static_cast<std::size_t>(count));
+      } else {
+        ::close(ends_[which].fd);
+        ends_[which].fd = -1;
+      }
+    }
+  }
+
+  std::string name_;
+  std::chrono::seconds limit_;
+  pid_t pid_ = -1;
+  pollfd ends_[2] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}};
+  std::string texts_[2];
+};
+
+}  // namespace elastic::test

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/exit_barrier.hpp>
+
+#include <elastic/base/time.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace exit_barrier_tests {
+
+using namespace std::chrono_literals;
+using elastic::exit_barrier;
+using elastic::task;
+using elastic::test::manual_time;
+
+task<void> arrive(std::shared_ptr<elastic::store> agents, int size, int& passed) {
+  co_await exit_barrier(std::move(agents), size);
+  ++passed;
+}
+
+TIME_TEST("exit barrier: opens for all when the last one comes", "[agent]") {
+  for (const int size : {1, 2, 7}) {
+    CAPTURE(size);
+    const auto agents = std::make_shared<elastic::memory_store>();
+    int passed = 0;
+    for (int agent = 0; agent < size; ++agent) {
+      co_await time.sleep_until(time.now() + 1min);
+      REQUIRE(passed == 0);
+      asio::co_spawn(time.context(), arrive(agents, size, passed), asio::detached);
+    }
+    co_await time.sleep_until(time.now());
+    CHECK(passed == size);
+  }
+}
+
+TIME_TEST("exit barrier: keeps the keys of PyTorch's", "[agent]") {
+  const auto agents = std::make_shared<elastic::memory_store>();
+  co_await exit_barrier(agents, 1);
+  const std::string count = co_await agents->get("torchelastic/agent/terminal_state/num_members");
+  CHECK(count == "1");
+  const std::string last = co_await agents->get("torchelastic/agent/terminal_state/last_member");
+  CHECK(last == "<val_ignored>");
+}
+
+TIME_TEST("exit barrier: who has left the wait still counts", "[agent]") {
+  const auto agents = std::make_shared<elastic::memory_store>();
+  const bool met = co_await elastic::with_deadline(time, time.now() + 5min,
+                                                   exit_barrier(agents, 2));
+  CHECK_FALSE(met);
+  // So the other does not wait for it in vain.
+  co_await exit_barrier(agents, 2);
+}
+
+TIME_TEST("exit barrier: one that comes too often does not block", "[agent]") {
+  const auto agents = std::make_shared<elastic::memory_store>();
+  for (int agent = 0; agent < 3; ++agent) co_await exit_barrier(agents, 1);
+}
+
+}  // namespace exit_barrier_tests

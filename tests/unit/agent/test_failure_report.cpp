@@ -1,0 +1,258 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/failure_report.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using elastic::exit_status;
+using elastic::worker_failure;
+
+// Local time is a time zone's affair: the samples were recorded in UTC.
+class report_in_utc {
+ public:
+  report_in_utc() {
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+  }
+  ~report_in_utc() {
+    ::unsetenv("TZ");
+    ::tzset();
+  }
+};
+
+worker_failure failure_of(int rank, exit_status status, double seconds) {
+  worker_failure failure;
+  failure.rank = rank;
+  failure.local_rank = rank;
+  failure.host = "localhost";
+  failure.pid = 30000 + rank;
+  failure.status = status;
+  failure.at = elastic::wall_time(std::chrono::duration_cast<elastic::wall_time::duration>(
+      std::chrono::duration<double>(seconds)));
+  return failure;
+}
+
+worker_failure stopped_failure_of(int rank, double seconds) {
+  worker_failure failure = failure_of(rank, exit_status::signalled(15), seconds);
+  failure.stopped_by_agent = true;
+  return failure;
+}
+
+nlohmann::json report_vectors() {
+  std::ifstream in(ELASTIC_SOURCE_DIR "/tests/vectors/events_and_reports_113.json");
+  REQUIRE(in);
+  return nlohmann::json::parse(in)["data"];
+}
+
+TEST_CASE("failure report: torchrun's own, for an exception and an exit code", "[agent]") {
+  const report_in_utc utc;
+  const auto vectors = report_vectors();
+
+  auto raised = failure_of(1, exit_status::exited(1), 1795170764.9);
+  raised.pid = 30059;
+  raised.error_file = "<tmp>/spec_work/ld_raise/73adc34a-d7aa-4c16-8876-ec62b42c0730_fxxsvr55/"
+                      "attempt_0/1/error.json";
+  const auto event = nlohmann::json::parse(vectors["worker_raise"][1].get<std::string>());
+  raised.error = elastic::parse_error_file(event["metadata"]["raw_error"].get<std::string>());
+  CHECK(elastic::failure_report("w_fail.py", {raised}) ==
+        "\n" + vectors["failure_report_raise"].get<std::string>());
+
+  auto exited = failure_of(1, exit_status::exited(7), 1795170769.5);
+  exited.pid = 30111;
+  exited.error_file = "/not/there/error.json";
+  CHECK(elastic::failure_report("w_fail.py", {exited}) ==
+        "\n" + vectors["failure_report_exit"].get<std::string>());
+}
+
+TEST_CASE("failure report: a signal is named beside torchrun's lines", "[agent]") {
+  const report_in_utc utc;
+  const auto vectors = report_vectors();
+  for (const auto& [key, number, pid, second] :
+       {std::tuple("failure_report_kill", 9, 30173, 1795170773.0),
+        std::tuple("failure_report_segv", 11, 30229, 1795170777.0)}) {
+    auto failure = failure_of(1, exit_status::signalled(number), second);
+    failure.pid = pid;
+    std::string expected = "\n" + vectors[key].get<std::string>();
+    const std::string line = "(pid: " + std::to_string(pid) + ")";
+    expected.replace(expected.find(line), line.size(),
+                     line + " (" + elastic::signal_name(number) + ")");
+    CHECK(elastic::failure_report("w_fail.py", {failure}) == expected);
+  }
+}
+
+TEST_CASE("failure report: root cause, others, stderr and those that were stopped", "[agent]") {
+  const report_in_utc utc;
+  auto root = failure_of(2, exit_status::signalled(11, true), 100.2);
+  root.last_stderr = {"loading", "", "about to crash"};
+  auto other = failure_of(1, exit_status::exited(1), 100.9);
+  other.local_rank = 0;
+  other.error_file = "/logs/1/error.json";
+  other.error = elastic::parse_error_file(R"({"message": "connection reset\nby peer"})");
+  other.last_stderr = {"not shown"};
+  const std::vector<worker_failure> failures = {stopped_failure_of(0, 99), other, root,
+                                                stopped_failure_of(3, 101)};
+  CHECK(elastic::failure_report("train.py", failures) ==
+        "\n"
+        "=======================================================\n"
+        "train.py FAILED\n"
+        "-------------------------------------------------------\n"
+        "Failures:\n"
+        "[1]:\n"
+        "  time      : 1970-01-01_00:01:40\n"
+        "  host      : localhost\n"
+        "  rank      : 1 (local_rank: 0)\n"
+        "  exitcode  : 1 (pid: 30001)\n"
+        "  error_file: /logs/1/error.json\n"
+        "  traceback : connection reset\n"
+        "  by peer\n"
+        "-------------------------------------------------------\n"
+        "Root Cause (first observed failure):\n"
+        "[2]:\n"
+        "  time      : 1970-01-01_00:01:40\n"
+        "  host      : localhost\n"
+        "  rank      : 2 (local_rank: 2)\n"
+        "  exitcode  : -11 (pid: 30002) (SIGSEGV, core dumped)\n"
+        "  error_file: <N/A>\n"
+        "  traceback : Signal 11 (SIGSEGV) received by PID 30002\n"
+        "  its last lines of stderr:\n"
+        "    loading\n"
+        "    \n"
+        "    about to crash\n"
+        "Stopped by the agent because of it: rank 0, 3\n"
+        "=======================================================\n");
+}
+
+TEST_CASE("failure report: nothing failed, nothing to report", "[agent]") {
+  CHECK(elastic::failure_report("x", {}).empty());
+  CHECK(elastic::root_cause({}) == nullptr);
+}
+
+TEST_CASE("failure report: where all were stopped, the first of them is named", "[agent]") {
+  const std::vector<worker_failure> failures = {stopped_failure_of(0, 5), stopped_failure_of(1, 4)};
+  CHECK(elastic::root_cause(failures)->rank == 1);
+  CHECK_THAT(elastic::failure_report("x", failures), elastic::test::contains_text("rank      : 1"));
+}
+
+TEST_CASE("failure report: an unknown status is said to be so", "[agent]") {
+  const std::string report =
+      elastic::failure_report("x", {failure_of(0, exit_status::unknown(), 5)});
+  CHECK_THAT(report, elastic::test::contains_text("exitcode  : 255 (pid: 30000) (unknown status)"));
+}
+
+TEST_CASE("root cause: the smallest timestamp, by the worker's own account where it has one",
+          "[agent]") {
+  auto file_of = [](const std::string& timestamp) {
+    return elastic::parse_error_file(R"({"message": "m", "timestamp": )" + timestamp + "}");
+  };
+  SECTION("a worker that failed first but took long to end") {
+    auto slow = failure_of(0, exit_status::exited(1), 110);
+    slow.error = file_of("100");
+    const std::vector<worker_failure> failures = {failure_of(1, exit_status::signalled(6), 103),
+                                                  slow};
+    CHECK(elastic::root_cause(failures)->rank == 0);
+  }
+  SECTION("a file that does not say when counts as of the death") {
+    auto silent = failure_of(0, exit_status::exited(1), 110);
+    silent.error = file_of("0");
+    const std::vector<worker_failure> failures = {silent,
+                                                  failure_of(1, exit_status::signalled(6), 103)};
+    CHECK(elastic::root_cause(failures)->rank == 1);
+  }
+  SECTION("within one second the time of death decides") {
+    const std::vector<worker_failure> failures = {failure_of(0, exit_status::signalled(6), 100.7),
+                                                  failure_of(1, exit_status::signalled(9), 100.2)};
+    CHECK(elastic::root_cause(failures)->rank == 1);
+  }
+  SECTION("within one second the time at which the file was written counts, not the death") {
+    auto slow = failure_of(1, exit_status::exited(1), 100.9);
+    slow.error = file_of("100");
+    slow.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
+    const std::vector<worker_failure> failures = {failure_of(0, exit_status::signalled(6), 100.6),
+                                                  slow};
+    CHECK(elastic::root_cause(failures)->rank == 1);
+  }
+  SECTION("at the same moment the first in the list") {
+    const std::vector<worker_failure> failures = {failure_of(4, exit_status::exited(1), 100),
+                                                  failure_of(2, exit_status::exited(1), 100)};
+    CHECK(elastic::root_cause(failures)->rank == 4);
+  }
+  SECTION("a worker that the agent stopped is never blamed for another's failure") {
+    const std::vector<worker_failure> failures = {stopped_failure_of(0, 1),
+                                                  failure_of(1, exit_status::exited(3), 100)};
+    CHECK(elastic::root_cause(failures)->rank == 1);
+  }
+}
+
+TEST_CASE("root cause: a worker that was stopped while it was ending after a failure of its own",
+          "[agent]") {
+  auto ending = stopped_failure_of(0, 100.9);
+  ending.error = elastic::parse_error_file(R"({"message": "m", "timestamp": 100})");
+  ending.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
+  const auto consequence = failure_of(1, exit_status::signalled(6), 100.6);
+  SECTION("its error file is older than the first death: it is the root cause") {
+    const std::vector<worker_failure> failures = {consequence, ending};
+    CHECK(elastic::root_cause(failures)->rank == 0);
+    const std::string report = elastic::failure_report("x", failures);
+    CHECK(report.find("Stopped by the agent") == std::string::npos);
+    CHECK_THAT(report, elastic::test::contains_text("rank      : 1 (local_rank: 1)"));
+  }
+  SECTION("its error file is younger: it speaks of the stop") {
+    ending.error->written = elastic::wall_time(std::chrono::milliseconds(100'700));
+    const std::vector<worker_failure> failures = {consequence, ending};
+    CHECK(elastic::root_cause(failures)->rank == 1);
+    CHECK_THAT(elastic::failure_report("x", failures),
+               elastic::test::contains_text("Stopped by the agent because of it: rank 0\n"));
+  }
+}
+
+TEST_CASE("root cause: peers that report the loss of a killed worker before the agent learns of it",
+          "[agent]") {
+  const auto killed = failure_of(1, exit_status::signalled(9), 101.1);
+  const bool was_stopped = GENERATE(false, true);
+  auto peer =
+      was_stopped ? stopped_failure_of(0, 101.2) : failure_of(0, exit_status::exited(1), 101);
+  peer.error = elastic::parse_error_file(R"({"message": "connection closed", "timestamp": 100})");
+  SECTION("shortly before: the kill is the root cause") {
+    peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
+    const std::vector<worker_failure> failures = {peer, killed};
+    CHECK(elastic::root_cause(failures)->rank == 1);
+  }
+  SECTION("long before: it failed by itself") {
+    peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'050));
+    const std::vector<worker_failure> failures = {peer, killed};
+    CHECK(elastic::root_cause(failures)->rank == 0);
+  }
+  SECTION("an abort is what a lost connection leads to, and gets no such credit") {
+    peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
+    const std::vector<worker_failure> failures = {
+        peer, failure_of(1, exit_status::signalled(6), 101.1)};
+    CHECK(elastic::root_cause(failures)->rank == 0);
+  }
+}
+
+TEST_CASE("failure report: an error file that cannot be understood leaves stderr in the report",
+          "[agent]") {
+  auto failure = failure_of(0, exit_status::exited(1), 5);
+  failure.error = elastic::parse_error_file("{");
+  failure.last_stderr = {"the reason"};
+  CHECK_THAT(elastic::failure_report("x", {failure}),
+             elastic::test::contains_text("  its last lines of stderr:\n    the reason\n"));
+}
+
+TEST_CASE("failure report: ranks that follow each other are drawn together", "[agent]") {
+  CHECK(elastic::detail::rank_ranges({3}) == "3");
+  CHECK(elastic::detail::rank_ranges({4, 3}) == "3, 4");
+  CHECK(elastic::detail::rank_ranges({0, 7, 2, 3, 4, 6}) == "0, 2-4, 6, 7");
+}
+
+}  // namespace

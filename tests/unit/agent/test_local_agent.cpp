@@ -1,0 +1,859 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/local_agent.hpp>
+
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace local_agent_tests {
+
+using namespace std::chrono_literals;
+using elastic::errc;
+using elastic::exit_status;
+using elastic::run_result;
+using elastic::stop_request;
+using elastic::task;
+using elastic::worker_state;
+using elastic::test::agent_stage;
+using elastic::test::fake_process;
+
+const std::vector<int> no_signals;
+const std::vector<int> only_term{SIGTERM};
+
+stop_request stop_by(int signal, const std::string& reason = "") {
+  stop_request request;
+  request.signal = signal;
+  request.reason = reason;
+  return request;
+}
+
+// ---- a job that ends by itself ----------------------------------------------------------------
+
+TIME_TEST("agent: a job whose workers all succeed has succeeded", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->running() == 2);
+  stage.worker(1).exit(0);
+  co_await stage.pass(1h);
+  REQUIRE_FALSE(stage.ended());
+  stage.worker(0).exit(0);
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(result.failures.empty());
+  CHECK(result.restarts == 0);
+  CHECK_FALSE(result.stop_signal);
+  CHECK_FALSE(result.reason.empty());
+  CHECK(stage.is_clean());
+  CHECK(stage.worker(0).signals == no_signals);
+}
+
+TIME_TEST("agent: the end of a job in order: workers, their trees, the rendezvous", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.story() ==
+        "round 0, start 0, start 1, end 0: exit code 0, end 1: exit code 0, gone 0, gone 1, "
+        "close, shutdown");
+}
+
+TIME_TEST("agent: a failure ends the job where no restarts are allowed", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(1).exit(7);
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::failed);
+  REQUIRE(result.failures.size() == 2);
+  CHECK(result.failures[0].rank == 1);
+  CHECK(result.failures[0].status == exit_status::exited(7));
+  CHECK_FALSE(result.failures[0].stopped_by_agent);
+  CHECK(result.failures[1].rank == 0);
+  CHECK(result.failures[1].status == exit_status::signalled(SIGTERM));
+  CHECK(result.failures[1].stopped_by_agent);
+  CHECK(stage.worker(0).signals == only_term);
+  CHECK(stage.story() ==
+        "round 0, start 0, start 1, end 1: exit code 7, end 0: SIGTERM, gone 0, gone 1, close, "
+        "shutdown");
+}
+
+TIME_TEST("agent: every kind of death is a failure, exit code 0 alone is none", "[agent]") {
+  for (int code = 0; code <= 255; ++code) {
+    agent_stage stage(time);
+    stage.workers.local_world_size = 1;
+    stage.start();
+    co_await stage.quiet();
+    stage.worker(0).exit(code);
+    co_await stage.end();
+    CAPTURE(code);
+    REQUIRE((stage.result().state == worker_state::succeeded) == (code == 0));
+    REQUIRE(stage.result().failures.size() == (code == 0 ? 0 : 1));
+  }
+  std::vector<exit_status> deaths{exit_status::unknown()};
+  for (int number = 1; number <= 64; ++number) deaths.push_back(exit_status::signalled(number));
+  for (const exit_status& death : deaths) {
+    agent_stage stage(time);
+    stage.workers.local_world_size = 1;
+    stage.start();
+    co_await stage.quiet();
+    stage.worker(0).end(death);
+    co_await stage.end();
+    CAPTURE(death.text());
+    REQUIRE(stage.result().state == worker_state::failed);
+    REQUIRE(stage.result().failures.at(0).status == death);
+    REQUIRE_FALSE(stage.result().failures.at(0).stopped_by_agent);
+  }
+}
+
+TIME_TEST("agent: a failure is answered by a restart of all, which may succeed", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 3;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).end(exit_status::signalled(SIGKILL));
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->started.size() == 4);
+  CHECK(stage.worker(1).signals == only_term);
+  CHECK(stage.worker(0).variable("TORCHELASTIC_RESTART_COUNT") == "0");
+  CHECK(stage.worker(2).variable("TORCHELASTIC_RESTART_COUNT") == "1");
+  CHECK(stage.worker(3).variable("TORCHELASTIC_MAX_RESTARTS") == "3");
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(result.failures.empty());
+  CHECK(result.restarts == 1);
+  CHECK(result.max_restarts == 3);
+  CHECK(stage.story() ==
+        "round 0, start 0, start 1, end 0: SIGKILL, end 1: SIGTERM, gone 0, gone 1, "
+        "round 1, start 2, start 3, end 2: exit code 0, end 3: exit code 0, gone 2, gone 3, "
+        "close, shutdown");
+  CHECK(stage.log->has("default rank 0 (local rank 0, pid 1000) ended: SIGKILL"));
+  CHECK(stage.log->has("restart 1 of 3"));
+}
+
+TIME_TEST("agent: a failure after the restarts are used up ends the job", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.local_world_size = 1;
+  stage.workers.max_restarts = 2;
+  stage.launcher->on_start = [](fake_process& one) { one.exit(static_cast<int>(one.index) + 1); };
+  stage.start();
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(stage.launcher->started.size() == 3);
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.restarts == 2);
+  REQUIRE(result.failures.size() == 1);
+  CHECK(result.failures[0].status == exit_status::exited(3));
+  CHECK(result.reason.find("2 restarts") != std::string::npos);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: workers that fail together use up one restart", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.local_world_size = 8;
+  stage.workers.max_restarts = 1;
+  stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 8 ? 1 : 0); };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().restarts == 1);
+  CHECK(stage.launcher->started.size() == 16);
+}
+
+TIME_TEST("agent: a changed membership restarts the workers for free", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 0;
+  stage.start();
+  for (int change = 0; change < 5; ++change) {
+    co_await stage.quiet();
+    stage.rendezvous->change();
+  }
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->started.size() == 12);
+  CHECK(stage.worker(0).signals == only_term);
+  CHECK(stage.worker(10).variable("TORCHELASTIC_RESTART_COUNT") == "0");
+  stage.worker(10).exit(0);
+  stage.worker(11).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().restarts == 0);
+  CHECK(stage.log->has("membership changed"));
+}
+
+TIME_TEST("agent: changes do not give back the restarts that failures used up", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.local_world_size = 1;
+  stage.workers.max_restarts = 1;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  CHECK(stage.worker(2).variable("TORCHELASTIC_RESTART_COUNT") == "1");
+  stage.worker(2).exit(1);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK(stage.result().restarts == 1);
+}
+
+// ---- what workers are told ---------------------------------------------------------------------
+
+TIME_TEST("agent: each worker is told who it is, where the master is and which job it is",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.role = "trainer";
+  stage.workers.arguments = {"--rank=${local_rank}", "$$x"};
+  stage.workers.environment["HOME"] = "/root";
+  stage.workers.environment["RANK"] = "wrong";
+  stage.workers.directory = "/somewhere";
+  stage.start();
+  co_await stage.quiet();
+  for (int rank = 0; rank < 2; ++rank) {
+    const fake_process& one = stage.worker(static_cast<std::size_t>(rank));
+    CHECK(one.variable("RANK") == std::to_string(rank));
+    CHECK(one.variable("LOCAL_RANK") == std::to_string(rank));
+    CHECK(one.variable("ROLE_RANK") == std::to_string(rank));
+    CHECK(one.variable("WORLD_SIZE") == "2");
+    CHECK(one.variable("LOCAL_WORLD_SIZE") == "2");
+    CHECK(one.variable("ROLE_WORLD_SIZE") == "2");
+    CHECK(one.variable("GROUP_RANK") == "0");
+    CHECK(one.variable("GROUP_WORLD_SIZE") == "1");
+    CHECK(one.variable("ROLE_NAME") == "trainer");
+    CHECK(one.variable("MASTER_ADDR") == "192.0.2.1");
+    CHECK(one.variable("MASTER_PORT") == "29501");
+    CHECK(one.variable("TORCHELASTIC_USE_AGENT_STORE") == "True");
+    CHECK(one.variable("TORCHELASTIC_RUN_ID") == "a job");
+    CHECK(one.variable("TORCHELASTIC_ERROR_FILE").empty());
+    CHECK(one.variable("HOME") == "/root");
+    CHECK(one.spec.program == "/usr/bin/trainer");
+    CHECK(one.spec.directory == "/somewhere");
+    const std::vector<std::string> arguments{"--rank=" + std::to_string(rank), "$x"};
+    CHECK(one.spec.arguments == arguments);
+  }
+  stage.agent().stop({});
+  co_await stage.end();
+}
+
+TIME_TEST("agent: the nodes of a job number their workers together", "[agent]") {
+  agent_stage first(time);
+  agent_stage second(time);
+  first.workers.local_world_size = 3;
+  second.rendezvous->agents = first.rendezvous->agents;
+  first.rendezvous->group_world_size = 2;
+  second.rendezvous->group_world_size = 2;
+  second.rendezvous->group_rank = 1;
+  second.start();
+  co_await second.quiet();
+  CHECK(second.launcher->started.empty());
+  first.start();
+  co_await first.quiet();
+  REQUIRE(second.launcher->started.size() == 2);
+  CHECK(first.worker(2).variable("RANK") == "2");
+  CHECK(second.worker(0).variable("RANK") == "3");
+  CHECK(second.worker(1).variable("RANK") == "4");
+  CHECK(second.worker(1).variable("LOCAL_RANK") == "1");
+  CHECK(second.worker(1).variable("GROUP_RANK") == "1");
+  CHECK(second.worker(1).variable("WORLD_SIZE") == "5");
+  first.agent().stop({});
+  second.agent().stop({});
+  co_await first.end();
+  co_await second.end();
+}
+
+// ---- what breaks down --------------------------------------------------------------------------
+
+TIME_TEST("agent: a rendezvous that fails ends the run with its error", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->on_round = [](int) {
+    throw elastic::error(errc::rendezvous_timeout, "nobody came");
+  };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.failure() == errc::rendezvous_timeout);
+  CHECK(stage.story() == "round 0, shutdown");
+}
+
+TIME_TEST("agent: a rendezvous that fails for a later round ends the run as well", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 5;
+  stage.rendezvous->on_round = [](int round) {
+    if (round == 1) throw elastic::error(errc::rendezvous_closed, "the job is over");
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.end();
+  CHECK(stage.failure() == errc::rendezvous_closed);
+  CHECK(stage.story() ==
+        "round 0, start 0, start 1, end 0: exit code 1, end 1: SIGTERM, gone 0, gone 1, round 1, "
+        "shutdown");
+}
+
+TIME_TEST("agent: a rendezvous that breaks while workers run stops them first", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [&time](fake_process& one) {
+    one.on_signal = fake_process::exit_after(time, 20s);
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->break_down(
+      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone")));
+  co_await stage.pass(19s);
+  CHECK_FALSE(stage.ended());
+  CHECK(stage.worker(0).signals == only_term);
+  co_await stage.end();
+  CHECK(stage.failure() == errc::connection_failed);
+  CHECK(stage.is_clean());
+  CHECK(stage.worker(1).signals == only_term);
+}
+
+TIME_TEST("agent: a rendezvous that breaks as a worker fails leaves no worker", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->failure_when_cancelled =
+      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone"));
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.end();
+  CHECK(stage.failure() == errc::connection_failed);
+  CHECK(stage.worker(1).signals == only_term);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a worker that cannot be started ends the run and the others", "[agent]") {
+  for (std::size_t broken = 0; broken < 4; ++broken) {
+    agent_stage stage(time);
+    stage.workers.local_world_size = 4;
+    stage.workers.max_restarts = 5;
+    stage.launcher->on_start = [broken](fake_process& one) {
+      if (one.index == broken) throw elastic::error(errc::program_not_found, "no 'trainer'");
+    };
+    stage.start();
+    co_await stage.end();
+    CAPTURE(broken);
+    CHECK(stage.failure() == errc::program_not_found);
+    CHECK(stage.launcher->started.size() == broken);
+    for (const auto& one : stage.launcher->started) {
+      CHECK(one->signals == std::vector<int>{SIGKILL});
+    }
+    CHECK(stage.is_clean());
+  }
+}
+
+TIME_TEST("agent: a worker that cannot be started again ends the run", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 5;
+  stage.launcher->on_start = [](fake_process& one) {
+    if (one.index == 3) throw elastic::error(errc::start_failed, "too many processes");
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(1).exit(1);
+  co_await stage.end();
+  CHECK(stage.failure() == errc::start_failed);
+  CHECK(stage.launcher->started.size() == 3);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a log directory that cannot be made ends the run before anything starts",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.log_directory = "/proc/nothing/here";
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.failure() == errc::file_access);
+  CHECK(stage.launcher->started.empty());
+}
+
+TIME_TEST("agent: a rendezvous not left in order is said, the result stands", "[agent]") {
+  agent_stage stage(time);
+  const auto failure =
+      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone"));
+  SECTION("close") { stage.rendezvous->close_failure = failure; }
+  SECTION("shutdown") { stage.rendezvous->shutdown_failure = failure; }
+  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.log->has("the store is gone", elastic::log_level::warning));
+  // A handler that cannot close still has to end what it runs.
+  CHECK(stage.is_clean());
+}
+
+TEST_CASE("agent: what cannot be run is refused when it is made", "[agent]") {
+  const auto made_from = [](const elastic::worker_spec& workers, bool has_rendezvous) {
+    elastic::agent_options options;
+    options.workers = workers;
+    if (has_rendezvous) {
+      options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(
+          std::make_shared<std::vector<std::string>>());
+    }
+    try {
+      elastic::local_agent agent(options);
+      return std::error_code();
+    } catch (const elastic::error& refusal) {
+      return refusal.code();
+    }
+  };
+  elastic::worker_spec good;
+  good.program = "trainer";
+  CHECK(made_from(good, true) == std::error_code());
+  CHECK(made_from(good, false) == errc::invalid_argument);
+  elastic::worker_spec bad = good;
+  bad.program = "";
+  CHECK(made_from(bad, true) == errc::invalid_argument);
+  for (const int size : {0, -1, elastic::limits::local_world_size + 1}) {
+    bad = good;
+    bad.local_world_size = size;
+    CHECK(made_from(bad, true) == errc::invalid_argument);
+  }
+  bad = good;
+  bad.max_restarts = -1;
+  CHECK(made_from(bad, true) == errc::invalid_argument);
+  bad = good;
+  bad.shutdown_timeout = -1s;
+  CHECK(made_from(bad, true) == errc::invalid_argument);
+  bad = good;
+  bad.exit_barrier_timeout = -1s;
+  CHECK(made_from(bad, true) == errc::invalid_argument);
+  bad = good;
+  bad.monitor_interval = 0s;
+  CHECK(made_from(bad, true) == errc::invalid_argument);
+}
+
+// ---- stop --------------------------------------------------------------------------------------
+
+TIME_TEST("agent: stop before run starts nothing", "[agent]") {
+  agent_stage stage(time);
+  stage.agent().stop(stop_by(SIGINT, "SIGINT received"));
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.result().stop_signal == SIGINT);
+  CHECK(stage.result().reason == "SIGINT received");
+  CHECK(stage.story() == "shutdown");
+}
+
+TIME_TEST("agent: stop during the rendezvous leaves it", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->hold_at = 0;
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.rendezvous->joining == 1);
+  stage.agent().stop({});
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.story() == "round 0, shutdown");
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: nodes that never tell about their workers end the run", "[agent]") {
+  for (const int rank : {0, 1}) {
+    CAPTURE(rank);
+    agent_stage stage(time);
+    stage.rendezvous->group_world_size = 2;
+    stage.rendezvous->group_rank = rank;
+    stage.start();
+    co_await stage.pass(300s - 1ns);
+    CHECK_FALSE(stage.ended());
+    co_await stage.end();
+    CHECK(stage.failure() == errc::rendezvous_timeout);
+    CHECK(stage.launcher->started.empty());
+    CHECK(stage.is_clean());
+  }
+}
+
+TIME_TEST("agent: stop while the ranks are exchanged leaves the rendezvous", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->group_world_size = 2;
+  stage.start();
+  co_await stage.pass(1min);
+  stage.agent().stop({});
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.launcher->started.empty());
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: stop while the workers are started leaves none", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->running() == 1);
+  stage.agent().stop({});
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.launcher->started.size() == 1);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: stop while the workers run gives them its signal, once", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) {
+    one.on_signal = fake_process::exit_with(0);
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop(stop_by(SIGINT, "SIGINT received"));
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.stop_signal == SIGINT);
+  CHECK(result.reason == "SIGINT received");
+  CHECK(result.failures.empty());
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGINT});
+  CHECK(stage.worker(1).signals == std::vector<int>{SIGINT});
+  CHECK(stage.is_clean());
+  // The job goes on without this node: it is left, not closed.
+  CHECK(stage.story().find("close") == std::string::npos);
+}
+
+TIME_TEST("agent: workers that end by a stop are blamed for nothing", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop(stop_by(SIGQUIT));
+  co_await stage.end();
+  REQUIRE(stage.result().failures.size() == 2);
+  for (const auto& one : stage.result().failures) CHECK(one.stopped_by_agent);
+}
+
+TIME_TEST("agent: workers get their grace and are then killed", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  const auto begin = time.now();
+  SECTION("the spec's") {
+    stage.agent().stop({});
+    co_await stage.pass(30s - 1ns);
+    CHECK(stage.worker(0).signals == only_term);
+    co_await stage.pass(1ns);
+  }
+  SECTION("the request's") {
+    stop_request request;
+    request.grace = 300s;
+    stage.agent().stop(request);
+    co_await stage.pass(300s - 1ns);
+    CHECK(stage.worker(0).signals == only_term);
+    co_await stage.pass(1ns);
+  }
+  SECTION("none") {
+    stop_request request;
+    request.grace = 0s;
+    stage.agent().stop(request);
+  }
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(time.now() - begin <= 300s);
+  CHECK(stage.worker(0).signals.back() == SIGKILL);
+  CHECK(stage.worker(1).signals.back() == SIGKILL);
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.result().failures.at(0).stopped_by_agent);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: the grace is one for all workers, and ends with the last of them", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.local_world_size = 3;
+  stage.workers.shutdown_timeout = 10s;
+  stage.launcher->on_start = [&time](fake_process& one) {
+    if (one.index == 0) one.on_signal = fake_process::ignore_all();
+    if (one.index == 1) one.on_signal = fake_process::exit_after(time, 9s);
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(2).exit(1);
+  co_await stage.pass(9s);
+  co_await stage.quiet();
+  CHECK(stage.worker(0).running());
+  CHECK_FALSE(stage.worker(1).running());
+  co_await stage.pass(1s);
+  co_await stage.quiet();
+  CHECK(stage.ended());
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM, SIGKILL});
+  CHECK(stage.worker(1).signals == only_term);
+}
+
+TIME_TEST("agent: a second stop kills at once", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop(stop_by(SIGINT, "first"));
+  co_await stage.pass(1s);
+  REQUIRE_FALSE(stage.ended());
+  // One that is stopped could not follow the signal.
+  CHECK(stage.worker(0).continued);
+  stage.agent().stop(stop_by(SIGINT, "second"));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGINT, SIGKILL});
+  CHECK(stage.worker(1).signals == std::vector<int>{SIGINT, SIGKILL});
+  CHECK(stage.result().stop_signal == SIGINT);
+  CHECK(stage.result().reason == "first");
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: two stops at the same moment kill", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop(stop_by(SIGTERM));
+  stage.agent().stop(stop_by(SIGTERM));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().state == worker_state::stopped);
+  for (const auto& one : stage.result().failures) CHECK(one.stopped_by_agent);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a stop by SIGKILL kills at once", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop(stop_by(SIGKILL));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGKILL});
+  for (const auto& one : stage.result().failures) CHECK(one.stopped_by_agent);
+}
+
+TIME_TEST("agent: a stop while a failed group ends forwards its signal and ends the job",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 3;
+  stage.launcher->on_start = [](fake_process& one) {
+    one.on_signal = fake_process::ignore(SIGTERM);
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.pass(5s);
+  CHECK(stage.worker(1).signals == only_term);
+  stage.agent().stop(stop_by(SIGINT));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.worker(1).signals == std::vector<int>{SIGTERM, SIGINT});
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.launcher->started.size() == 2);
+  // Worker 1 died of the signal that was passed on, worker 0 of its own doing.
+  REQUIRE(stage.result().failures.size() == 2);
+  CHECK_FALSE(stage.result().failures[0].stopped_by_agent);
+  CHECK(stage.result().failures[1].stopped_by_agent);
+}
+
+TIME_TEST("agent: a stop while a failed group ends has a grace of its own", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 3;
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.pass(5s);
+  const auto asked = time.now();
+  stop_request request;
+  request.grace = 2s;
+  stage.agent().stop(request);
+  while (!stage.ended()) co_await stage.pass(100ms);
+  CHECK(time.now() - asked <= 2100ms);
+  const std::vector<int> both_and_killed{SIGTERM, SIGTERM, SIGKILL};
+  CHECK(stage.worker(1).signals == both_and_killed);
+}
+
+TIME_TEST("agent: a stop during a membership restart ends the job", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [&time](fake_process& one) {
+    one.on_signal = fake_process::exit_after(time, 20s);
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->change();
+  co_await stage.pass(1s);
+  stage.agent().stop(stop_by(SIGTERM));
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.launcher->started.size() == 2);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a stop while it winds up after an error is heeded", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->break_down(
+      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone")));
+  co_await stage.pass(1s);
+  REQUIRE_FALSE(stage.ended());
+  stage.agent().stop(stop_by(SIGKILL));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.failure() == errc::connection_failed);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: stop after run has no effect", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.start();
+  co_await stage.end();
+  stage.agent().stop({});
+  co_await stage.quiet();
+  CHECK(stage.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("agent: runs once", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.start();
+  co_await stage.end();
+  std::error_code refused;
+  try {
+    co_await stage.agent().run();
+  } catch (const elastic::error& refusal) {
+    refused = refusal.code();
+  }
+  CHECK(refused == errc::invalid_argument);
+  CHECK(stage.launcher->started.size() == 2);
+}
+
+TEST_CASE("agent: stop after its context is gone has no effect", "[agent]") {
+  std::unique_ptr<elastic::local_agent> agent;
+  {
+    asio::io_context context;
+    elastic::agent_options options;
+    options.workers.program = "trainer";
+    options.workers.log_directory = "/dev/null";
+    auto launcher = std::make_shared<elastic::test::fake_launcher>();
+    launcher->on_start = [](fake_process& one) { one.exit(0); };
+    options.services.launcher = launcher;
+    options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(launcher->notes);
+    agent = std::make_unique<elastic::local_agent>(std::move(options));
+    worker_state state = worker_state::init;
+    asio::co_spawn(context, agent->run(),
+                   [&](std::exception_ptr, const run_result& result) { state = result.state; });
+    context.run();
+    REQUIRE(state == worker_state::succeeded);
+  }
+  agent->stop({});
+}
+
+// ---- the exit barrier --------------------------------------------------------------------------
+
+// Two agents of one job: what they share, and how they are told apart.
+struct two_nodes {
+  agent_stage first;
+  agent_stage second;
+  explicit two_nodes(elastic::test::manual_time& time) : first(time), second(time) {
+    second.rendezvous->agents = first.rendezvous->agents;
+    second.rendezvous->group_rank = 1;
+    first.rendezvous->group_world_size = 2;
+    second.rendezvous->group_world_size = 2;
+    first.workers.local_world_size = 1;
+    second.workers.local_world_size = 1;
+  }
+};
+
+TIME_TEST("agent: one that is ready waits for the others at the exit barrier", "[agent]") {
+  two_nodes nodes(time);
+  nodes.first.start();
+  nodes.second.start();
+  co_await nodes.first.quiet();
+  nodes.first.worker(0).exit(0);
+  co_await nodes.first.pass(299s);
+  CHECK_FALSE(nodes.first.ended());
+  CHECK(nodes.first.launcher->all_gone());
+  nodes.second.worker(0).exit(0);
+  co_await nodes.first.quiet();
+  CHECK(nodes.first.ended());
+  CHECK(nodes.second.ended());
+  CHECK(nodes.first.result().state == worker_state::succeeded);
+  CHECK(nodes.second.result().state == worker_state::succeeded);
+  CHECK_FALSE(nodes.first.log->has("barrier"));
+}
+
+TIME_TEST("agent: the exit barrier has a time-out, which is no failure", "[agent]") {
+  two_nodes nodes(time);
+  nodes.first.workers.exit_barrier_timeout = 60s;
+  nodes.first.start();
+  nodes.second.start();
+  co_await nodes.first.quiet();
+  nodes.first.worker(0).exit(0);
+  co_await nodes.first.pass(60s - 1ns);
+  CHECK_FALSE(nodes.first.ended());
+  co_await nodes.first.pass(1ns);
+  co_await nodes.first.quiet();
+  REQUIRE(nodes.first.ended());
+  CHECK(nodes.first.result().state == worker_state::succeeded);
+  CHECK(nodes.first.log->has("exit barrier", elastic::log_level::warning));
+  CHECK(nodes.first.is_clean());
+  nodes.second.worker(0).exit(0);
+  co_await nodes.second.end();
+  CHECK(nodes.second.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("agent: a stop at the exit barrier ends the wait; the work was done", "[agent]") {
+  two_nodes nodes(time);
+  nodes.first.start();
+  nodes.second.start();
+  co_await nodes.first.quiet();
+  nodes.first.worker(0).exit(0);
+  co_await nodes.first.pass(1s);
+  nodes.first.agent().stop(stop_by(SIGTERM));
+  co_await nodes.first.quiet();
+  REQUIRE(nodes.first.ended());
+  CHECK(nodes.first.result().state == worker_state::succeeded);
+  CHECK(nodes.first.is_clean());
+  nodes.second.agent().stop({});
+  co_await nodes.second.end();
+}
+
+TIME_TEST("agent: a store that fails at the exit barrier is said, the work was done", "[agent]") {
+  agent_stage stage(time);
+  co_await stage.rendezvous->agents->set(
+      "round_0/torchelastic/agent/terminal_state/num_members", "no number");
+  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.log->has("at the end", elastic::log_level::warning));
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: one that failed does not wait at the exit barrier", "[agent]") {
+  two_nodes nodes(time);
+  nodes.first.start();
+  nodes.second.start();
+  co_await nodes.first.quiet();
+  nodes.first.worker(0).exit(1);
+  co_await nodes.first.quiet();
+  CHECK(nodes.first.ended());
+  CHECK(nodes.first.result().state == worker_state::failed);
+  nodes.second.worker(0).exit(0);
+  co_await nodes.second.end();
+}
+
+}  // namespace local_agent_tests

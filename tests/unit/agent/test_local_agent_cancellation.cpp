@@ -1,0 +1,551 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/local_agent.hpp>
+
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <asio/thread_pool.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace local_agent_cancellation_tests {
+
+using namespace std::chrono_literals;
+using asio::cancellation_type;
+using elastic::local_agent;
+using elastic::run_result;
+using elastic::task;
+using elastic::worker_state;
+using elastic::test::agent_stage;
+using elastic::test::fake_process;
+
+/// A way of cancelling, and whether it leaves the workers their grace.
+struct request {
+  const char* name;
+  cancellation_type type;
+  bool graceful;
+};
+
+// The strength is that of the gentlest type: the loser of a race is sent all of them.
+const std::vector<request> requests{
+    {"partial", cancellation_type::partial, true},
+    {"total", cancellation_type::total, true},
+    {"partial and total", cancellation_type::partial | cancellation_type::total, true},
+    {"all", cancellation_type::all, true},
+    {"terminal and total", cancellation_type::terminal | cancellation_type::total, true},
+    {"terminal", cancellation_type::terminal, false},
+};
+
+/// Whether the run ended with `operation_aborted` and left nothing.
+bool was_cancelled_cleanly(const agent_stage& stage) {
+  return stage.ended() && stage.was_cancelled() && stage.is_clean();
+}
+
+void ignore_signals(agent_stage& stage) {
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+}
+
+// ---- at each point where it waits --------------------------------------------------------------
+
+TIME_TEST("agent: cancelled in the rendezvous, it leaves", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    stage.rendezvous->hold_at = 0;
+    stage.start();
+    co_await stage.pass(1s);
+    REQUIRE(stage.rendezvous->joining == 1);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    CHECK(was_cancelled_cleanly(stage));
+    CHECK(stage.story() == "round 0, shutdown");
+  }
+}
+
+TIME_TEST("agent: cancelled in a later rendezvous, it leaves", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    stage.workers.max_restarts = 1;
+    stage.rendezvous->hold_at = 1;
+    stage.start();
+    co_await stage.quiet();
+    stage.worker(0).exit(1);
+    co_await stage.quiet();
+    REQUIRE(stage.rendezvous->joining == 1);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    CHECK(was_cancelled_cleanly(stage));
+    CHECK(stage.launcher->started.size() == 2);
+  }
+}
+
+TIME_TEST("agent: cancelled while the ranks are exchanged, it leaves", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    stage.rendezvous->group_world_size = 2;
+    stage.start();
+    co_await stage.pass(1s);
+    REQUIRE_FALSE(stage.ended());
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    CHECK(was_cancelled_cleanly(stage));
+    CHECK(stage.launcher->started.empty());
+  }
+}
+
+TIME_TEST("agent: cancelled while workers are started, it leaves none", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    ignore_signals(stage);
+    stage.launcher->hold_at = 1;
+    stage.start();
+    co_await stage.pass(1s);
+    REQUIRE(stage.launcher->holding == 1);
+    REQUIRE(stage.launcher->running() == 1);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    INFO(stage.story());
+    CHECK(was_cancelled_cleanly(stage));
+    CHECK(stage.launcher->started.size() == 1);
+  }
+}
+
+TIME_TEST("agent: cancelled while workers run, it stops or kills them", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    ignore_signals(stage);
+    stage.start();
+    co_await stage.pass(1s);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    REQUIRE(stage.ended() == !how.graceful);
+    if (how.graceful) {
+      co_await stage.pass(30s - 1ns);
+      REQUIRE_FALSE(stage.ended());
+      co_await stage.pass(1ns);
+      co_await stage.quiet();
+    }
+    CHECK(was_cancelled_cleanly(stage));
+    const std::vector<int> stopped{SIGTERM, SIGKILL};
+    const std::vector<int> killed{SIGKILL};
+    CHECK(stage.worker(0).signals == (how.graceful ? stopped : killed));
+    CHECK(stage.worker(1).signals == (how.graceful ? stopped : killed));
+  }
+}
+
+TIME_TEST("agent: cancelled while it stops a failed group, the request counts",
+          "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    ignore_signals(stage);
+    stage.workers.max_restarts = 3;
+    stage.start();
+    co_await stage.quiet();
+    stage.worker(0).exit(1);
+    co_await stage.pass(20s);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    REQUIRE(stage.ended() == !how.graceful);
+    if (how.graceful) co_await stage.pass(30s);
+    co_await stage.quiet();
+    CHECK(was_cancelled_cleanly(stage));
+    CHECK(stage.launcher->started.size() == 2);
+    CHECK(stage.worker(1).signals.back() == SIGKILL);
+  }
+}
+
+// One that is stopping for `before`, which is graceful, is sent `then`.
+task<void> escalate(elastic::test::manual_time& time, std::optional<cancellation_type> before,
+                    cancellation_type then) {
+  agent_stage stage(time);
+  ignore_signals(stage);
+  stage.start();
+  co_await stage.quiet();
+  if (before) {
+    stage.cancel.emit(*before);
+  } else {
+    stage.agent().stop({});
+  }
+  co_await stage.pass(1s);
+  REQUIRE_FALSE(stage.ended());
+  stage.cancel.emit(then);
+  co_await stage.quiet();
+  CHECK(was_cancelled_cleanly(stage));
+  const std::vector<int> killed_at_once{SIGTERM, SIGKILL};
+  CHECK(stage.worker(0).signals == killed_at_once);
+  CHECK(stage.worker(1).signals == killed_at_once);
+}
+
+TIME_TEST("agent: cancelled while it stops, it kills", "[agent][cancellation]") {
+  for (const request& then : requests) {
+    CAPTURE(then.name);
+    co_await escalate(time, std::nullopt, then.type);
+    for (const request& before : requests) {
+      CAPTURE(before.name);
+      if (before.graceful) co_await escalate(time, before.type, then.type);
+    }
+  }
+}
+
+TIME_TEST("agent: cancelled at the exit barrier, it has succeeded", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    agent_stage other(time);
+    stage.rendezvous->group_world_size = 2;
+    other.rendezvous->group_world_size = 2;
+    other.rendezvous->group_rank = 1;
+    other.rendezvous->agents = stage.rendezvous->agents;
+    stage.start();
+    other.start();
+    co_await stage.quiet();
+    stage.worker(0).exit(0);
+    stage.worker(1).exit(0);
+    co_await stage.pass(1s);
+    REQUIRE_FALSE(stage.ended());
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    REQUIRE(stage.ended());
+    CHECK(stage.result().state == worker_state::succeeded);
+    CHECK(stage.is_clean());
+    other.agent().stop({});
+    co_await other.end();
+  }
+}
+
+TIME_TEST("agent: cancelled while it breaks down, it still ends its workers",
+          "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    ignore_signals(stage);
+    stage.start();
+    co_await stage.quiet();
+    stage.rendezvous->break_down(std::make_exception_ptr(
+        elastic::error(elastic::errc::connection_failed, "the store is gone")));
+    co_await stage.pass(20s);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    REQUIRE(stage.ended() == !how.graceful);
+    if (how.graceful) co_await stage.pass(30s);
+    co_await stage.quiet();
+    REQUIRE(stage.ended());
+    CHECK(stage.failure() == elastic::errc::connection_failed);
+    CHECK(stage.is_clean());
+  }
+}
+
+// ---- in the coroutines of users ----------------------------------------------------------------
+
+task<run_result> call_run(local_agent& agent) { co_return co_await agent.run(); }
+
+TIME_TEST("agent: a partial cancellation reaches it through its caller", "[agent][cancellation]") {
+  agent_stage stage(time);
+  stage.start(call_run(stage.agent()));
+  co_await stage.quiet();
+  stage.cancel.emit(cancellation_type::partial);
+  co_await stage.end();
+  CHECK(was_cancelled_cleanly(stage));
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
+}
+
+/// What a caller sees after `run`.
+struct aftermath {
+  bool aborted = false;
+  bool throws_if_cancelled = false;
+  cancellation_type pending = cancellation_type::all;
+  bool slept = false;
+};
+
+task<run_result> run_then_sleep(local_agent& agent, elastic::time_source& time, aftermath& seen) {
+  run_result result;
+  try {
+    result = co_await agent.run();
+  } catch (const std::system_error& thrown) {
+    seen.aborted = thrown.code() == asio::error::operation_aborted;
+  }
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  seen.pending = state.cancelled();
+  seen.throws_if_cancelled = co_await asio::this_coro::throw_if_cancelled();
+  co_await time.sleep_until(time.now() + 1min);
+  seen.slept = true;
+  co_return result;
+}
+
+TIME_TEST("agent: after it was cancelled its caller can await again", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    aftermath seen;
+    stage.start(run_then_sleep(stage.agent(), time, seen));
+    co_await stage.quiet();
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    CHECK(seen.aborted);
+    CHECK(seen.pending == cancellation_type::none);
+    CHECK(seen.throws_if_cancelled);
+    co_await stage.end();
+    CHECK(seen.slept);
+  }
+}
+
+// Cancels the caller of an agent that has ended by itself.
+task<void> cancel_after_end(elastic::test::manual_time& time, cancellation_type type,
+                            aftermath& seen) {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.start(run_then_sleep(stage.agent(), time, seen));
+  co_await stage.pass(1s);
+  stage.cancel.emit(type);
+  co_await stage.end();
+}
+
+TIME_TEST("agent: after its end its caller is deaf to partial again, and hears terminal",
+          "[agent][cancellation]") {
+  aftermath partial;
+  co_await cancel_after_end(time, cancellation_type::partial, partial);
+  CHECK(partial.slept);
+  aftermath total;
+  co_await cancel_after_end(time, cancellation_type::total, total);
+  CHECK(total.slept);
+  aftermath terminal;
+  co_await cancel_after_end(time, cancellation_type::terminal, terminal);
+  CHECK_FALSE(terminal.slept);
+  CHECK_FALSE(terminal.aborted);
+}
+
+task<run_result> run_at_most(local_agent& agent, elastic::time_source& time, elastic::duration most,
+                             std::size_t& first) {
+  using namespace asio::experimental::awaitable_operators;
+  auto outcome = co_await (agent.run() || time.sleep_until(time.now() + most));
+  first = outcome.index();
+  co_return first == 0 ? std::get<0>(std::move(outcome)) : run_result{};
+}
+
+TIME_TEST("agent: that loses against a timer, it leaves its workers their grace",
+          "[agent][cancellation]") {
+  agent_stage stage(time);
+  ignore_signals(stage);
+  std::size_t first = 7;
+  stage.start(run_at_most(stage.agent(), time, 1min, first));
+  co_await stage.pass(1min);
+  co_await stage.quiet();
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
+  co_await stage.pass(30s - 1ns);
+  CHECK_FALSE(stage.ended());
+  co_await stage.pass(1ns);
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(first == 1);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: that wins against a timer, it has its result", "[agent][cancellation]") {
+  agent_stage stage(time);
+  std::size_t first = 7;
+  stage.start(run_at_most(stage.agent(), time, 1min, first));
+  co_await stage.pass(59s);
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(first == 0);
+  CHECK(stage.result().state == worker_state::succeeded);
+}
+
+task<run_result> run_with_open_filter(local_agent& agent, elastic::time_source& time) {
+  using namespace asio::experimental::awaitable_operators;
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await (agent.run() || time.sleep_until(time.now() + 1h));
+  co_return run_result{};
+}
+
+TIME_TEST("agent: within || a request from outside reaches it as it is", "[agent][cancellation]") {
+  for (const request& how : requests) {
+    CAPTURE(how.name);
+    agent_stage stage(time);
+    ignore_signals(stage);
+    stage.start(run_with_open_filter(stage.agent(), time));
+    co_await stage.pass(1s);
+    stage.cancel.emit(how.type);
+    co_await stage.quiet();
+    CHECK(stage.launcher->all_gone() == !how.graceful);
+    CHECK(stage.worker(0).signals == std::vector<int>{how.graceful ? SIGTERM : SIGKILL});
+    co_await stage.pass(30s);
+    co_await stage.quiet();
+    CHECK(stage.is_clean());
+    co_await stage.end();
+  }
+}
+
+task<run_result> run_until(local_agent& agent, elastic::time_source& time, elastic::duration most) {
+  const auto result =
+      co_await elastic::with_deadline(time, time.now() + most, agent.run());
+  co_return result.value_or(run_result{});
+}
+
+TIME_TEST("agent: a deadline leaves the workers their grace, a request after it kills",
+          "[agent][cancellation]") {
+  agent_stage stage(time);
+  ignore_signals(stage);
+  stage.start(run_until(stage.agent(), time, 1min));
+  co_await stage.pass(1min);
+  co_await stage.pass(1s);
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
+  CHECK_FALSE(stage.ended());
+  SECTION("none") { co_await stage.pass(29s); }
+  SECTION("terminal") { stage.cancel.emit(cancellation_type::terminal); }
+  co_await stage.quiet();
+  CHECK(stage.ended());
+  const std::vector<int> killed{SIGTERM, SIGKILL};
+  CHECK(stage.worker(0).signals == killed);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: two as tasks of one coroutine, one cancelled, the other goes on",
+          "[agent][cancellation]") {
+  agent_stage first(time);
+  agent_stage second(time);
+  first.start();
+  second.start();
+  co_await first.quiet();
+  first.cancel.emit(cancellation_type::partial);
+  co_await first.end();
+  CHECK(was_cancelled_cleanly(first));
+  CHECK(second.launcher->running() == 2);
+  CHECK(second.worker(0).signals.empty());
+  second.worker(0).exit(0);
+  second.worker(1).exit(0);
+  co_await second.end();
+  CHECK(second.result().state == worker_state::succeeded);
+}
+
+// An agent without virtual time, whose workers exit with 0.
+std::unique_ptr<local_agent> make_short_agent(
+    std::shared_ptr<elastic::test::fake_launcher> launcher) {
+  launcher->on_start = [](fake_process& one) { one.exit(0); };
+  elastic::agent_options options;
+  options.workers.program = "trainer";
+  options.workers.log_directory = "/dev/null";
+  options.services.launcher = launcher;
+  options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(launcher->notes);
+  return std::make_unique<local_agent>(std::move(options));
+}
+
+TEST_CASE("agent: runs without a cancellation slot", "[agent][cancellation]") {
+  asio::io_context context;
+  const auto agent = make_short_agent(std::make_shared<elastic::test::fake_launcher>());
+  run_result result;
+  asio::co_spawn(context, agent->run(),
+                 [&](std::exception_ptr, run_result how) { result = std::move(how); });
+  context.run();
+  CHECK(result.state == worker_state::succeeded);
+}
+
+TEST_CASE("agent: cancelled before it begins, it does nothing", "[agent][cancellation]") {
+  asio::io_context context;
+  auto launcher = std::make_shared<elastic::test::fake_launcher>();
+  const auto agent = make_short_agent(launcher);
+  asio::cancellation_signal cancel;
+  std::exception_ptr failure;
+  asio::co_spawn(context, agent->run(),
+                 asio::bind_cancellation_slot(
+                     cancel.slot(),
+                     [&](std::exception_ptr thrown, run_result) { failure = thrown; }));
+  cancel.emit(cancellation_type::terminal);
+  context.run();
+  REQUIRE(failure);
+  CHECK(elastic::detail::is_cancellation(failure));
+  CHECK(launcher->notes->empty());
+}
+
+// ---- on several threads ------------------------------------------------------------------------
+
+/// One agent on a pool, with its user's coroutine on a strand of the pool. Its fakes are touched
+/// on the agent's own strand alone.
+struct pooled_agent {
+  explicit pooled_agent(asio::thread_pool& pool)
+      : strand(asio::make_strand(pool.get_executor())),
+        launcher(std::make_shared<elastic::test::fake_launcher>()) {
+    elastic::agent_options options;
+    options.workers.program = "trainer";
+    options.workers.log_directory = "/dev/null";
+    options.workers.local_world_size = 4;
+    options.workers.max_restarts = 3;
+    options.services.launcher = launcher;
+    options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(launcher->notes);
+    agent = std::make_unique<local_agent>(std::move(options));
+  }
+
+  void start() {
+    asio::co_spawn(strand, agent->run(),
+                   asio::bind_cancellation_slot(
+                       cancel.slot(), [this](std::exception_ptr thrown, run_result how) {
+                         failure = thrown;
+                         result = std::move(how);
+                       }));
+  }
+  /// Where the cancellation signal may be used.
+  void emit(cancellation_type type) {
+    asio::post(strand, [this, type] { cancel.emit(type); });
+  }
+
+  asio::strand<asio::thread_pool::executor_type> strand;
+  std::shared_ptr<elastic::test::fake_launcher> launcher;
+  asio::cancellation_signal cancel;
+  std::unique_ptr<local_agent> agent;
+  std::exception_ptr failure;
+  run_result result;
+};
+
+TEST_CASE("agent: many on a thread pool, ended in every way", "[agent][cancellation]") {
+  asio::thread_pool pool(4);
+  std::vector<std::unique_ptr<pooled_agent>> agents;
+  for (int number = 0; number < 60; ++number) {
+    agents.push_back(std::make_unique<pooled_agent>(pool));
+    pooled_agent& one = *agents.back();
+    one.launcher->on_start = [&one, number](fake_process& process) {
+      const bool first_attempt = process.index < 4;
+      if (first_attempt && process.index == 3) process.exit(1);
+      if (first_attempt) return;
+      if (number % 5 == 0) process.exit(0);
+      if (process.index != 7) return;
+      if (number % 5 == 1) one.emit(cancellation_type::partial);
+      if (number % 5 == 2) one.emit(cancellation_type::terminal);
+      if (number % 5 == 3) one.emit(cancellation_type::all);
+    };
+  }
+  for (const auto& one : agents) one->start();
+  for (std::size_t number = 4; number < agents.size(); number += 5) agents[number]->agent->stop({});
+  pool.join();
+  for (std::size_t number = 0; number < agents.size(); ++number) {
+    CAPTURE(number);
+    const pooled_agent& one = *agents[number];
+    CHECK(one.launcher->all_gone());
+    if (number % 5 == 0 || number % 5 == 4) {
+      REQUIRE_FALSE(one.failure);
+      CHECK(one.result.state ==
+            (number % 5 == 0 ? worker_state::succeeded : worker_state::stopped));
+    } else {
+      REQUIRE(one.failure);
+      CHECK(elastic::detail::is_cancellation(one.failure));
+    }
+  }
+}
+
+}  // namespace local_agent_cancellation_tests

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/log_layout.hpp>
+
+#include <support/catch.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace log_layout_tests {
+
+namespace fs = std::filesystem;
+
+/// A directory of this test's own, removed at its end.
+struct scratch_directory {
+  std::string path;
+  scratch_directory() {
+    char name[] = "/tmp/elastic_layout_XXXXXX";
+    path = ::mkdtemp(name);
+  }
+  ~scratch_directory() { fs::remove_all(path); }
+};
+
+TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
+  const scratch_directory scratch;
+  elastic::random_source random(7);
+  elastic::log_layout layout(scratch.path + "/logs", "my/job", random);
+  layout.start_attempt(2, 2);
+  const fs::path root = layout.root();
+  CHECK(root.parent_path() == scratch.path + "/logs");
+  CHECK(root.filename().string().substr(0, 7) == "my_job_");
+  CHECK(root.filename().string().size() == 7 + 8);
+  CHECK(fs::is_directory(root / "attempt_2" / "1"));
+  CHECK(layout.stdout_file(1) == (root / "attempt_2/1/stdout.log").string());
+  CHECK(layout.stderr_file(0) == (root / "attempt_2/0/stderr.log").string());
+  CHECK(layout.error_file(1) == (root / "attempt_2/1/error.json").string());
+}
+
+TEST_CASE("log layout: an attempt that starts again with its number is empty", "[agent]") {
+  const scratch_directory scratch;
+  elastic::random_source random(7);
+  elastic::log_layout layout(scratch.path, "job", random);
+  layout.start_attempt(0, 1);
+  std::ofstream(layout.error_file(0)) << "{}";
+  layout.start_attempt(0, 1);
+  CHECK_FALSE(fs::exists(layout.error_file(0)));
+}
+
+TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
+  const scratch_directory scratch;
+  elastic::random_source random(7);
+  elastic::log_layout layout(scratch.path, "job", random);
+  layout.start_attempt(0, 1);
+  const std::string root = layout.root();
+  layout.discard();
+  CHECK(fs::is_directory(root));
+}
+
+TEST_CASE("log layout: a temporary directory goes, unless a worker left a file", "[agent]") {
+  elastic::random_source random;
+  elastic::log_layout layout("", "job", random);
+  layout.start_attempt(0, 2);
+  const fs::path root = layout.root();
+  const fs::path parent = root.parent_path();
+  CHECK(parent.filename().string().substr(0, 13) == "torchelastic_");
+  std::ofstream(layout.stdout_file(1)) << "output";
+  layout.discard_if_empty();
+  CHECK(fs::is_directory(root));
+  fs::remove(layout.stdout_file(1));
+  layout.discard_if_empty();
+  CHECK_FALSE(fs::exists(parent));
+  CHECK(layout.root().empty());
+}
+
+TEST_CASE("log layout: none at all writes nothing", "[agent]") {
+  elastic::log_layout layout;
+  layout.start_attempt(0, 2);
+  CHECK(layout.error_file(0).empty());
+  CHECK(layout.stdout_file(0).empty());
+  CHECK(layout.root().empty());
+}
+
+TEST_CASE("log layout: a directory that cannot be made is named", "[agent]") {
+  elastic::random_source random;
+  try {
+    elastic::log_layout("/proc/nothing/here", "job", random);
+    FAIL("it was made");
+  } catch (const elastic::error& failure) {
+    CHECK(failure.code() == elastic::errc::file_access);
+    CHECK(std::string(failure.what()).find("/proc/nothing/here") != std::string::npos);
+  }
+}
+
+}  // namespace log_layout_tests

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/rank_assignment.hpp>
+#include <elastic/agent/rank_exchange.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/store/memory_store.hpp>
+
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rank_assignment_tests {
+
+using elastic::assigned_ranks;
+using elastic::role_info;
+
+std::vector<role_info> nodes_of(const std::vector<int>& sizes, const std::string& role = "t") {
+  std::vector<role_info> nodes;
+  for (int size : sizes) nodes.push_back({role, size});
+  return nodes;
+}
+
+TEST_CASE("rank assignment: ranks follow the order of the nodes", "[agent]") {
+  const auto ranks = elastic::assign_ranks(nodes_of({2, 3, 1}));
+  CHECK(ranks[0] == assigned_ranks{0, 6, 0, 6});
+  CHECK(ranks[1] == assigned_ranks{2, 6, 2, 6});
+  CHECK(ranks[2] == assigned_ranks{5, 6, 5, 6});
+}
+
+TEST_CASE("rank assignment: roles are numbered apart from each other", "[agent]") {
+  const auto ranks = elastic::assign_ranks({{"trainer", 2}, {"reader", 3}, {"trainer", 1}});
+  CHECK(ranks[0] == assigned_ranks{0, 6, 0, 3});
+  CHECK(ranks[1] == assigned_ranks{2, 6, 0, 3});
+  CHECK(ranks[2] == assigned_ranks{5, 6, 2, 3});
+}
+
+TEST_CASE("rank assignment: every rank exactly once, for all sizes of up to four nodes",
+          "[agent]") {
+  for (int code = 0; code < 3 * 3 * 3 * 3 * 16; ++code) {
+    std::vector<role_info> nodes;
+    for (int node = 0, sizes = code / 16, roles = code % 16; node < 4; ++node) {
+      nodes.push_back({roles & 1 ? "a" : "b", sizes % 3 + 1});
+      sizes /= 3;
+      roles >>= 1;
+    }
+    const auto ranks = elastic::assign_ranks(nodes);
+    std::set<int> seen;
+    std::set<std::pair<std::string, int>> seen_in_role;
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      for (int local = 0; local < nodes[node].local_world_size; ++local) {
+        CAPTURE(code, node, local);
+        REQUIRE(seen.insert(ranks[node].base_rank + local).second);
+        REQUIRE(seen_in_role.insert({nodes[node].role, ranks[node].base_role_rank + local}).second);
+        REQUIRE(ranks[node].base_role_rank + local < ranks[node].role_world_size);
+      }
+    }
+    REQUIRE(*seen.begin() == 0);
+    REQUIRE(*seen.rbegin() == ranks[0].world_size - 1);
+    REQUIRE(static_cast<int>(seen.size()) == ranks[0].world_size);
+  }
+}
+
+elastic::task<void> exchange(std::shared_ptr<elastic::store> agents, role_info mine, int rank,
+                             int size, assigned_ranks& learned) {
+  learned = co_await elastic::exchange_ranks(agents, mine, rank, size);
+}
+
+CO_TEST("rank exchange: each node learns its ranks, whoever comes first", "[agent]") {
+  auto agents = std::make_shared<elastic::memory_store>();
+  assigned_ranks first;
+  assigned_ranks second;
+  const role_info two{"trainer", 2};
+  const role_info three{"trainer", 3};
+  using namespace asio::experimental::awaitable_operators;
+  co_await (exchange(agents, three, 1, 2, second) && exchange(agents, two, 0, 2, first));
+  CHECK(first == assigned_ranks{0, 5, 0, 5});
+  CHECK(second == assigned_ranks{2, 5, 2, 5});
+  const std::string told = co_await agents->get("torchelastic/role_info/1");
+  CHECK(told == R"({"role": "trainer", "rank": 1, "local_world_size": 3})");
+  const std::string assigned = co_await agents->get("torchelastic/assigned_ranks/1");
+  CHECK(assigned == "[2, 5, 2, 5]");
+}
+
+TEST_CASE("rank exchange: what another node told is checked", "[agent]") {
+  for (const char* told :
+       {"", "{", "[]", "{}", R"({"role": 1, "rank": 0, "local_world_size": 1})",
+        R"({"role": "a", "local_world_size": 0})", R"({"role": "a", "local_world_size": 9999999})",
+        R"({"role": "a", "local_world_size": 1.5})", R"({"role": "a"})"}) {
+    CAPTURE(told);
+    CHECK_THROWS_AS(elastic::detail::parse_role_info(told, 3), elastic::error);
+  }
+  for (const char* told : {"", "[]", "[1, 2, 3]", "[1, 2, 3, -4]", "[1, 2, 3, \"4\"]", "{}"}) {
+    CAPTURE(told);
+    CHECK_THROWS_AS(elastic::detail::parse_assigned_ranks(told), elastic::error);
+  }
+}
+
+}  // namespace rank_assignment_tests

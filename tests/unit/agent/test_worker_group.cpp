@@ -1,0 +1,492 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/worker_group.hpp>
+
+#include <elastic/base/random.hpp>
+#include <elastic/base/time.hpp>
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/fake_launcher.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace worker_group_tests {
+
+using namespace std::chrono_literals;
+using elastic::assigned_ranks;
+using elastic::errc;
+using elastic::exit_status;
+using elastic::log_layout;
+using elastic::output_plan;
+using elastic::rendezvous_round;
+using elastic::std_streams;
+using elastic::stop_plan;
+using elastic::task;
+using elastic::worker_failure;
+using elastic::worker_group;
+using elastic::worker_identity;
+using elastic::worker_spec;
+using elastic::worker_state;
+using elastic::test::fake_launcher;
+using elastic::test::fake_process;
+using elastic::test::manual_time;
+using signals = std::vector<int>;
+
+/// A group among fakes.
+class group_stage {
+ public:
+  explicit group_stage(manual_time& clock, int size = 2, log_layout where = {})
+      : time(clock), launcher(std::make_shared<fake_launcher>()), layout(std::move(where)) {
+    spec.program = "/usr/bin/trainer";
+    spec.local_world_size = size;
+  }
+
+  /// The group, made from what was set up at the first call.
+  worker_group& group() {
+    if (!group_) {
+      elastic::agent_services services;
+      services.launcher = launcher;
+      services.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
+      services.console_out = console_out;
+      services.console_err = console_err;
+      group_.emplace(time.context().get_executor(), spec, services, layout);
+    }
+    return *group_;
+  }
+
+  task<void> start(int attempt = 0) {
+    rendezvous_round round;
+    assigned_ranks ranks;
+    ranks.world_size = spec.local_world_size;
+    ranks.role_world_size = spec.local_world_size;
+    return group().start(round, ranks, "a job", attempt);
+  }
+
+  task<void> kill_all() {
+    stop_plan at_once;
+    at_once.signal = SIGKILL;
+    return group().stop(at_once);
+  }
+
+  fake_process& worker(std::size_t index) { return *launcher->started.at(index); }
+
+  manual_time& time;
+  std::shared_ptr<fake_launcher> launcher;
+  worker_spec spec;
+  log_layout layout;
+  std::shared_ptr<elastic::test::output_recorder> console_out =
+      std::make_shared<elastic::test::output_recorder>();
+  std::shared_ptr<elastic::test::output_recorder> console_err =
+      std::make_shared<elastic::test::output_recorder>();
+
+ private:
+  std::optional<worker_group> group_;
+};
+
+template <class T>
+task<std::error_code> error_of(task<T> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::system_error& failure) {
+    co_return failure.code();
+  }
+  co_return std::error_code();
+}
+
+// ---- who they are ------------------------------------------------------------------------------
+
+TEST_CASE("worker group: the workers of a node are numbered from its base ranks", "[agent]") {
+  worker_spec spec;
+  spec.role = "trainer";
+  spec.local_world_size = 3;
+  rendezvous_round round;
+  round.group_rank = 2;
+  round.group_world_size = 5;
+  assigned_ranks ranks;
+  ranks.base_rank = 10;
+  ranks.world_size = 40;
+  ranks.base_role_rank = 4;
+  ranks.role_world_size = 20;
+  const auto all = elastic::identities(spec, round, ranks);
+  REQUIRE(all.size() == 3);
+  for (int local_rank = 0; local_rank < 3; ++local_rank) {
+    const worker_identity& who = all[static_cast<std::size_t>(local_rank)];
+    CHECK(who.local_rank == local_rank);
+    CHECK(who.rank == 10 + local_rank);
+    CHECK(who.role_rank == 4 + local_rank);
+    CHECK(who.group_rank == 2);
+    CHECK(who.local_world_size == 3);
+    CHECK(who.world_size == 40);
+    CHECK(who.group_world_size == 5);
+    CHECK(who.role_world_size == 20);
+    CHECK(who.role_name == "trainer");
+  }
+}
+
+// ---- where their output goes -------------------------------------------------------------------
+
+output_plan plan_of(std_streams redirected, std_streams teed, std_streams stream,
+                    const std::string& file = "/logs/file") {
+  worker_spec spec;
+  spec.role = "trn";
+  spec.redirects.set(1, redirected);
+  spec.tee.set(1, teed);
+  worker_identity who;
+  who.role_name = "trn";
+  who.local_rank = 1;
+  who.rank = 9;
+  return elastic::detail::plan_output(spec, who, stream, file);
+}
+
+TEST_CASE("worker group: a stream that is only redirected is written by the worker", "[agent]") {
+  for (const std_streams stream : {std_streams::out, std_streams::err}) {
+    const output_plan plan = plan_of(std_streams::both, std_streams::none, stream);
+    CHECK(plan.kind == output_plan::how::file);
+    CHECK(plan.file == "/logs/file");
+    CHECK(plan.keep_tail == (stream == std_streams::err));
+    const output_plan nowhere = plan_of(std_streams::both, std_streams::none, stream, "");
+    CHECK(nowhere.kind == output_plan::how::null);
+  }
+}
+
+TEST_CASE("worker group: a stream that is teed goes to the file and, with its prefix, is shown",
+          "[agent]") {
+  for (const std_streams redirected : {std_streams::none, std_streams::both}) {
+    for (const std_streams stream : {std_streams::out, std_streams::err}) {
+      const output_plan plan = plan_of(redirected, std_streams::both, stream);
+      CHECK(plan.kind == output_plan::how::copy);
+      CHECK(plan.file == "/logs/file");
+      CHECK(plan.prefix == "[trn1]:");
+      CHECK(plan.console);
+    }
+  }
+}
+
+TEST_CASE("worker group: other output goes where the agent's goes, stderr is remembered",
+          "[agent]") {
+  const output_plan out = plan_of(std_streams::err, std_streams::err, std_streams::out);
+  CHECK(out.kind == output_plan::how::inherit);
+  const output_plan err = plan_of(std_streams::out, std_streams::out, std_streams::err);
+  CHECK(err.kind == output_plan::how::copy);
+  CHECK(err.file.empty());
+  CHECK(err.prefix.empty());
+  CHECK(err.keep_tail);
+}
+
+// ---- start -------------------------------------------------------------------------------------
+
+TIME_TEST("worker group: starts in the order of the local ranks", "[agent]") {
+  group_stage stage(time, 4);
+  CHECK(stage.group().state() == worker_state::init);
+  co_await stage.start();
+  CHECK(stage.group().state() == worker_state::healthy);
+  CHECK(stage.group().running() == 4);
+  REQUIRE(stage.group().workers().size() == 4);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    CHECK(stage.worker(rank).local_rank() == static_cast<int>(rank));
+    CHECK(stage.group().workers()[rank].pid == stage.worker(rank).pid);
+    CHECK_FALSE(stage.group().workers()[rank].end);
+  }
+  co_await stage.kill_all();
+  CHECK(stage.group().running() == 0);
+  CHECK(stage.launcher->all_gone());
+}
+
+TIME_TEST("worker group: one that cannot be started takes the others with it", "[agent]") {
+  group_stage stage(time, 3);
+  stage.launcher->on_start = [](fake_process& one) {
+    if (one.index == 2) throw elastic::error(errc::program_not_executable, "no");
+  };
+  const auto failure = co_await error_of(stage.start());
+  CHECK(failure == errc::program_not_executable);
+  CHECK(stage.worker(0).signals == signals{SIGKILL});
+  CHECK(stage.worker(1).signals == signals{SIGKILL});
+  CHECK(stage.launcher->all_gone());
+  CHECK(stage.group().running() == 0);
+  // The next attempt begins anew.
+  stage.launcher->on_start = nullptr;
+  co_await stage.start(1);
+  CHECK(stage.group().running() == 3);
+  co_await stage.kill_all();
+}
+
+TIME_TEST("worker group: a start that is cancelled leaves none", "[agent]") {
+  group_stage stage(time, 3);
+  stage.launcher->hold_at = 2;
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  const bool started = co_await elastic::with_deadline(time, time.now() + 1s, stage.start());
+  CHECK_FALSE(started);
+  CHECK(stage.launcher->started.size() == 2);
+  CHECK(stage.launcher->all_gone());
+  CHECK(stage.group().running() == 0);
+}
+
+TIME_TEST("worker group: a worker that ends while others are started is not overlooked",
+          "[agent]") {
+  group_stage stage(time, 3);
+  stage.launcher->on_start = [](fake_process& one) {
+    if (one.index == 0) one.exit(3);
+  };
+  co_await stage.start();
+  co_await stage.group().wait_for_outcome();
+  CHECK(stage.group().state() == worker_state::failed);
+  co_await stage.kill_all();
+  CHECK(stage.group().failures("host").at(0).status == exit_status::exited(3));
+}
+
+// ---- the outcome -------------------------------------------------------------------------------
+
+task<void> note_outcome(worker_group& group, bool& known) {
+  co_await group.wait_for_outcome();
+  known = true;
+}
+
+TIME_TEST("worker group: success is known with the last, failure with the first", "[agent]") {
+  for (const bool succeeds : {true, false}) {
+    CAPTURE(succeeds);
+    group_stage stage(time, 3);
+    co_await stage.start();
+    bool known = false;
+    asio::co_spawn(time.context(), note_outcome(stage.group(), known), asio::detached);
+    stage.worker(1).exit(0);
+    co_await time.sleep_until(time.now());
+    CHECK_FALSE(known);
+    stage.worker(2).exit(succeeds ? 0 : 1);
+    co_await time.sleep_until(time.now());
+    CHECK(known == !succeeds);
+    if (!succeeds) CHECK(stage.worker(0).running());
+    if (succeeds) stage.worker(0).exit(0);
+    co_await time.sleep_until(time.now());
+    CHECK(known);
+    CHECK(stage.group().state() == (succeeds ? worker_state::succeeded : worker_state::failed));
+    co_await stage.kill_all();
+    CHECK(stage.group().state() == (succeeds ? worker_state::succeeded : worker_state::failed));
+  }
+}
+
+TIME_TEST("worker group: the wait for the outcome can be cancelled and begun again", "[agent]") {
+  group_stage stage(time, 2);
+  co_await stage.start();
+  for (int time_out = 0; time_out < 3; ++time_out) {
+    if (time_out == 1) stage.worker(0).exit(0);
+    const bool known = co_await elastic::with_deadline(time, time.now() + 1s,
+                                                       stage.group().wait_for_outcome());
+    CHECK_FALSE(known);
+  }
+  stage.worker(1).exit(0);
+  co_await stage.group().wait_for_outcome();
+  CHECK(stage.group().state() == worker_state::succeeded);
+  co_await stage.kill_all();
+}
+
+TIME_TEST("worker group: who waits for the outcome is told of a kill", "[agent]") {
+  group_stage stage(time, 2);
+  co_await stage.start();
+  stage.group().kill();
+  co_await stage.group().wait_for_outcome();
+  CHECK(stage.group().state() == worker_state::stopped);
+  co_await stage.kill_all();
+  CHECK(stage.launcher->all_gone());
+  for (const worker_failure& one : stage.group().failures("host")) CHECK(one.stopped_by_agent);
+}
+
+// ---- stop --------------------------------------------------------------------------------------
+
+TIME_TEST("worker group: a stop that was cancelled goes on with another plan", "[agent]") {
+  group_stage stage(time, 2);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  co_await stage.start();
+  stop_plan gentle;
+  gentle.grace = 1h;
+  const bool stopped = co_await elastic::with_deadline(time, time.now() + 1min,
+                                                       stage.group().stop(gentle));
+  CHECK_FALSE(stopped);
+  CHECK(stage.group().running() == 2);
+  stop_plan firm;
+  firm.signal = SIGINT;
+  firm.grace = 5s;
+  const auto begin = time.now();
+  co_await stage.group().stop(firm);
+  CHECK(time.now() - begin == 5s);
+  const signals all{SIGTERM, SIGINT, SIGKILL};
+  CHECK(stage.worker(0).signals == all);
+  CHECK(stage.group().state() == worker_state::stopped);
+  CHECK(stage.launcher->all_gone());
+}
+
+TIME_TEST("worker group: signals are passed on to those that run", "[agent]") {
+  group_stage stage(time, 2);
+  stage.launcher->on_start = [](fake_process& one) {
+    one.on_signal = fake_process::ignore(SIGUSR1);
+  };
+  co_await stage.start();
+  stage.group().signal(SIGUSR1);
+  CHECK(stage.worker(0).signals == signals{SIGUSR1});
+  CHECK(stage.worker(1).signals == signals{SIGUSR1});
+  co_await stage.kill_all();
+  stage.group().signal(SIGUSR1);
+  CHECK(stage.worker(1).signals.back() == SIGKILL);
+}
+
+TIME_TEST("worker group: who had failed before the stop is to blame, who ends by it is not",
+          "[agent]") {
+  group_stage stage(time, 5);
+  stage.launcher->on_start = [](fake_process& one) {
+    if (one.index == 3) one.on_signal = fake_process::exit_with(1);
+    if (one.index == 4) {
+      one.on_signal = [](fake_process& self, int) {
+        self.end(exit_status::signalled(SIGSEGV, true));
+      };
+    }
+  };
+  co_await stage.start();
+  stage.worker(2).exit(9);
+  stage.worker(0).exit(8);
+  co_await stage.group().wait_for_outcome();
+  stop_plan plan;
+  co_await stage.group().stop(plan);
+  const std::vector<worker_failure> failures = stage.group().failures("host");
+  REQUIRE(failures.size() == 5);
+  // In the order of their ends; both were dead before anybody was told to end.
+  CHECK(failures[0].local_rank == 2);
+  CHECK_FALSE(failures[0].stopped_by_agent);
+  CHECK(failures[1].local_rank == 0);
+  CHECK_FALSE(failures[1].stopped_by_agent);
+  for (std::size_t index = 2; index < 5; ++index) {
+    // A crash is nobody's order.
+    const bool crashed = failures[index].status.signal() == SIGSEGV;
+    CHECK(failures[index].stopped_by_agent == !crashed);
+  }
+}
+
+TEST_CASE("worker group: which ends are due to a stop", "[agent]") {
+  using elastic::detail::is_due_to_stop;
+  CHECK(is_due_to_stop(exit_status::signalled(SIGINT), SIGINT));
+  CHECK(is_due_to_stop(exit_status::signalled(SIGTERM), SIGINT));
+  CHECK(is_due_to_stop(exit_status::signalled(SIGKILL), SIGINT));
+  CHECK(is_due_to_stop(exit_status::exited(1), SIGINT));
+  CHECK(is_due_to_stop(exit_status::exited(0), SIGINT));
+  CHECK(is_due_to_stop(exit_status::unknown(), SIGINT));
+  for (const int crash : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
+    CHECK_FALSE(is_due_to_stop(exit_status::signalled(crash), SIGTERM));
+  }
+}
+
+TIME_TEST("worker group: starts again after a stop", "[agent]") {
+  group_stage stage(time, 2);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    co_await stage.start(attempt);
+    CHECK(stage.group().state() == worker_state::healthy);
+    CHECK(stage.group().failures("host").empty());
+    const auto index = static_cast<std::size_t>(2 * attempt);
+    CHECK(stage.worker(index).variable("TORCHELASTIC_RESTART_COUNT") == std::to_string(attempt));
+    stage.worker(index).exit(1);
+    co_await stage.group().wait_for_outcome();
+    stop_plan plan;
+    co_await stage.group().stop(plan);
+    CHECK(stage.group().failures("host").size() == 2);
+  }
+}
+
+// ---- what a failure tells ----------------------------------------------------------------------
+
+TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
+  elastic::random_source random;
+  group_stage stage(time, 2, log_layout("", "a job", random));
+  stage.spec.role = "trainer";
+  stage.launcher->on_start = [](fake_process& one) {
+    const std::string said = "worker " + std::to_string(one.index) + " says\ngood bye\n";
+    REQUIRE(::write(one.spec.stderr_fd, said.data(), said.size()) > 0);
+  };
+  co_await stage.start(4);
+  const std::string error_file = stage.worker(1).variable("TORCHELASTIC_ERROR_FILE");
+  CHECK(error_file == stage.layout.root() + "/attempt_4/1/error.json");
+  std::ofstream(error_file) << R"({"message": {"message": "ValueError: x", "extraInfo": )"
+                            << R"({"py_callstack": "Traceback", "timestamp": "77"}}})";
+  co_await time.sleep_until(time.now() + 5s);
+  stage.worker(1).exit(3);
+  stage.worker(0).end(exit_status::signalled(SIGABRT));
+  co_await stage.group().wait_for_outcome();
+  co_await stage.kill_all();
+  const std::vector<worker_failure> failures = stage.group().failures("the host");
+  REQUIRE(failures.size() == 2);
+  const worker_failure& first = failures[0];
+  CHECK(first.rank == 1);
+  CHECK(first.local_rank == 1);
+  CHECK(first.role == "trainer");
+  CHECK(first.host == "the host");
+  CHECK(first.pid == stage.worker(1).pid);
+  CHECK(first.status == exit_status::exited(3));
+  CHECK(first.at == manual_time::wall_start + 5s);
+  CHECK(first.error_file == error_file);
+  REQUIRE(first.error);
+  CHECK(first.error->message == "ValueError: x");
+  CHECK(first.timestamp() == 77);
+  const std::vector<std::string> last{"worker 1 says", "good bye"};
+  CHECK(first.last_stderr == last);
+  CHECK_FALSE(failures[1].error);
+  CHECK(failures[1].last_stderr.at(0) == "worker 0 says");
+  // What is not redirected is shown as it is.
+  CHECK(stage.console_err->text.find("worker 0 says\n") != std::string::npos);
+  CHECK(stage.console_out->text.empty());
+  stage.layout.discard();
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
+  elastic::random_source random;
+  group_stage stage(time, 2, log_layout("", "a job", random));
+  stage.spec.redirects = elastic::stream_selection(std_streams::both);
+  stage.spec.tee.set(1, std_streams::out);
+  stage.launcher->on_start = [](fake_process& one) {
+    REQUIRE(::write(one.spec.stdout_fd, "to out\n", 7) == 7);
+    REQUIRE(::write(one.spec.stderr_fd, "to err\n", 7) == 7);
+  };
+  co_await stage.start();
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(1);
+  co_await stage.group().wait_for_outcome();
+  co_await stage.kill_all();
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(text_of(stage.layout.stdout_file(rank)) == "to out\n");
+    CHECK(text_of(stage.layout.stderr_file(rank)) == "to err\n");
+  }
+  CHECK(stage.console_out->text == "[default1]:to out\n");
+  CHECK(stage.console_err->text.empty());
+  CHECK(stage.group().failures("host").at(0).last_stderr == std::vector<std::string>{"to err"});
+  stage.layout.discard();
+}
+
+TIME_TEST("worker group: a log file that cannot be opened ends the start", "[agent]") {
+  elastic::random_source random;
+  group_stage stage(time, 2, log_layout("", "a job", random));
+  stage.spec.redirects = elastic::stream_selection(std_streams::both);
+  // A directory in the place of the second worker's log file.
+  stage.launcher->on_start = [&stage](fake_process& one) {
+    if (one.index == 0) std::filesystem::create_directory(stage.layout.stdout_file(1));
+  };
+  const auto failure = co_await error_of(stage.start());
+  CHECK(failure == errc::file_access);
+  CHECK(stage.launcher->all_gone());
+  stage.layout.discard();
+}
+
+}  // namespace worker_group_tests

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// The clock that the other tests rely on.
+
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/time.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::test {
+namespace manual_time_tests {
+
+using namespace std::chrono_literals;
+using namespace asio::experimental::awaitable_operators;
+
+task<void> note_after(manual_time& time, duration span, std::string name,
+                      std::vector<std::string>& notes) {
+  co_await time.sleep_until(time.now() + span);
+  notes.push_back(std::move(name));
+}
+
+void start(manual_time& time, task<void> work) {
+  asio::co_spawn(time.context(), std::move(work), [](std::exception_ptr failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+TEST_CASE("manual_time: jumps to one deadline after the other", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  std::vector<std::string> notes;
+  start(time, note_after(time, 3h, "late", notes));
+  start(time, note_after(time, 1ms, "early", notes));
+  time.run();
+  CHECK(notes == std::vector<std::string>{"early", "late"});
+  CHECK(time.elapsed() == 3h);
+  CHECK(time.wall_now() - manual_time::wall_start == 3h);
+}
+
+TEST_CASE("manual_time: equal deadlines wake in the order of going to sleep", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  std::vector<std::string> notes;
+  for (const char* name : {"1", "2", "3", "4", "5"}) start(time, note_after(time, 1s, name, notes));
+  time.run();
+  CHECK(notes == std::vector<std::string>{"1", "2", "3", "4", "5"});
+}
+
+TIME_TEST("manual_time: a deadline that has passed does not move the clock", "[base]") {
+  co_await time.sleep_until(time.now() + 10s);
+  co_await time.sleep_until(time.now() - 5s);
+  CHECK(time.elapsed() == 10s);
+}
+
+TEST_CASE("manual_time: run_for ends where it was told, not at the last deadline", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  std::vector<std::string> notes;
+  start(time, note_after(time, 10s, "at 10", notes));
+  start(time, note_after(time, 30s, "at 30", notes));
+  time.run_for(20s);
+  CHECK(notes == std::vector<std::string>{"at 10"});
+  CHECK(time.elapsed() == 20s);
+  time.run_for(10s);
+  CHECK(notes.size() == 2);
+}
+
+task<int> fail_after(manual_time& time, duration span) {
+  co_await time.sleep_until(time.now() + span);
+  throw std::runtime_error("failed");
+  co_return 0;
+}
+
+TEST_CASE("manual_time: run returns what the coroutine does, and throws what it throws", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  auto seven = [](manual_time& t) -> task<int> {
+    co_await t.sleep_until(t.now() + 1s);
+    co_return 7;
+  };
+  CHECK(time.run(seven(time)) == 7);
+  REQUIRE_THROWS_WITH(time.run(fail_after(time, 1s)), "failed");
+}
+
+TEST_CASE("manual_time: run says so where a coroutine can never end", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  event_flag never(context.get_executor());
+  CHECK_THROWS_AS(time.run(never.wait()), std::logic_error);
+  CHECK_THROWS_AS(time.run(time.sleep_until(time_point::max())), std::logic_error);
+}
+
+TIME_TEST("manual_time: the loser of a race between two sleeps is cancelled", "[base]") {
+  const auto winner = co_await (time.sleep_until(time.now() + 2s) ||
+                                time.sleep_until(time.now() + 1s));
+  CHECK(winner.index() == 1);
+  CHECK(time.elapsed() == 1s);
+  CHECK(time.sleepers() == 0);
+}
+
+TEST_CASE("manual_time: a cancelled sleep throws and leaves nothing behind", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  for (const auto type : {asio::cancellation_type::terminal, asio::cancellation_type::partial,
+                          asio::cancellation_type::total}) {
+    asio::cancellation_signal cancel;
+    bool aborted = false;
+    auto sleep = [](manual_time& t, bool& seen) -> task<void> {
+      co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+      try {
+        co_await t.sleep_until(time_point::max());
+      } catch (const std::system_error& failure) {
+        seen = failure.code() == asio::error::operation_aborted;
+      }
+    };
+    asio::co_spawn(context, sleep(time, aborted),
+                   asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+    time.run();
+    REQUIRE(time.sleepers() == 1);
+    cancel.emit(type);
+    CHECK(time.sleepers() == 0);
+    time.run();
+    CHECK(aborted);
+  }
+}
+
+TIME_TEST("manual_time: works on strands", "[base]") {
+  auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  co_await asio::co_spawn(strand, time.sleep_until(time.now() + 1min), asio::use_awaitable);
+  CHECK(time.elapsed() == 1min);
+}
+
+TEST_CASE("manual_time: what still sleeps is destroyed with the clock", "[base]") {
+  auto witness = std::make_shared<int>(0);
+  {
+    asio::io_context context;
+    manual_time time(context);
+    auto hold = [](manual_time& t, std::shared_ptr<int> held) -> task<void> {
+      co_await (t.sleep_until(time_point::max()) || t.sleep_until(t.now() + 1h));
+      *held = 1;
+    };
+    start(time, hold(time, witness));
+    time.run_for(1s);
+    CHECK(time.sleepers() == 2);
+    CHECK(witness.use_count() == 2);
+  }
+  CHECK(witness.use_count() == 1);
+  CHECK(*witness == 0);
+}
+
+task<void> beat(manual_time& time, int times, std::size_t& order, int who) {
+  for (int i = 0; i < times; ++i) {
+    co_await time.sleep_until(time.now() + std::chrono::milliseconds(5 + who % 7));
+    order = order * 31 + static_cast<std::size_t>(who);
+  }
+}
+
+std::size_t order_of_beats() {
+  asio::io_context context;
+  manual_time time(context);
+  std::size_t order = 0;
+  for (int who = 0; who < 2000; ++who) start(time, beat(time, 20, order, who));
+  time.run();
+  return order;
+}
+
+TEST_CASE("manual_time: thousands of sleepers wake in the same order every time", "[base]") {
+  CHECK(order_of_beats() == order_of_beats());
+}
+
+}  // namespace manual_time_tests
+}  // namespace elastic::test

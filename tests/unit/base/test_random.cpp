@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/base/random.hpp>
+#include <support/catch.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+
+namespace elastic::test {
+namespace random_tests {
+
+TEST_CASE("random_source: the same seed gives the same run", "[base]") {
+  random_source one(42);
+  random_source other(42);
+  random_source different(43);
+  bool differs = false;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t value = one.next();
+    CHECK(value == other.next());
+    differs = differs || value != different.next();
+  }
+  CHECK(differs);
+}
+
+TEST_CASE("random_source: seeded by the machine, no two are alike", "[base]") {
+  random_source one;
+  random_source other;
+  CHECK(one.next() != other.next());
+}
+
+TEST_CASE("random_source: below reaches every number under the bound and none above", "[base]") {
+  random_source random(1);
+  std::set<std::uint64_t> seen;
+  for (int i = 0; i < 1000; ++i) seen.insert(random.below(7));
+  CHECK(seen == std::set<std::uint64_t>{0, 1, 2, 3, 4, 5, 6});
+  CHECK(random.below(1) == 0);
+}
+
+// 'x' stands for a hexadecimal digit, 'y' for one of 89ab, the rest for itself.
+bool has_form(const std::string& text, const std::string& form) {
+  if (text.size() != form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const std::string allowed = form[i] == 'x'   ? "0123456789abcdef"
+                                : form[i] == 'y' ? "89ab"
+                                                 : std::string(1, form[i]);
+    if (allowed.find(text[i]) == std::string::npos) return false;
+  }
+  return true;
+}
+
+TEST_CASE("random_uuid: has the form of a version 4 UUID, every time another", "[base]") {
+  random_source random(7);
+  std::set<std::string> seen;
+  for (int i = 0; i < 200; ++i) {
+    const std::string id = random_uuid(random);
+    CHECK(has_form(id, "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx"));
+    seen.insert(id);
+  }
+  CHECK(seen.size() == 200);
+}
+
+TEST_CASE("random_name: has the length asked for and letters that suit a file name", "[base]") {
+  random_source random(7);
+  CHECK(random_name(random, 0).empty());
+  std::set<char> letters;
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = random_name(random, 8);
+    CHECK(name.size() == 8);
+    letters.insert(name.begin(), name.end());
+  }
+  CHECK(letters.size() == 37);
+  CHECK(std::all_of(letters.begin(), letters.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  }));
+}
+
+}  // namespace random_tests
+}  // namespace elastic::test

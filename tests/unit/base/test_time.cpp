@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// What a deadline does to the work that it bounds, and what it leaves alone.
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/time.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::test {
+namespace time_tests {
+
+using namespace std::chrono_literals;
+using namespace asio::experimental::awaitable_operators;
+
+task<void> work_for(manual_time& time, duration span) {
+  co_await time.sleep_until(time.now() + span);
+}
+
+task<std::string> answer_after(manual_time& time, duration span) {
+  co_await time.sleep_until(time.now() + span);
+  co_return "answer";
+}
+
+task<void> fail_after(manual_time& time, duration span) {
+  co_await time.sleep_until(time.now() + span);
+  throw error(errc::connection_failed, "the other side hung up");
+}
+
+// Needs some more time to stop once it is told to.
+task<void> stop_slowly(manual_time& time, duration needs, bool& stopped) {
+  try {
+    co_await time.sleep_until(time_point::max());
+  } catch (const std::system_error&) {
+  }
+  co_await asio::this_coro::reset_cancellation_state();
+  co_await time.sleep_until(time.now() + needs);
+  stopped = true;
+}
+
+TIME_TEST("with_deadline: work that ends in time has ended by itself", "[base]") {
+  const bool by_itself = co_await with_deadline(time, time.now() + 10s, work_for(time, 3s));
+  CHECK(by_itself);
+  CHECK(time.elapsed() == 3s);
+}
+
+TIME_TEST("with_deadline: work that does not is cancelled at the deadline", "[base]") {
+  const bool by_itself = co_await with_deadline(time, time.now() + 10s, work_for(time, 1h));
+  CHECK_FALSE(by_itself);
+  CHECK(time.elapsed() == 10s);
+}
+
+TIME_TEST("with_deadline: has the result of work that has one, or nothing", "[base]") {
+  const auto in_time = co_await with_deadline(time, time.now() + 2s, answer_after(time, 1s));
+  CHECK(in_time == "answer");
+  const auto too_late = co_await with_deadline(time, time.now() + 1s, answer_after(time, 2s));
+  CHECK_FALSE(too_late.has_value());
+}
+
+TIME_TEST("with_deadline: no result is lost when it arrives together with the deadline",
+          "[base]") {
+  const auto answer = co_await with_deadline(time, time.now() + 5s, answer_after(time, 5s));
+  CHECK(answer == "answer");
+  CHECK(time.elapsed() == 5s);
+}
+
+task<std::string> answer_although_cancelled(manual_time& time) {
+  bool stopped = false;
+  co_await stop_slowly(time, 1s, stopped);
+  co_return "late answer";
+}
+
+TIME_TEST("with_deadline: nor when the work makes it while it is being cancelled", "[base]") {
+  const auto answer =
+      co_await with_deadline(time, time.now() + 5s, answer_although_cancelled(time));
+  CHECK(answer == "late answer");
+}
+
+TIME_TEST("with_deadline: waits until the cancelled work has ended", "[base]") {
+  bool stopped = false;
+  const bool by_itself =
+      co_await with_deadline(time, time.now() + 5s, stop_slowly(time, 2s, stopped));
+  CHECK(by_itself);
+  CHECK(stopped);
+  CHECK(time.elapsed() == 7s);
+}
+
+TIME_TEST("with_deadline: throws what the work throws, before the deadline and at it", "[base]") {
+  for (const duration span : {1s, 5s}) {
+    std::string said;
+    try {
+      co_await with_deadline(time, time.now() + 5s, fail_after(time, span));
+    } catch (const error& failure) {
+      said = failure.what();
+    }
+    CHECK(said == "the other side hung up");
+  }
+}
+
+TIME_TEST("with_deadline: a deadline in the past ends work that has to wait", "[base]") {
+  const bool by_itself = co_await with_deadline(time, time.now() - 1s, work_for(time, 1s));
+  CHECK_FALSE(by_itself);
+  CHECK(time.elapsed() == 0s);
+}
+
+task<void> do_nothing() { co_return; }
+
+TIME_TEST("with_deadline: work that need not wait ends by itself at any deadline", "[base]") {
+  const bool late = co_await with_deadline(time, time.now() - 1s, do_nothing());
+  CHECK(late);
+  const bool unbounded = co_await with_deadline(time, time_point::max(), do_nothing());
+  CHECK(unbounded);
+}
+
+TIME_TEST("with_deadline: several branches that were all cancelled count as cancelled", "[base]") {
+  const bool by_itself = co_await with_deadline(time, time.now() + 1s,
+                                                work_for(time, 1h) && work_for(time, 2h));
+  CHECK_FALSE(by_itself);
+  CHECK(time.elapsed() == 1s);
+}
+
+TIME_TEST("with_deadline: of two, one in the other, the earlier one counts", "[base]") {
+  auto inner = with_deadline(time, time.now() + 9s, work_for(time, 1h));
+  const auto outcome = co_await with_deadline(time, time.now() + 4s, std::move(inner));
+  CHECK_FALSE(outcome.has_value());
+  CHECK(time.elapsed() == 4s);
+
+  auto early = with_deadline(time, time.now() + 2s, work_for(time, 1h));
+  const auto ended = co_await with_deadline(time, time.now() + 8s, std::move(early));
+  REQUIRE(ended.has_value());
+  CHECK_FALSE(*ended);
+  CHECK(time.elapsed() == 6s);
+}
+
+// What the caller of with_deadline may do to it from outside.
+class bounded_work {
+ public:
+  explicit bounded_work(manual_time& time) : time_(time) {}
+
+  void start(task<void> body) {
+    asio::co_spawn(time_.context(), std::move(body),
+                   asio::bind_cancellation_slot(cancel_.slot(), [this](std::exception_ptr thrown) {
+                     ended = true;
+                     failure = thrown;
+                   }));
+  }
+  void cancel(asio::cancellation_type type) { cancel_.emit(type); }
+
+  bool ended = false;
+  std::exception_ptr failure;
+
+ private:
+  manual_time& time_;
+  asio::cancellation_signal cancel_;
+};
+
+task<void> bounded(manual_time& time, duration limit, task<void> work) {
+  co_await with_deadline(time, time.now() + limit, std::move(work));
+}
+
+TEST_CASE("with_deadline: a cancel of the caller ends the work and is thrown", "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  bounded_work outside(time);
+  outside.start(bounded(time, 10s, work_for(time, 1h)));
+  time.run_for(1s);
+  outside.cancel(asio::cancellation_type::terminal);
+  time.run_for(0s);
+  REQUIRE(outside.ended);
+  REQUIRE(outside.failure);
+  CHECK(detail::is_cancellation(outside.failure));
+  CHECK(time.sleepers() == 0);
+}
+
+task<void> note_requests(manual_time& time, std::vector<asio::cancellation_type>& seen) {
+  while (seen.size() < 3) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    try {
+      co_await time.sleep_until(time_point::max());
+    } catch (const std::system_error&) {
+    }
+    auto state = co_await asio::this_coro::cancellation_state;
+    seen.push_back(state.cancelled());
+  }
+}
+
+task<void> bounded_and_open(manual_time& time, std::vector<asio::cancellation_type>& seen) {
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await with_deadline(time, time.now() + 10s, note_requests(time, seen));
+}
+
+TEST_CASE("with_deadline: lets every request of the caller through, after the deadline too",
+          "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  bounded_work outside(time);
+  std::vector<asio::cancellation_type> seen;
+  outside.start(bounded_and_open(time, seen));
+  time.run_for(1s);
+  outside.cancel(asio::cancellation_type::partial);
+  time.run_for(1s);
+  CHECK(seen == std::vector{asio::cancellation_type::partial});
+  time.run_for(10s);
+  REQUIRE(seen.size() == 2);
+  CHECK(seen[1] == (asio::cancellation_type::terminal | asio::cancellation_type::partial |
+                    asio::cancellation_type::total));
+  outside.cancel(asio::cancellation_type::terminal);
+  time.run_for(0s);
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[2] == asio::cancellation_type::terminal);
+  CHECK(outside.ended);
+}
+
+TEST_CASE("with_deadline: the deadline stays in force where the work is deaf to a request",
+          "[base]") {
+  asio::io_context context;
+  manual_time time(context);
+  bounded_work outside(time);
+  auto deaf = [](manual_time& t) -> task<void> {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());
+    // co_spawned by with_deadline with Asio's usual filter: only terminal gets through.
+    co_await with_deadline(t, t.now() + 10s, t.sleep_until(time_point::max()));
+  };
+  outside.start(deaf(time));
+  time.run_for(1s);
+  outside.cancel(asio::cancellation_type::partial);
+  time.run_for(1s);
+  CHECK_FALSE(outside.ended);
+  time.run_for(8s);
+  CHECK(outside.ended);
+}
+
+TEST_CASE("with_deadline: can be destroyed while it waits", "[base]") {
+  auto witness = std::make_shared<int>();
+  {
+    asio::io_context context;
+    manual_time time(context);
+    auto hold = [](manual_time& t, std::shared_ptr<int>) -> task<void> {
+      co_await t.sleep_until(time_point::max());
+    };
+    bounded_work outside(time);
+    outside.start(bounded(time, 10s, hold(time, witness)));
+    time.run_for(1s);
+    CHECK(witness.use_count() > 1);
+  }
+  CHECK(witness.use_count() == 1);
+}
+
+CO_TEST("system_time: sleeps until the deadline and not less", "[base]") {
+  system_time time;
+  const time_point deadline = time.now() + 5ms;
+  co_await time.sleep_until(deadline);
+  CHECK(time.now() >= deadline);
+}
+
+CO_TEST("system_time: bounds what waits for an event", "[base]") {
+  system_time time;
+  event_flag never(co_await asio::this_coro::executor);
+  const bool by_itself = co_await with_deadline(time, time.now() + 5ms, never.wait());
+  CHECK_FALSE(by_itself);
+}
+
+}  // namespace time_tests
+}  // namespace elastic::test

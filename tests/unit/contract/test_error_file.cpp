@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/contract/error_file.hpp>
+#include <support/catch.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+// A directory of this test alone, removed with what is in it.
+class error_file_folder {
+ public:
+  error_file_folder() {
+    std::string pattern = "/tmp/elastic_error_file_XXXXXX";
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~error_file_folder() {
+    for (const char* name : {"error.json", "pipe"}) ::unlink(file(name).c_str());
+    ::rmdir(path_.c_str());
+  }
+  std::string file(const std::string& name = "error.json") const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string error_file_text_at(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+nlohmann::json error_file_vectors() {
+  std::ifstream in(ELASTIC_SOURCE_DIR "/tests/vectors/events_and_reports_113.json");
+  REQUIRE(in);
+  return nlohmann::json::parse(in)["data"];
+}
+
+TEST_CASE("error file: what PyTorch's @record wrote is understood", "[contract]") {
+  const auto event = nlohmann::json::parse(
+      error_file_vectors()["worker_raise"][1].get<std::string>());
+  const std::string text = event["metadata"]["raw_error"];
+  const auto content = elastic::parse_error_file(text);
+  CHECK_FALSE(content.unparsable);
+  CHECK(content.message == "ValueError: boom on rank 1");
+  REQUIRE(content.callstack);
+  CHECK(content.callstack->starts_with("Traceback (most recent call last):\n"));
+  CHECK(content.callstack->ends_with("ValueError: boom on rank 1\n"));
+  CHECK(content.timestamp == 1795170764);
+  CHECK(content.raw_json == text);
+  CHECK_FALSE(content.written);
+}
+
+TEST_CASE("error file: the launcher's own gets the exit code as torchrun writes it", "[contract]") {
+  const auto vectors = error_file_vectors();
+  const auto event = nlohmann::json::parse(vectors["worker_raise"][1].get<std::string>());
+  const auto content = elastic::parse_error_file(event["metadata"]["raw_error"].get<std::string>());
+  CHECK(elastic::launcher_error_file_text(content, 1) ==
+        vectors["launcher_error_file_raise"].get<std::string>());
+  CHECK(elastic::launcher_error_file_text(content, 0) == content.raw_json);
+  const auto plain = elastic::parse_error_file(R"({"message": "plain"})");
+  CHECK(elastic::launcher_error_file_text(plain, -9) == R"({"message": "plain"})");
+}
+
+TEST_CASE("error file: both forms of message, complete or not", "[contract]") {
+  struct row {
+    const char* text;
+    const char* message;
+    const char* callstack;
+    std::int64_t timestamp;
+  };
+  const std::vector<row> rows = {
+      {R"({"message": "plain"})", "plain", nullptr, 0},
+      {R"({"message": "plain", "timestamp": 17})", "plain", nullptr, 17},
+      {R"({"message": "plain", "timestamp": "17"})", "plain", nullptr, 17},
+      {R"({"message": "plain", "timestamp": 17.9})", "plain", nullptr, 17},
+      {R"({"message": "plain", "timestamp": -17})", "plain", nullptr, 0},
+      {R"({"message": "plain", "timestamp": 1e300})", "plain", nullptr, 0},
+      {R"({"message": "plain", "timestamp": "99999999999999999999"})", "plain", nullptr, 0},
+      {R"({"message": "plain", "timestamp": "12x"})", "plain", nullptr, 0},
+      {R"({"message": "plain", "timestamp": [1]})", "plain", nullptr, 0},
+      {R"({"message": {"message": "inner"}})", "inner", nullptr, 0},
+      {R"({"message": {}})", "<N/A>", nullptr, 0},
+      {R"({"message": {"message": ["a", 1]}})", R"(["a", 1])", nullptr, 0},
+      {R"({"message": {"message": "m", "extraInfo": 3}})", "m", nullptr, 0},
+      {R"({"message": {"message": "m", "extraInfo": {"timestamp": 5}}})", "m", nullptr, 5},
+      {R"({"message": {"message": "m", "extraInfo": {"py_callstack": "a\nb"}}})", "m", "a\nb", 0},
+      {R"({"message": {"message": "\u00e9\ud83d\ude00"}})", "\xc3\xa9\xf0\x9f\x98\x80", nullptr, 0},
+  };
+  for (const row& expected : rows) {
+    INFO(expected.text);
+    const auto content = elastic::parse_error_file(expected.text);
+    CHECK_FALSE(content.unparsable);
+    CHECK(content.message == expected.message);
+    CHECK(content.callstack.has_value() == (expected.callstack != nullptr));
+    if (expected.callstack) CHECK(content.callstack.value_or("") == expected.callstack);
+    CHECK(content.timestamp == expected.timestamp);
+    CHECK(content.raw_json == expected.text);
+  }
+}
+
+TEST_CASE("error file: what cannot be understood says why and is still JSON", "[contract]") {
+  const std::string many_members = [] {
+    std::string text = "{\"message\": \"m\"";
+    for (int number = 0; number < 5000; ++number) text += ", \"" + std::to_string(number) + "\": 1";
+    return text + "}";
+  }();
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", "unexpected end of input"},
+      {"{\"message\": \"cut", "missing closing quote"},
+      {"not json", "invalid literal"},
+      {"\xff\xfe", "invalid literal"},
+      {"{\"message\": \"\xff\"}", "ill-formed UTF-8"},
+      {"[]", "not a JSON object"},
+      {"3", "not a JSON object"},
+      {"{}", "has no \"message\""},
+      {"{\"message\": 3}", "neither a text nor an object"},
+      {"{\"message\": null}", "neither a text nor an object"},
+      {std::string(1'000'000, '['), "nested more than 64 levels"},
+      {"{\"message\": \"m\", \"x\": " + std::string(70, '[') + std::string(70, ']') + "}",
+       "nested more than 64 levels"},
+      {many_members, "more than 4096 members"},
+      {std::string(5 * 1024 * 1024, ' '), "larger than 4194304 bytes"},
+  };
+  for (const auto& [text, reason] : rows) {
+    INFO(text.substr(0, 80));
+    const auto content = elastic::parse_error_file(text);
+    REQUIRE(content.unparsable);
+    CHECK_THAT(*content.unparsable, elastic::test::contains_text(reason));
+    CHECK(content.unparsable->size() <= 300);
+    CHECK(content.message == "the error file cannot be understood: " + *content.unparsable);
+    CHECK(content.timestamp == 0);
+    CHECK(nlohmann::json::parse(content.raw_json).contains("message"));
+    CHECK(elastic::launcher_error_file_text(content, 1) == content.raw_json);
+  }
+}
+
+TEST_CASE("error file: brackets within texts do not count as nesting", "[contract]") {
+  const std::string text = R"({"message": "\"[[[[\\"})";
+  CHECK_FALSE(elastic::parse_error_file(text).unparsable);
+  const std::string stack(1000, '{');
+  const std::string written = elastic::error_file_text("m", stack, 1);
+  CHECK(elastic::parse_error_file(written).callstack == stack);
+}
+
+TEST_CASE("error file: no mutation of a good file breaks the reader", "[contract]") {
+  std::mt19937 random(20261120);
+  const std::string good = elastic::error_file_text("E: x", "a\n\"b\"\\", 1795170764);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = good;
+    for (unsigned change = 0; change <= random() % 3; ++change) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0: text[at] = static_cast<char>(random()); break;
+        case 1: text.erase(at, 1 + random() % 4); break;
+        default: text.insert(at, 1, "{}[],:\"\\0e"[random() % 10]); break;
+      }
+      if (text.empty()) break;
+    }
+    const auto content = elastic::parse_error_file(text);
+    INFO(text);
+    REQUIRE(content.unparsable.has_value() ==
+            content.message.starts_with("the error file cannot be understood"));
+    REQUIRE_NOTHROW(elastic::launcher_error_file_text(content, 1));
+  }
+}
+
+TEST_CASE("error file: written is what is read back", "[contract]") {
+  const error_file_folder folder;
+  CHECK_FALSE(elastic::read_error_file(folder.file()));
+  CHECK_FALSE(elastic::read_error_file(""));
+  CHECK_FALSE(elastic::read_error_file(folder.file() + "/below"));
+  const std::string text =
+      elastic::error_file_text("std::runtime_error: \"x\"\t\xc3\xa9", "line 1\nline 2", 99);
+  elastic::write_error_file(folder.file(), text);
+  CHECK(error_file_text_at(folder.file()) == text);
+  const auto content = elastic::read_error_file(folder.file());
+  REQUIRE(content);
+  CHECK(content->message == "std::runtime_error: \"x\"\t\xc3\xa9");
+  CHECK(content->callstack == "line 1\nline 2");
+  CHECK(content->timestamp == 99);
+  REQUIRE(content->written);
+  struct stat about {};
+  REQUIRE(::stat(folder.file().c_str(), &about) == 0);
+  CHECK(std::chrono::floor<std::chrono::seconds>(*content->written).time_since_epoch().count() ==
+        about.st_mtim.tv_sec);
+
+  elastic::write_error_file(folder.file(), elastic::error_file_text("again", "", 100));
+  const auto again = elastic::read_error_file(folder.file());
+  REQUIRE(again);
+  CHECK(again->message == "again");
+  CHECK_FALSE(again->callstack);
+}
+
+TEST_CASE("error file: texts that are no UTF-8 are written as good JSON", "[contract]") {
+  const auto content = elastic::parse_error_file(elastic::error_file_text("a\xff z", "\x01", 1));
+  CHECK_FALSE(content.unparsable);
+  CHECK(content.message == "a\xef\xbf\xbd z");
+  CHECK(content.callstack == "\x01");
+}
+
+TEST_CASE("error file: what is no file does not hold up the reader", "[contract]") {
+  const error_file_folder folder;
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  const auto pipe = elastic::read_error_file(folder.file("pipe"));
+  REQUIRE(pipe);
+  CHECK(pipe->unparsable == "not a regular file");
+  const auto directory = elastic::read_error_file(folder.path());
+  REQUIRE(directory);
+  CHECK(directory->unparsable == "not a regular file");
+}
+
+TEST_CASE("error file: one that is too large is not read to its end", "[contract]") {
+  const error_file_folder folder;
+  std::ofstream(folder.file()) << '{';
+  REQUIRE(::truncate(folder.file().c_str(), 1'000'000'000) == 0);  // a hole, no bytes on the disk
+  const auto content = elastic::read_error_file(folder.file());
+  REQUIRE(content);
+  CHECK(content->unparsable == "larger than 4194304 bytes");
+}
+
+TEST_CASE("error file: one that cannot be written is an error that names it", "[contract]") {
+  const error_file_folder folder;
+  const std::string path = folder.path() + "/missing/error.json";
+  REQUIRE_THROWS_WITH(elastic::write_error_file(path, "{}"),
+                      "cannot write error file " + path + ": No such file or directory");
+  // The draft must not stay where the rename fails.
+  REQUIRE_THROWS_AS(elastic::write_error_file(folder.path(), "{}"), elastic::error);
+  CHECK(::access((folder.path() + "." + std::to_string(::getpid()) + ".tmp").c_str(), F_OK) != 0);
+}
+
+}  // namespace

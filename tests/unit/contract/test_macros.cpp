@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/contract/macros.hpp>
+#include <support/catch.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+TEST_CASE("macros: an argument gets its local rank by the rules of string.Template",
+          "[contract]") {
+  // The second column is what Python's Template(text).safe_substitute(local_rank="3") gives.
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", ""},
+      {"plain", "plain"},
+      {"${local_rank}", "3"},
+      {"$local_rank", "3"},
+      {"--rank=${local_rank}", "--rank=3"},
+      {"${local_rank}y", "3y"},
+      {"$local_rank-y", "3-y"},
+      {"a${local_rank}b$local_rank", "a3b3"},
+      {"$local_rank$local_rank", "33"},
+      {"${other}", "${other}"},
+      {"$other", "$other"},
+      {"$local_ranks", "$local_ranks"},
+      {"$local_rank2", "$local_rank2"},
+      {"$LOCAL_RANK", "$LOCAL_RANK"},
+      {"$$", "$"},
+      {"$$z", "$z"},
+      {"$$$$", "$$"},
+      {"$${local_rank}", "${local_rank}"},
+      {"$$$local_rank", "$3"},
+      {"$", "$"},
+      {"end$", "end$"},
+      {"$ x", "$ x"},
+      {"$1", "$1"},
+      {"$-", "$-"},
+      {"${", "${"},
+      {"${}", "${}"},
+      {"${local_rank", "${local_rank"},
+      {"${local_rank $local_rank", "${local_rank 3"},
+      {"${ local_rank}", "${ local_rank}"},
+      {"${1}", "${1}"},
+      {"{local_rank}", "{local_rank}"},
+      {"$\xc3\xa9", "$\xc3\xa9"},
+  };
+  for (const auto& [text, expected] : rows) {
+    INFO(text);
+    CHECK(elastic::substitute_local_rank(text, 3) == expected);
+  }
+}
+
+TEST_CASE("macros: a value is not looked at again", "[contract]") {
+  const elastic::macro_values values = {{"a", "$b ${b} $$"}, {"b", "never"}};
+  CHECK(elastic::substitute_macros("<$a>", values) == "<$b ${b} $$>");
+}
+
+TEST_CASE("macros: the line prefix follows its template", "[contract]") {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", "[trn1]:"},
+      {"[${role_name}:${rank}] ", "[trn:5] "},
+      {"${local_rank}|", "1|"},
+      {"$$${hostname} ", "$${hostname} "},
+      {"fixed ", "fixed "},
+  };
+  for (const auto& [text, expected] : rows) {
+    INFO(text);
+    CHECK(elastic::line_prefix(text, "trn", 5, 1) == expected);
+  }
+}
+
+TEST_CASE("macros: a role that looks like a macro stays as it is", "[contract]") {
+  CHECK(elastic::line_prefix("", "${rank}", 5, 1) == "[${rank}1]:");
+}
+
+}  // namespace

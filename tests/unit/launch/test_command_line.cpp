@@ -1,0 +1,624 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/launch/command_line.hpp>
+#include <support/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace {
+
+namespace command_line_test {
+
+using elastic::environment_map;
+using elastic::launch_config;
+using arguments = std::vector<std::string>;
+using pairs = std::vector<std::pair<std::string, std::string>>;
+
+auto parse(const arguments& given, environment_map environment = {}, int accelerators = 0) {
+  elastic::command_line_facts facts;
+  facts.environment = std::move(environment);
+  facts.processors = 6;
+  facts.accelerators = accelerators;
+  return elastic::parse_command_line(given, facts);
+}
+
+std::string joined(const arguments& given) {
+  std::string text;
+  for (const std::string& one : given) text += "[" + one + "]";
+  return text;
+}
+
+elastic::command_line accepted(const arguments& given, environment_map environment = {},
+                               int accelerators = 0) {
+  auto outcome = parse(given, std::move(environment), accelerators);
+  if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) {
+    FAIL(joined(given) << " was refused: " << exit->text);
+  }
+  return std::get<elastic::command_line>(std::move(outcome));
+}
+
+launch_config config_of(const arguments& given, environment_map environment = {},
+                        int accelerators = 0) {
+  return accepted(given, std::move(environment), accelerators).config;
+}
+
+elastic::early_exit ended(const arguments& given, environment_map environment = {}) {
+  auto outcome = parse(given, std::move(environment));
+  if (!std::holds_alternative<elastic::early_exit>(outcome)) {
+    FAIL(joined(given) << " was accepted");
+  }
+  return std::get<elastic::early_exit>(std::move(outcome));
+}
+
+/// The sentence of a refusal: one line on stderr, exit code 2.
+std::string refused(const arguments& given, environment_map environment = {}) {
+  INFO(joined(given));
+  const auto exit = ended(given, std::move(environment));
+  CHECK(exit.code == 2);
+  CHECK(exit.to_stderr);
+  const std::string start = "elasticrun: error: ";
+  CHECK(exit.text.starts_with(start));
+  CHECK(std::count(exit.text.begin(), exit.text.end(), '\n') == 1);
+  CHECK(exit.text.ends_with("\n"));
+  return exit.text.substr(start.size());
+}
+
+/// Arguments before a script.
+arguments with_script(arguments options) {
+  options.push_back("train.py");
+  return options;
+}
+
+struct refusal_row {
+  arguments given;
+  std::string says;
+};
+
+void check_refusals(const std::vector<refusal_row>& rows, const environment_map& environment = {}) {
+  for (const refusal_row& row : rows) {
+    CHECK_THAT(refused(row.given, environment), elastic::test::contains_text(row.says));
+  }
+}
+
+}  // namespace command_line_test
+
+namespace t = command_line_test;
+
+TEST_CASE("command_line: a script alone runs once, by itself", "[launch]") {
+  const auto config = t::config_of({"train.py"});
+  CHECK(config.program == "python3");
+  CHECK(config.arguments == t::arguments{"-u", "train.py"});
+  CHECK(config.script == "train.py");
+  CHECK(config.min_nodes == 1);
+  CHECK(config.max_nodes == 1);
+  CHECK(config.nproc_per_node == 1);
+  CHECK(config.role == "default");
+  CHECK(config.standalone);
+  CHECK(config.run_id.empty());
+  CHECK(config.max_restarts == 0);
+  CHECK(config.shutdown_timeout == std::chrono::seconds(30));
+  CHECK(config.log_dir.empty());
+  CHECK(config.redirects == elastic::stream_selection());
+  CHECK(config.tee == elastic::stream_selection());
+  CHECK(config.log_line_prefix_template.empty());
+  CHECK(config.event_log_handler == "null");
+  CHECK(config.local_addr.empty());
+}
+
+TEST_CASE("command_line: each option reaches its field", "[launch]") {
+  using std::chrono::milliseconds;
+  using elastic::std_streams;
+  const auto has = [](auto member, auto value) {
+    return std::function<bool(const t::launch_config&)>(
+        [=](const t::launch_config& config) { return config.*member == value; });
+  };
+  struct row {
+    t::arguments given;
+    std::function<bool(const t::launch_config&)> holds;
+  };
+  using c = t::launch_config;
+  const std::vector<row> rows = {
+      {{"--nnodes", "3"}, has(&c::min_nodes, 3)},
+      {{"--nnodes", "3"}, has(&c::max_nodes, 3)},
+      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&c::min_nodes, 2)},
+      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&c::max_nodes, 4)},
+      {{"--nproc-per-node", "8"}, has(&c::nproc_per_node, 8)},
+      {{"--nproc-per-node", "cpu"}, has(&c::nproc_per_node, 6)},
+      {{"--role", "trainer"}, has(&c::role, std::string("trainer"))},
+      {{"--standalone"}, has(&c::standalone, true)},
+      {{"--rdzv-backend", "c10d"}, has(&c::rdzv_backend, std::string("c10d"))},
+      {{"--rdzv-endpoint", "host0:29400"}, has(&c::rdzv_endpoint, std::string("host0:29400"))},
+      {{"--rdzv-endpoint", "host0"}, has(&c::rdzv_endpoint, std::string("host0"))},
+      {{"--rdzv-endpoint", "[::1]:1"}, has(&c::rdzv_endpoint, std::string("[::1]:1"))},
+      {{"--rdzv-id", "night"}, has(&c::run_id, std::string("night"))},
+      {{"--rdzv-conf", "a=1, b = x=y ,a=2"},
+       has(&c::rdzv_conf, t::pairs{{"a", "1"}, {"b", "x=y"}, {"a", "2"}})},
+      {{"--rdzv-conf", "  "}, has(&c::rdzv_conf, t::pairs{})},
+      {{"--nnodes", "3", "--node-rank", "2"}, has(&c::node_rank, 2)},
+      {{"--master-addr", "host0"}, has(&c::master_addr, std::string("host0"))},
+      {{"--master-addr", "[::1]"}, has(&c::master_addr, std::string("::1"))},
+      {{"--master-addr", "::1"}, has(&c::master_addr, std::string("::1"))},
+      {{"--master-port", "1234"}, has(&c::master_port, std::uint16_t{1234})},
+      {{"--master-port", "65535"}, has(&c::master_port, std::uint16_t{65535})},
+      {{"--local-addr", "10.0.0.1"}, has(&c::local_addr, std::string("10.0.0.1"))},
+      {{"--max-restarts", "3"}, has(&c::max_restarts, 3)},
+      {{"--max-restarts", "2147483647"}, has(&c::max_restarts, 2147483647)},
+      {{"--shutdown-timeout", "5"}, has(&c::shutdown_timeout, milliseconds(5000))},
+      {{"--shutdown-timeout", "0.25"}, has(&c::shutdown_timeout, milliseconds(250))},
+      {{"--shutdown-timeout", "0"}, has(&c::shutdown_timeout, milliseconds(0))},
+      {{"--monitor-interval", "0.5"}, has(&c::monitor_interval, milliseconds(500))},
+      {{"--monitor-interval", "0"}, has(&c::monitor_interval, milliseconds(1))},
+      {{"--log-dir", "/logs"}, has(&c::log_dir, std::string("/logs"))},
+      {{"--log-dir", ""}, has(&c::log_dir, std::string())},
+      {{"--redirects", "3"}, has(&c::redirects, elastic::stream_selection(std_streams::both))},
+      {{"-r", "0:1,1:2"}, has(&c::redirects, elastic::stream_selection::parse("0:1,1:2"))},
+      {{"--tee", "1"}, has(&c::tee, elastic::stream_selection(std_streams::out))},
+      {{"-t", "2"}, has(&c::tee, elastic::stream_selection(std_streams::err))},
+      {{"--log-line-prefix-template", "${rank}| "},
+       has(&c::log_line_prefix_template, std::string("${rank}| "))},
+      {{"--event-log-handler", "console"}, has(&c::event_log_handler, std::string("console"))},
+      {{"--run-path"}, has(&c::program, std::string("python3"))},
+  };
+  for (const row& each : rows) {
+    INFO(t::joined(each.given));
+    CHECK(each.holds(t::config_of(t::with_script(each.given))));
+  }
+}
+
+TEST_CASE("command_line: names with dashes or underscores are one option", "[launch]") {
+  for (const char* name : {"--nproc-per-node", "--nproc_per_node", "--nproc_per-node"}) {
+    CHECK(t::config_of({name, "4", "train.py"}).nproc_per_node == 4);
+    CHECK(t::config_of({std::string(name) + "=4", "train.py"}).nproc_per_node == 4);
+  }
+  // In a value an underscore is an underscore.
+  CHECK(t::config_of({"--role=a_b", "train.py"}).role == "a_b");
+}
+
+TEST_CASE("command_line: a name may be shortened while it is unique", "[launch]") {
+  CHECK(t::config_of({"--nproc", "4", "train.py"}).nproc_per_node == 4);
+  CHECK(t::config_of({"--max", "4", "train.py"}).max_restarts == 4);
+  CHECK(t::config_of({"--te=3", "train.py"}).tee.of(0) == elastic::std_streams::both);
+  // The whole name of one option counts, also where it begins another's.
+  CHECK(t::config_of({"--role", "r", "train.py"}).role == "r");
+  t::check_refusals({
+      {{"--log", "x", "train.py"}, "--log-dir, --log-line-prefix-template"},
+      {{"--n", "2", "train.py"}, "--nnodes"},
+      {{"--rdzv", "x", "train.py"}, "'--rdzv' is ambiguous"},
+      {{"--local", "x", "train.py"}, "--local-addr, --local-ranks-filter"},
+  });
+}
+
+TEST_CASE("command_line: short options stand alone, with their value, or in a row", "[launch]") {
+  using elastic::std_streams;
+  CHECK(t::config_of({"-t3", "train.py"}).tee.of(0) == std_streams::both);
+  CHECK(t::config_of({"-t", "3", "train.py"}).tee.of(0) == std_streams::both);
+  CHECK(t::config_of({"-t=3", "train.py"}).tee.of(0) == std_streams::both);
+  CHECK(t::config_of({"-r0:3,1:0", "train.py"}).redirects.of(0) == std_streams::both);
+  for (const t::arguments& given : {t::arguments{"-mt", "3", "mod"}, t::arguments{"-mt3", "mod"},
+                                    t::arguments{"-m", "-t", "3", "mod"}}) {
+    const auto config = t::config_of(given);
+    CHECK(config.tee.of(0) == std_streams::both);
+    CHECK(config.arguments == t::arguments{"-u", "-m", "mod"});
+  }
+}
+
+TEST_CASE("command_line: the last of a repeated option counts", "[launch]") {
+  CHECK(t::config_of({"--role", "a", "--role=b", "train.py"}).role == "b");
+  CHECK(t::config_of({"-t1", "--tee", "2", "train.py"}).tee.of(0) == elastic::std_streams::err);
+  CHECK(t::config_of({"--max-restarts", "-1", "--max-restarts", "1", "train.py"}).max_restarts ==
+        1);
+  CHECK(t::config_of({"--standalone", "--standalone", "train.py"}).standalone);
+}
+
+TEST_CASE("command_line: what follows the script is the script's", "[launch]") {
+  const t::arguments its = {"--nnodes", "9", "-m", "--", "-x", "--help", "", "${local_rank}"};
+  t::arguments given = {"--nproc-per-node", "2", "train.py"};
+  given.insert(given.end(), its.begin(), its.end());
+  t::arguments expected = {"-u", "train.py"};
+  expected.insert(expected.end(), its.begin(), its.end());
+  CHECK(t::config_of(given).arguments == expected);
+  CHECK(t::config_of(given).max_nodes == 1);
+}
+
+TEST_CASE("command_line: -- ends the options, and what follows is the script", "[launch]") {
+  CHECK(t::config_of({"--role", "r", "--", "train.py", "--", "a"}).arguments ==
+        t::arguments{"-u", "train.py", "--", "a"});
+  CHECK(t::config_of({"--", "-odd.py"}).script == "-odd.py");
+  CHECK(t::config_of({"-", "a"}).script == "-");
+}
+
+TEST_CASE("command_line: a value may be empty or look like an option", "[launch]") {
+  CHECK(t::config_of({"--role=", "train.py"}).role.empty());
+  CHECK(t::config_of({"--role", "", "train.py"}).role.empty());
+  CHECK(t::config_of({"--role", "-x", "train.py"}).role == "-x");
+  CHECK(t::config_of({"--role", "--odd", "train.py"}).role == "--odd");
+  CHECK(t::config_of({"--role=--standalone", "train.py"}).role == "--standalone");
+  CHECK(t::config_of({"--role", "a=b", "train.py"}).role == "a=b");
+  for (const char* text : {"[a,b]", "{}", "%%", "'q'", "\"q\"", "a b", "a,b", "--=", "#"}) {
+    CHECK(t::config_of({"--role", text, "train.py"}).role == text);
+  }
+  t::check_refusals({
+      {{"--role", "--standalone", "train.py"}, "--role needs a value"},
+      {{"--role", "-m", "train.py"}, "--role needs a value"},
+      {{"--role", "--", "train.py"}, "--role needs a value"},
+      {{"--role"}, "--role needs a value"},
+      {{"-t"}, "-t needs a value"},
+      {{"-mt"}, "-t needs a value"},
+  });
+}
+
+TEST_CASE("command_line: a flag takes no value", "[launch]") {
+  t::check_refusals({
+      {{"--standalone=0", "train.py"}, "--standalone takes no value"},
+      {{"--standalone=", "train.py"}, "--standalone takes no value"},
+      {{"-m=1", "train.py"}, "-m takes no value"},
+  });
+}
+
+TEST_CASE("command_line: unknown options are refused, with the one that is near", "[launch]") {
+  t::check_refusals({
+      {{"--nonsense", "train.py"}, "unknown option '--nonsense'; see elasticrun --help"},
+      {{"--nproc-per-nodes", "2", "train.py"}, "did you mean --nproc-per-node?"},
+      {{"--nproc_per_nodes=2", "train.py"}, "did you mean --nproc-per-node?"},
+      {{"--stand-alone", "train.py"}, "did you mean --standalone?"},
+      {{"--max-restrats", "1", "train.py"}, "did you mean --max-restarts?"},
+      {{"-standalone", "train.py"}, "did you mean --standalone?"},
+      {{"-nnodes=2", "train.py"}, "did you mean --nnodes?"},
+      {{"-x", "train.py"}, "unknown option '-x'; see"},
+      {{"-mx", "train.py"}, "unknown option '-x' in '-mx'"},
+      {{"-1", "train.py"}, "unknown option '-1'"},
+      {{"--=3", "train.py"}, "is ambiguous"},
+      {{"---role", "x", "train.py"}, "unknown option '---role'"},
+      {{"--\n\x1b[2J", "train.py"}, "'--\\x0a\\x1b[2J'"},
+  });
+}
+
+TEST_CASE("command_line: values out of bounds are refused with what is allowed", "[launch]") {
+  const std::string range = "allowed is N, or MIN:MAX with 1 <= MIN <= MAX";
+  const std::string workers = "allowed are a number from 1 to 4096, cpu, gpu and auto";
+  const std::string streams = "0:3,1:1 by local rank";
+  std::vector<t::refusal_row> rows;
+  const auto add = [&](const char* name, const t::arguments& values, const std::string& says) {
+    for (const std::string& value : values) {
+      rows.push_back({{name, value, "train.py"}, std::string(name)});
+      rows.push_back({{name, value, "train.py"}, says});
+    }
+  };
+  add("--nnodes", {"0", "-1", "2:1", "0:1", "a:b", "1:2:3", "1:", ":1", ":", "", "1.5", " 1", "1 ",
+                   "+1", "100001", "99999999999999999999", "1:100001"},
+      range);
+  add("--nproc-per-node", {"0", "-1", "many", "", "1.0", "4097", "CPU", "99999999999999999999"},
+      workers);
+  add("--nproc-per-node", {"gpu"}, "no GPU");
+  add("--nproc-per-node", {"xpu"}, "not counted");
+  add("--max-restarts", {"-1", "x", "", "1.0", "2147483648"},
+      "a whole number from 0 to 2147483647 is needed");
+  add("--node-rank", {"-1", "x", ""}, "a whole number from 0");
+  add("--master-port", {"-1", "65536", "70000", "x", ""}, "a whole number from 0 to 65535");
+  add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
+  add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");
+  add("--redirects", {"4", "a", "10:1", "0:4", "0:1,", "", "0:1,1"}, streams);
+  add("--tee", {"4", "0:", "0-1"}, streams);
+  add("--rdzv-conf", {"a", "a=", "=b", "a=1,", ",a=1", "a=1,,b=2", " =b", "a= "},
+      "key=value,key=value");
+  add("--rdzv-endpoint", {":29400", ":1", "[]:1"}, "host");
+  add("--rdzv-endpoint", {"host:65536", "host:-1", "host:x", "host:", ":", "host:123456"},
+      "0 to 65535");
+  add("--rdzv-endpoint", {"ho st:1", "http://host:1", "a/b"}, "host");
+  add("--master-addr", {"", "a b", "a/b"}, "host");
+  t::check_refusals(rows);
+}
+
+TEST_CASE("command_line: a value that cannot be used is quoted in one line", "[launch]") {
+  const auto text = t::refused({"--nnodes", "1\n2\x1b", "train.py"});
+  CHECK_THAT(text, elastic::test::contains_text("--nnodes '1\\x0a2\\x1b': allowed"));
+  const auto cut = t::refused({"--nnodes", std::string(100'000, '9'), "train.py"});
+  CHECK(cut.size() < 500);
+}
+
+TEST_CASE("command_line: a script must be given", "[launch]") {
+  t::check_refusals({
+      {{}, "no script given"},
+      {{"--standalone"}, "no script given"},
+      {{"--"}, "no script given"},
+      {{""}, "no script given"},
+      {{"--no-python"}, "no script given"},
+      {{"-m"}, "no script given"},
+  });
+}
+
+TEST_CASE("command_line: Python, a module, or a program of its own", "[launch]") {
+  struct row {
+    t::arguments given;
+    t::environment_map environment;
+    std::string program;
+    t::arguments arguments;
+    std::string script;
+  };
+  const t::environment_map own_python = {{"PYTHON_EXEC", "/opt/python"}};
+  const std::vector<row> rows = {
+      {{"a.py", "x"}, {}, "python3", {"-u", "a.py", "x"}, "a.py"},
+      {{"a.py"}, own_python, "/opt/python", {"-u", "a.py"}, "a.py"},
+      {{"a.py"}, {{"PYTHON_EXEC", ""}}, "python3", {"-u", "a.py"}, "a.py"},
+      {{"-m", "pkg.mod", "x"}, {}, "python3", {"-u", "-m", "pkg.mod", "x"}, ""},
+      {{"--module", "pkg.mod"}, own_python, "/opt/python", {"-u", "-m", "pkg.mod"}, ""},
+      {{"--no-python", "./prog", "-u", "x"}, own_python, "./prog", {"-u", "x"}, ""},
+      {{"--run-path", "/a.py"}, {}, "python3", {"-u", "/a.py"}, "/a.py"},
+      {{"--run-path", "--no-python", "/a.py"}, {}, "python3", {"-u", "/a.py"}, "/a.py"},
+  };
+  for (const row& each : rows) {
+    INFO(t::joined(each.given));
+    const auto config = t::config_of(each.given, each.environment);
+    CHECK(config.program == each.program);
+    CHECK(config.arguments == each.arguments);
+    CHECK(config.script == each.script);
+    CHECK(config.name == *std::find_if(each.given.begin(), each.given.end(),
+                                       [](const auto& one) { return !one.starts_with('-'); }));
+  }
+}
+
+TEST_CASE("command_line: contradictions are refused", "[launch]") {
+  t::check_refusals({
+      {{"-m", "--no-python", "x"}, "--module and --no-python exclude each other"},
+      {{"--no-python", "-m", "x"}, "--module and --no-python exclude each other"},
+      {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
+      {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
+      {{"--nnodes", "1:2", "a.py"}, "static needs a fixed number of nodes"},
+      {{"--nnodes", "2", "--node-rank", "2", "a.py"}, "--node-rank 2: with --nnodes 2"},
+      {{"--rdzv-backend", "static", "--node-rank", "1", "a.py"}, "--node-rank 1"},
+      {{"--nnodes", "2", "--master-port", "0", "a.py"}, "--master-port 0"},
+  });
+  t::check_refusals({{{"-m", "x"}, "--module and PET_NO_PYTHON exclude each other"}},
+                    {{"PET_NO_PYTHON", "1"}});
+}
+
+TEST_CASE("command_line: one node is by itself unless a rendezvous is named", "[launch]") {
+  struct row {
+    t::arguments given;
+    bool standalone;
+    std::string run_id;
+  };
+  const std::vector<row> rows = {
+      {{}, true, ""},
+      {{"--standalone"}, true, ""},
+      {{"--nnodes", "1"}, true, ""},
+      {{"--nnodes", "1:1"}, true, ""},
+      {{"--nnodes", "1:4", "--standalone"}, true, ""},
+      {{"--rdzv-id", "mine"}, true, "mine"},
+      {{"--standalone", "--rdzv-id", "mine"}, true, ""},
+      {{"--standalone", "--rdzv-backend", "c10d", "--rdzv-endpoint", "h:1"}, true, ""},
+      {{"--nnodes", "2"}, false, "none"},
+      {{"--rdzv-backend", "static"}, false, "none"},
+      {{"--rdzv-backend", "c10d"}, false, "none"},
+      {{"--rdzv-endpoint", "h:1"}, false, "none"},
+      {{"--master-addr", "h"}, false, "none"},
+      {{"--master-port", "1"}, false, "none"},
+      {{"--node-rank", "0"}, false, "none"},
+  };
+  for (const row& each : rows) {
+    INFO(t::joined(each.given));
+    const auto config = t::config_of(t::with_script(each.given));
+    CHECK(config.standalone == each.standalone);
+    CHECK(config.run_id == each.run_id);
+    if (config.standalone) CHECK(config.max_nodes == 1);
+  }
+}
+
+TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]") {
+  struct row {
+    t::arguments given;
+    std::string warned;  // empty: no warning
+  };
+  const std::vector<row> rows = {
+      {{}, ""},
+      {{"--nnodes", "2", "--node-rank", "1", "--master-addr", "h", "--master-port", "1"}, ""},
+      {{"--rdzv-backend", "c10d", "--local-addr", "10.0.0.1"}, ""},
+      {{"--standalone", "--node-rank", "0"}, ""},
+      {{"--rdzv-backend", "c10d", "--nnodes", "2", "--node-rank", "1"}, "--node-rank"},
+      {{"--standalone", "--master-port", "1"}, "--master-port"},
+      {{"--rdzv-endpoint", "h:1", "--master-addr", "h"}, "--master-addr"},
+      {{"--standalone", "--local-addr", "10.0.0.1"}, "--local-addr"},
+      {{"--nnodes", "2", "--local-addr", "10.0.0.1"}, "--local-addr"},
+  };
+  for (const row& each : rows) {
+    INFO(t::joined(each.given));
+    const auto warnings = t::accepted(t::with_script(each.given)).warnings;
+    REQUIRE(warnings.size() == (each.warned.empty() ? 0u : 1u));
+    if (!each.warned.empty()) CHECK(warnings[0].starts_with(each.warned + " has no effect"));
+  }
+  const auto from_variable = t::accepted({"a.py"}, {{"PET_LOCAL_ADDR", "10.0.0.1"}}).warnings;
+  REQUIRE(from_variable.size() == 1);
+  CHECK(from_variable[0].starts_with("PET_LOCAL_ADDR"));
+}
+
+TEST_CASE("command_line: GPUs are what the machine has", "[launch]") {
+  CHECK(t::config_of({"--nproc-per-node", "gpu", "a.py"}, {}, 4).nproc_per_node == 4);
+  CHECK(t::config_of({"--nproc-per-node", "auto", "a.py"}, {}, 4).nproc_per_node == 4);
+  CHECK(t::config_of({"--nproc-per-node", "auto", "a.py"}, {}, 0).nproc_per_node == 6);
+  CHECK(t::config_of({"--nproc-per-node", "cpu", "a.py"}, {}, 4).nproc_per_node == 6);
+}
+
+TEST_CASE("command_line: PET_ variables are the defaults of options", "[launch]") {
+  const t::environment_map environment = {
+      {"PET_NPROC_PER_NODE", "4"}, {"PET_MAX_RESTARTS", "2"},      {"PET_ROLE", "trainer"},
+      {"PET_TEE", "3"},            {"PET_LOG_DIR", "/logs"},       {"PET_MODULE", "1"},
+      {"PET_RDZV_CONF", "a=b"},    {"PET_MONITOR_INTERVAL", "1.5"}};
+  const auto config = t::config_of({"mod"}, environment);
+  CHECK(config.nproc_per_node == 4);
+  CHECK(config.max_restarts == 2);
+  CHECK(config.role == "trainer");
+  CHECK(config.tee.of(0) == elastic::std_streams::both);
+  CHECK(config.log_dir == "/logs");
+  CHECK(config.arguments == t::arguments{"-u", "-m", "mod"});
+  CHECK(config.rdzv_conf == t::pairs{{"a", "b"}});
+  CHECK(config.environment == environment);
+}
+
+TEST_CASE("command_line: the command line wins over PET_ variables", "[launch]") {
+  CHECK(t::config_of({"--role", "mine", "a.py"}, {{"PET_ROLE", "theirs"}}).role == "mine");
+  CHECK(t::config_of({"--role", "", "a.py"}, {{"PET_ROLE", "theirs"}}).role.empty());
+  CHECK(t::config_of({"--max-restarts", "1", "a.py"}, {{"PET_MAX_RESTARTS", "bad"}})
+            .max_restarts == 1);
+}
+
+TEST_CASE("command_line: an empty PET_ variable counts as not set", "[launch]") {
+  const auto config = t::config_of(
+      {"a.py"}, {{"PET_ROLE", ""}, {"PET_NNODES", ""}, {"PET_STANDALONE", ""}, {"PET_TEE", ""}});
+  CHECK(config.role == "default");
+  CHECK(config.max_nodes == 1);
+}
+
+TEST_CASE("command_line: a flag in the environment is a number", "[launch]") {
+  const auto is_module = [](const std::string& value) {
+    return t::config_of({"mod"}, {{"PET_MODULE", value}}).script.empty();
+  };
+  CHECK(is_module("1"));
+  CHECK(is_module("2"));
+  CHECK(is_module("-1"));
+  CHECK_FALSE(is_module("0"));
+  for (const char* value : {"abc", "true", "1x", " "}) {
+    CHECK_THAT(t::refused({"mod"}, {{"PET_MODULE", value}}),
+               elastic::test::contains_text("PET_MODULE"));
+  }
+}
+
+TEST_CASE("command_line: a bad value in the environment is named by its variable", "[launch]") {
+  const std::vector<std::pair<const char*, const char*>> rows = {
+      {"PET_NNODES", "0"},        {"PET_NPROC_PER_NODE", "many"}, {"PET_MAX_RESTARTS", "-1"},
+      {"PET_MASTER_PORT", "x"},   {"PET_REDIRECTS", "9"},         {"PET_RDZV_CONF", "a"},
+      {"PET_RDZV_ENDPOINT", ":1"}, {"PET_SHUTDOWN_TIMEOUT", "x"}, {"PET_MASTER_ADDR", "a b"},
+      {"PET_STANDALONE", "yes"},  {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}, {"LOGLEVEL", "LOUD"},
+      {"PET_SIGNALS_TO_HANDLE", "SIGTERM"}, {"PET_VIRTUAL_LOCAL_RANK", "1"}};
+  for (const auto& [variable, value] : rows) {
+    CHECK_THAT(t::refused({"a.py"}, {{variable, value}}),
+               elastic::test::contains_text(variable));
+  }
+}
+
+TEST_CASE("command_line: torchrun's own variables are defaults, too", "[launch]") {
+  const t::environment_map environment = {
+      {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"},
+      {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${rank}>"}};
+  CHECK(t::config_of({"a.py"}, environment).shutdown_timeout == std::chrono::seconds(7));
+  CHECK(t::config_of({"a.py"}, environment).log_line_prefix_template == "<${rank}>");
+  auto both = environment;
+  both["PET_SHUTDOWN_TIMEOUT"] = "8";
+  CHECK(t::config_of({"a.py"}, both).shutdown_timeout == std::chrono::seconds(8));
+  CHECK(t::config_of({"--shutdown-timeout", "9", "a.py"}, both).shutdown_timeout ==
+        std::chrono::seconds(9));
+}
+
+TEST_CASE("command_line: LOGLEVEL has Python's names", "[launch]") {
+  using elastic::log_level;
+  const std::vector<std::pair<const char*, log_level>> rows = {
+      {"", log_level::warning},    {"DEBUG", log_level::debug},   {"INFO", log_level::info},
+      {"info", log_level::info},   {"WARNING", log_level::warning}, {"WARN", log_level::warning},
+      {"ERROR", log_level::error}, {"CRITICAL", log_level::off}};
+  for (const auto& [name, level] : rows) {
+    CHECK(t::accepted({"a.py"}, {{"LOGLEVEL", name}}).threshold == level);
+  }
+  CHECK(t::accepted({"a.py"}).threshold == log_level::warning);
+}
+
+TEST_CASE("command_line: what is not built is refused with its reason", "[launch]") {
+  t::check_refusals({
+      {{"--start-method", "spawn", "a.py"}, "--start-method is not supported: "},
+      {{"--start_method=fork", "a.py"}, "--start-method is not supported: "},
+      {{"--logs-specs", "x", "a.py"}, "--logs-specs is not supported: "},
+      {{"--local-ranks-filter", "0", "a.py"}, "--local-ranks-filter is not supported: "},
+      {{"--duplicate-stdout-filters", "x", "a.py"}, "is not supported: "},
+      {{"--duplicate-stderr-filters", "x", "a.py"}, "is not supported: "},
+      {{"--signals-to-handle", "SIGTERM", "a.py"}, "is not supported: "},
+      {{"--numa-binding", "node", "a.py"}, "is not supported: "},
+      {{"--virtual-local-rank", "a.py"}, "is not supported: "},
+      {{"--print-completion", "bash"}, "is not supported: "},
+  });
+  CHECK(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).nproc_per_node == 1);
+}
+
+TEST_CASE("command_line: help names every option, on lines that fit a terminal", "[launch]") {
+  for (const t::arguments& given : {t::arguments{"--help"}, t::arguments{"-h"}, t::arguments{"-mh"},
+                                    t::arguments{"--role", "x", "--he", "--nonsense"}}) {
+    const auto exit = t::ended(given);
+    CHECK(exit.code == 0);
+    CHECK_FALSE(exit.to_stderr);
+    for (const auto& row : elastic::detail::option_rows) {
+      const std::string names = row.names;
+      INFO(names);
+      CHECK_THAT(exit.text, elastic::test::contains_text(names.substr(names.find("--"))));
+    }
+  }
+  const std::string text = t::ended({"--help"}).text;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    const std::string line = text.substr(start, end - start);
+    INFO(line);
+    CHECK(line.size() <= 80);
+    CHECK_FALSE(line.ends_with(' '));
+    start = end + 1;
+  }
+}
+
+TEST_CASE("command_line: the page of options names every one", "[launch]") {
+  std::ifstream page(std::string(ELASTIC_SOURCE_DIR) + "/docs/command_line.md");
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  for (const auto& row : elastic::detail::option_rows) {
+    const std::string names = row.names;
+    CHECK_THAT(text, elastic::test::contains_text("`" + names.substr(names.find("--"))));
+  }
+}
+
+TEST_CASE("command_line: an error before --help is still an error", "[launch]") {
+  CHECK_THAT(t::refused({"--nonsense", "--help"}), elastic::test::contains_text("--nonsense"));
+}
+
+TEST_CASE("command_line: version names the I/O in use", "[launch]") {
+  const auto outcome = t::parse({"--role", "x", "--version"}, {{"ELASTIC_IO", "epoll"}});
+  REQUIRE(std::holds_alternative<elastic::version_request>(outcome));
+  const auto exit = elastic::show_version(std::get<elastic::version_request>(outcome).io);
+  CHECK(exit.code == 0);
+  CHECK_FALSE(exit.to_stderr);
+  CHECK(exit.text == std::string("elasticrun ") + elastic::version_text + " (I/O: epoll)\n");
+}
+
+TEST_CASE("command_line: ELASTIC_IO chooses the I/O", "[launch]") {
+  using elastic::io_choice;
+  const std::vector<std::pair<const char*, io_choice>> rows = {{"", io_choice::automatic},
+                                                               {"auto", io_choice::automatic},
+                                                               {"ring", io_choice::ring},
+                                                               {"epoll", io_choice::epoll}};
+  for (const auto& [name, io] : rows) {
+    const auto parsed = t::accepted({"a.py"}, {{"ELASTIC_IO", name}});
+    CHECK(parsed.io == io);
+    CHECK(parsed.config.use_ring == (io != io_choice::epoll));
+  }
+  CHECK_THAT(t::refused({"a.py"}, {{"ELASTIC_IO", "poll"}}),
+             elastic::test::contains_text("ELASTIC_IO 'poll'"));
+}
+
+TEST_CASE("command_line: any text ends in an answer", "[launch]") {
+  // Pieces of options and values in every combination of two, with and without a script.
+  const t::arguments pieces = {"",   "-",  "--", "---", "-=", "--=", "-t", "-t=", "-m", "--t",
+                               "=",  "-h", "a",  "--role", "--role=", "\xff", "--nnodes=1:", "-mt",
+                               "--standalone", "_", "--_", "-_", "--__"};
+  for (const auto& first : pieces) {
+    for (const auto& second : pieces) {
+      for (const char* third : {"--", "a"}) {
+        const auto outcome = t::parse({first, second, third});
+        if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) {
+          if (exit->code != 0 && exit->code != 2) FAIL(t::joined({first, second, third}));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/net/endpoint.hpp>
+
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+std::string endpoint_refusal(const std::string& text) {
+  try {
+    parse_endpoint(text, 29400);
+  } catch (const error& refused) {
+    CHECK(refused.code() == errc::invalid_argument);
+    return refused.what();
+  }
+  return "";
+}
+
+TEST_CASE("endpoint: reads hosts and ports as torchrun does", "[net]") {
+  const struct {
+    const char* text;
+    endpoint expected;
+  } rows[] = {
+      {"node1:29500", {"node1", 29500}},
+      {"node1", {"node1", 29400}},
+      {"", {"localhost", 29400}},
+      {"  \t ", {"localhost", 29400}},
+      {" node1:1 ", {"node1", 1}},
+      {"localhost:0", {"localhost", 0}},
+      {"10.0.0.1:65535", {"10.0.0.1", 65535}},
+      {"a_b-c.d.example:00080", {"a_b-c.d.example", 80}},
+      {"[::1]", {"::1", 29400}},
+      {"[::1]:8080", {"::1", 8080}},
+      {"[fe80::1]:1", {"fe80::1", 1}},
+      // The split is at the last colon, whatever that makes of an address without brackets.
+      {"::1", {":", 1}},
+      {"2001:db8::2:3", {"2001:db8::2", 3}},
+  };
+  for (const auto& row : rows) {
+    INFO("endpoint '" << row.text << "'");
+    const endpoint read = parse_endpoint(row.text, 29400);
+    CHECK(read.host == row.expected.host);
+    CHECK(read.port == row.expected.port);
+  }
+}
+
+TEST_CASE("endpoint: refuses what is none, in one line that says what is allowed", "[net]") {
+  const struct {
+    const char* text;
+    const char* reason;
+  } rows[] = {
+      {":29500", "no host"},
+      {"[]:29500", "no host"},
+      {"node1:65536", "0 to 65535"},
+      {"node1:99999", "0 to 65535"},
+      {"node1:123456", "0 to 65535"},
+      {"node1:", "0 to 65535"},
+      {"node1:-1", "0 to 65535"},
+      {"node1:80x", "0 to 65535"},
+      {"node1:+80", "0 to 65535"},
+      {"node one:80", "letters, digits"},
+      {"node/1", "letters, digits"},
+      {"http://node1:80", "letters, digits"},
+      {"nöde:80", "letters, digits"},
+      {"[::1", "letters, digits"},
+      {"[::1]x", "0 to 65535"},
+      {"[fe80::1%eth0]:80", "letters, digits"},
+  };
+  for (const auto& row : rows) {
+    INFO("endpoint '" << row.text << "'");
+    const std::string refusal = endpoint_refusal(row.text);
+    CHECK_THAT(refusal, test::contains_text(row.reason));
+    CHECK_THAT(refusal, test::contains_text(row.text));
+    CHECK(refusal.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("endpoint: is written so that it can be read again", "[net]") {
+  for (const auto& at : {endpoint{"node1", 1}, endpoint{"::1", 29500}, endpoint{"10.1.2.3", 0}}) {
+    CHECK(parse_endpoint(to_text(at), 1) == at);
+  }
+  CHECK(to_text(endpoint{"::1", 29500}) == "[::1]:29500");
+}
+
+TEST_CASE("endpoint: every port from 0 to 65535 is read, and no other", "[net]") {
+  for (int port = 0; port <= 66000; ++port) {
+    const std::string text = "h:" + std::to_string(port);
+    if (port <= 65535) {
+      REQUIRE(parse_endpoint(text, 1).port == port);
+    } else {
+      REQUIRE(!endpoint_refusal(text).empty());
+    }
+  }
+}
+
+TEST_CASE("is_this_machine: names and addresses that mean this machine", "[net]") {
+  machine_identity machine;
+  machine.host_name = "node7";
+  machine.canonical_name = "node7.cluster.example";
+  machine.addresses = {asio::ip::make_address("10.0.0.7"), asio::ip::make_address("fd00::7")};
+  const std::vector<asio::ip::address> ours = {asio::ip::make_address("10.0.0.7")};
+  const std::vector<asio::ip::address> others = {asio::ip::make_address("10.0.0.8")};
+  const std::vector<asio::ip::address> none;
+
+  for (const char* host : {"localhost", "127.0.0.1", "127.3.2.1", "::1", "node7",
+                           "node7.cluster.example", "10.0.0.7", "fd00::7"}) {
+    INFO("host " << host);
+    CHECK(is_this_machine(host, machine, none));
+  }
+  for (const char* host : {"LOCALHOST", "0.0.0.0", "10.0.0.8", "node8", "", "node7.other"}) {
+    INFO("host " << host);
+    CHECK_FALSE(is_this_machine(host, machine, none));
+  }
+  CHECK(is_this_machine("alias", machine, ours));
+  CHECK_FALSE(is_this_machine("alias", machine, others));
+}
+
+CO_TEST("is_this_machine: the host name of this machine is found, a name of none is not", "[net]") {
+  const std::string own = host_name();
+  // Awaited outside of CHECK, where g++ 12 would execute it twice.
+  const bool named = co_await is_this_machine(own);
+  const bool loopback = co_await is_this_machine("127.0.0.1");
+  const bool nobody = co_await is_this_machine("no-such-host.invalid");
+  const bool elsewhere = co_await is_this_machine("192.0.2.1");
+  CHECK(named);
+  CHECK(loopback);
+  CHECK_FALSE(nobody);
+  CHECK_FALSE(elsewhere);
+}
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/process/console_writer.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+class console_log final : public log_handler {
+ public:
+  void write(log_level, std::string_view text) noexcept override { lines.emplace_back(text); }
+  std::vector<std::string> lines;
+};
+
+struct console_pipe {
+  console_pipe() {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) FAIL("no pipe");
+    read = detail::unique_fd(fds[0]);
+    write = detail::unique_fd(fds[1]);
+  }
+
+  // What is in it now.
+  std::string take(std::size_t most = 1 << 20) const {
+    std::string all(most, '\0');
+    pollfd ready{read.get(), POLLIN, 0};
+    const ssize_t size =
+        ::poll(&ready, 1, 0) == 1 ? ::read(read.get(), all.data(), all.size()) : 0;
+    all.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return all;
+  }
+
+  detail::unique_fd read;
+  detail::unique_fd write;
+};
+
+// Reads all of a pipe, slowly: other coroutines run between two reads.
+task<void> read_slowly(const console_pipe& pipe, std::size_t wanted, std::string& all) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::posix::stream_descriptor ready(executor, ::dup(pipe.read.get()));
+  while (all.size() < wanted) {
+    co_await ready.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    all += pipe.take(1000);
+  }
+}
+
+task<void> write_lines(output_sink& sink, char letter, int count, std::size_t size) {
+  const std::string line = std::string(size - 1, letter) + "\n";
+  for (int i = 0; i < count; ++i) co_await sink.write(line);
+}
+
+CO_TEST("console_writer: writes to a pipe, a file and a socket", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  console_writer to_pipe(executor, pipe.write.get());
+  co_await to_pipe.write("hello\n");
+  CHECK(pipe.take() == "hello\n");
+
+  const detail::unique_fd file(::memfd_create("console", MFD_CLOEXEC));
+  console_writer to_file(executor, file.get());
+  co_await to_file.write("hello\n");
+  // One offset for all that share the description.
+  CHECK(::write(file.get(), "after\n", 6) == 6);
+  char lines[32];
+  CHECK(std::string(lines, static_cast<std::size_t>(
+                               ::pread(file.get(), lines, sizeof lines, 0))) == "hello\nafter\n");
+
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const detail::unique_fd left(ends[0]);
+  const detail::unique_fd right(ends[1]);
+  console_writer to_socket(executor, left.get());
+  co_await to_socket.write("hello\n");
+  char text[16];
+  CHECK(::read(right.get(), text, sizeof text) == 6);
+}
+
+CO_TEST("console_writer: the flags of the descriptor stay as they are", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  const int before = ::fcntl(pipe.write.get(), F_GETFL);
+  console_writer writer(executor, pipe.write.get());
+  std::string all;
+  task<void> writing = write_lines(writer, 'a', 1000, 1000);
+  using namespace asio::experimental::awaitable_operators;
+  co_await (std::move(writing) && read_slowly(pipe, 1'000'000, all));
+  CHECK(all.size() == 1'000'000);
+  CHECK(::fcntl(pipe.write.get(), F_GETFL) == before);
+}
+
+CO_TEST("console_writer: lines of several writers come whole through a slow reader",
+        "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  console_writer writer(executor, pipe.write.get());
+  std::string all;
+  using namespace asio::experimental::awaitable_operators;
+  constexpr std::size_t size = 7001;  // more than a pipe takes in one piece
+  task<void> writing = write_lines(writer, 'a', 100, size) && write_lines(writer, 'b', 100, size) &&
+                       write_lines(writer, 'c', 100, size);
+  co_await (std::move(writing) && read_slowly(pipe, 300 * size, all));
+  REQUIRE(all.size() == 300 * size);
+  std::vector<int> counts(256);
+  for (std::size_t line = 0; line < 300; ++line) {
+    const std::string text = all.substr(line * size, size);
+    REQUIRE(text == std::string(size - 1, text[0]) + "\n");
+    ++counts[static_cast<unsigned char>(text[0])];
+  }
+  CHECK(counts['a'] == 100);
+  CHECK(counts['b'] == 100);
+  CHECK(counts['c'] == 100);
+}
+
+CO_TEST("console_writer: a full socket makes it wait, too", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const detail::unique_fd left(ends[0]);
+  console_pipe other;
+  other.read = detail::unique_fd(ends[1]);
+  console_writer writer(executor, left.get());
+  std::string all;
+  using namespace asio::experimental::awaitable_operators;
+  task<void> writing = write_lines(writer, 'a', 1000, 1000);
+  co_await (std::move(writing) && read_slowly(other, 1'000'000, all));
+  CHECK(all.size() == 1'000'000);
+}
+
+// A pseudo-terminal that passes bytes through as they are: written by a program, read by its user.
+void make_terminal(console_pipe& ends) {
+  int master = -1;
+  int program = -1;
+  termios raw{};
+  ::cfmakeraw(&raw);
+  if (::openpty(&master, &program, nullptr, &raw, nullptr) != 0) FAIL("no terminal");
+  ends.read = detail::unique_fd(master);
+  ends.write = detail::unique_fd(program);
+}
+
+CO_TEST("console_writer: a terminal that is read slowly shows everything", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe ends;
+  make_terminal(ends);
+  const int before = ::fcntl(ends.write.get(), F_GETFL);
+  console_writer writer(executor, ends.write.get());
+  std::string all;
+  using namespace asio::experimental::awaitable_operators;
+  task<void> writing = write_lines(writer, 'a', 300, 1000);
+  co_await (std::move(writing) && read_slowly(ends, 300'000, all));
+  CHECK(all.size() == 300'000);
+  CHECK(::fcntl(ends.write.get(), F_GETFL) == before);
+}
+
+CO_TEST("console_writer: the other side of a terminal is not opened a second time", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe ends;
+  make_terminal(ends);
+  console_writer writer(executor, ends.read.get());
+  co_await writer.write("typed\n");
+  char text[16];
+  CHECK(::read(ends.write.get(), text, sizeof text) == 6);
+}
+
+CO_TEST("console_writer: says once that the other end has gone, and takes everything from then on",
+        "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  auto log = std::make_shared<console_log>();
+  console_pipe pipe;
+  console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
+  pipe.read.reset();
+  co_await writer.write("one\n");  // SIGPIPE would end this program
+  co_await writer.write("two\n");
+  REQUIRE(log->lines.size() == 1);
+  CHECK_THAT(log->lines[0], test::contains_text("Broken pipe"));
+  sigset_t pending;
+  ::sigpending(&pending);
+  CHECK(::sigismember(&pending, SIGPIPE) == 0);
+}
+
+CO_TEST("console_writer: an end that goes while it waits for room is noticed", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  auto log = std::make_shared<console_log>();
+  console_pipe pipe;
+  console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
+  bool written = false;
+  auto note = [&](std::exception_ptr) { written = true; };
+  asio::co_spawn(executor, write_lines(writer, 'a', 1000, 1000), note);
+  while (pipe.take(1).empty()) co_await asio::post(executor, asio::use_awaitable);
+  for (int i = 0; i < 10; ++i) co_await asio::post(executor, asio::use_awaitable);
+  CHECK_FALSE(written);
+  pipe.read.reset();
+  while (!written) co_await asio::post(executor, asio::use_awaitable);
+  CHECK(log->lines.size() == 1);
+}
+
+CO_TEST("console_writer: a descriptor that is not open takes everything", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_writer writer(executor, 987654);
+  co_await writer.write("hello\n");
+}
+
+CO_TEST("console_writer: a cancelled write lets the next one go on", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  console_writer writer(executor, pipe.write.get());
+  asio::cancellation_signal cancel;
+  bool ended = false;
+  auto note = [&](std::exception_ptr) { ended = true; };
+  asio::co_spawn(executor, write_lines(writer, 'a', 1000, 1000),
+                 asio::bind_cancellation_slot(cancel.slot(), note));
+  while (pipe.take(1).empty()) co_await asio::post(executor, asio::use_awaitable);
+  cancel.emit(asio::cancellation_type::terminal);
+  while (!ended) co_await asio::post(executor, asio::use_awaitable);
+  while (!pipe.take().empty()) {
+  }
+  co_await writer.write("next\n");
+  CHECK(pipe.take() == "next\n");
+}
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,370 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/process/process_set.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_time;
+
+// What a process of these tests does, and what was done to it.
+struct set_act {
+  explicit set_act(asio::any_io_executor executor) : ended(executor), tree_gone(executor) {}
+
+  void end(exit_status how) {
+    status = how;
+    ended.set();
+  }
+
+  std::optional<exit_status> status;
+  event_flag ended;
+  event_flag tree_gone;
+  std::vector<int> signals;
+  // Ends by a signal that it does not ignore.
+  std::vector<int> ignores;
+  bool tree_stays = false;
+  bool tree_fails = false;
+  bool wait_fails = false;
+  int trees_ended = 0;
+  bool destroyed = false;
+};
+
+class set_child final : public child {
+ public:
+  set_child(std::shared_ptr<set_act> act, pid_t pid) : act_(std::move(act)), pid_(pid) {}
+  ~set_child() override { act_->destroyed = true; }
+
+  pid_t pid() const noexcept override { return pid_; }
+
+  void signal(int number) noexcept override {
+    act_->signals.push_back(number);
+    const auto& ignored = act_->ignores;
+    const bool harmless = number == SIGCONT || number == SIGUSR1 ||
+                          std::count(ignored.begin(), ignored.end(), number) > 0;
+    if (!harmless && !act_->status) act_->end(exit_status::signalled(number));
+  }
+
+  task<exit_status> wait() override {
+    if (act_->wait_fails) throw std::runtime_error("no way to wait");
+    co_await act_->ended.wait();
+    co_return *act_->status;
+  }
+
+  task<void> end_tree() override {
+    ++act_->trees_ended;
+    if (act_->tree_fails) throw std::runtime_error("the tree stands");
+    signal(SIGKILL);
+    if (act_->tree_stays) co_await act_->tree_gone.wait();
+  }
+
+ private:
+  std::shared_ptr<set_act> act_;
+  pid_t pid_;
+};
+
+class set_launcher final : public process_launcher {
+ public:
+  explicit set_launcher(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    if (spec.program == "missing") throw error(errc::program_not_found, "no program 'missing'");
+    auto act = std::make_shared<set_act>(executor_);
+    if (prepare) prepare(*act);
+    acts.push_back(act);
+    co_return std::make_unique<set_child>(act, 1000 + static_cast<pid_t>(acts.size()));
+  }
+
+  std::vector<std::shared_ptr<set_act>> acts;
+  std::function<void(set_act&)> prepare;
+
+ private:
+  asio::any_io_executor executor_;
+};
+
+struct set_world {
+  explicit set_world(manual_time& clock)
+      : launcher(std::make_shared<set_launcher>(clock.context().get_executor())),
+        set(clock.context().get_executor(), services(clock)) {}
+
+  process_set_services services(manual_time& clock) const {
+    process_set_services parts;
+    parts.launcher = launcher;
+    // Not owned: the clock outlives the world.
+    parts.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &clock);
+    return parts;
+  }
+  set_act& act(std::size_t number) { return *launcher->acts.at(number); }
+
+  std::shared_ptr<set_launcher> launcher;
+  process_set set;
+};
+
+task<void> start_several(process_set& set, std::size_t count) {
+  const supervised_process what;
+  for (std::size_t i = 0; i < count; ++i) co_await set.start(i, what);
+}
+
+stop_plan set_plan(int signal, duration grace) {
+  stop_plan plan;
+  plan.signal = signal;
+  plan.grace = grace;
+  return plan;
+}
+
+template <class Set>
+concept takes_a_temporary = requires(Set& set) { set.start(0, supervised_process{}); };
+static_assert(!takes_a_temporary<process_set>);
+
+TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 3);
+  CHECK(world.set.running() == 3);
+  CHECK(world.set.pid(1) == 1002);
+  world.act(2).end(exit_status::exited(0));
+  const process_end first = co_await world.set.next_end();
+  CHECK(first.index == 2);
+  CHECK(first.pid == 1003);
+  CHECK(first.status.success());
+  CHECK(first.at == time.now());
+  CHECK(first.wall == time.wall_now());
+  CHECK(world.set.running() == 2);
+
+  co_await time.sleep_until(time.now() + 1s);
+  world.act(0).end(exit_status::exited(3));
+  co_await time.sleep_until(time.now() + 1s);
+  world.act(1).end(exit_status::signalled(SIGSEGV));
+  co_await time.sleep_until(time.now() + 1s);
+  const process_end second = co_await world.set.next_end();
+  const process_end third = co_await world.set.next_end();
+  CHECK(second.index == 0);
+  CHECK(second.status.code() == 3);
+  CHECK(third.index == 1);
+  CHECK(third.at == second.at + 1s);
+  CHECK(world.set.running() == 0);
+  co_await world.set.stop(stop_plan());
+}
+
+TIME_TEST("process_set: a cancelled wait for an end loses none", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 1);
+  const auto none = co_await with_deadline(time, time.now() + 5s, world.set.next_end());
+  CHECK_FALSE(none);
+  world.act(0).end(exit_status::exited(1));
+  const auto end = co_await with_deadline(time, time.now() + 5s, world.set.next_end());
+  REQUIRE(end);
+  CHECK(end->status.code() == 1);
+  co_await world.set.stop(stop_plan());
+}
+
+TIME_TEST("process_set: a signal goes to those that run, or to one of them", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 3);
+  world.act(1).end(exit_status::exited(0));
+  co_await world.set.next_end();
+  world.set.signal(SIGUSR1);
+  world.set.signal(2, SIGUSR1);
+  world.set.signal(1, SIGUSR1);
+  world.set.signal(7, SIGUSR1);
+  CHECK(world.act(0).signals == std::vector<int>{SIGUSR1});
+  CHECK(world.act(1).signals.empty());
+  CHECK(world.act(2).signals == std::vector<int>{SIGUSR1, SIGUSR1});
+  co_await world.set.stop(set_plan(SIGKILL, 0s));
+}
+
+TIME_TEST("process_set: stop asks all at once and clears their trees", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 3);
+  co_await world.set.stop(set_plan(SIGINT, 30s));
+  CHECK(time.elapsed() == 0s);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(world.act(i).signals.front() == SIGINT);
+    CHECK(world.act(i).trees_ended == 1);
+    CHECK(world.act(i).destroyed);
+  }
+  const std::vector<process_end> ends = world.set.take_ends();
+  REQUIRE(ends.size() == 3);
+  for (const process_end& end : ends) CHECK(end.status.signal() == SIGINT);
+  CHECK(world.set.take_ends().empty());
+}
+
+TIME_TEST("process_set: a stopped process is told to go on, so that it can end", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  co_await start_several(world.set, 1);
+  co_await world.set.stop(set_plan(SIGTERM, 1s));
+  CHECK(world.act(0).signals[0] == SIGTERM);
+  CHECK(world.act(0).signals[1] == SIGCONT);
+}
+
+TIME_TEST("process_set: who ignores the question is killed when the grace is over", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  co_await start_several(world.set, 2);
+  co_await world.set.stop(set_plan(SIGTERM, 30s));
+  CHECK(time.elapsed() == 30s);
+  for (const process_end& end : world.set.take_ends()) CHECK(end.status.signal() == SIGKILL);
+}
+
+task<void> kill_later(manual_time& time, process_set& set, duration after) {
+  co_await time.sleep_until(time.now() + after);
+  set.kill();
+}
+
+TIME_TEST("process_set: kill makes a stop under way end at once", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  co_await start_several(world.set, 2);
+  bool killed = false;
+  auto note = [&](std::exception_ptr) { killed = true; };
+  asio::co_spawn(time.context(), kill_later(time, world.set, 3s), note);
+  co_await world.set.stop(set_plan(SIGTERM, 30s));
+  CHECK(killed);
+  CHECK(time.elapsed() == 3s);
+  CHECK(world.set.running() == 0);
+}
+
+TIME_TEST("process_set: a place is free for the next process when it is cleared", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 2);
+  world.act(0).end(exit_status::exited(1));
+  const process_end end = co_await world.set.next_end();
+  co_await world.set.clear(end.index);
+  CHECK(world.act(0).trees_ended == 1);
+  CHECK(world.act(0).destroyed);
+  co_await world.set.clear(end.index);
+  co_await world.set.clear(99);
+  CHECK(world.act(0).trees_ended == 1);
+  const supervised_process what;
+  co_await world.set.start(end.index, what);
+  CHECK(world.set.pid(0) == 1003);
+  CHECK(world.set.running() == 2);
+  co_await world.set.stop(stop_plan());
+  CHECK(world.set.take_ends().size() == 2);
+}
+
+TIME_TEST("process_set: clearing a place whose process runs ends it", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 1);
+  co_await world.set.clear(0);
+  CHECK(world.set.running() == 0);
+  const process_end end = co_await world.set.next_end();
+  CHECK(end.status.signal() == SIGKILL);
+}
+
+TIME_TEST("process_set: a clearing whose waiter is cancelled goes on", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.tree_stays = true; };
+  co_await start_several(world.set, 1);
+  const bool cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
+  CHECK_FALSE(cleared);
+  CHECK_FALSE(world.act(0).destroyed);
+  world.act(0).tree_gone.set();
+  co_await world.set.clear(0);
+  CHECK(world.act(0).destroyed);
+  CHECK(world.act(0).trees_ended == 1);
+}
+
+TIME_TEST("process_set: a cancelled stop can be called again", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  co_await start_several(world.set, 2);
+  const stop_plan plan = set_plan(SIGTERM, 30s);
+  const bool stopped = co_await with_deadline(time, time.now() + 1s, world.set.stop(plan));
+  CHECK_FALSE(stopped);
+  CHECK(world.set.running() == 2);
+  co_await world.set.stop(set_plan(SIGTERM, 5s));
+  CHECK(time.elapsed() == 6s);
+  CHECK(world.set.running() == 0);
+}
+
+TIME_TEST("process_set: what the launcher throws comes home and leaves the place free",
+          "[process]") {
+  set_world world(time);
+  supervised_process what;
+  what.process.program = "missing";
+  std::string said;
+  try {
+    co_await world.set.start(0, what);
+  } catch (const error& failure) {
+    said = failure.what();
+    CHECK(failure.code() == errc::program_not_found);
+  }
+  CHECK(said == "no program 'missing'");
+  CHECK(world.set.running() == 0);
+  what.process.program = "there";
+  co_await world.set.start(0, what);
+  co_await world.set.stop(stop_plan());
+}
+
+TIME_TEST("process_set: a process that cannot be awaited has an unknown end", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.wait_fails = true; };
+  co_await start_several(world.set, 1);
+  const process_end end = co_await world.set.next_end();
+  CHECK(end.status == exit_status::unknown());
+  co_await world.set.stop(stop_plan());
+}
+
+TIME_TEST("process_set: a tree that cannot be ended is an error, after all the others are",
+          "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 3);
+  world.act(1).tree_fails = true;
+  std::string said;
+  try {
+    co_await world.set.stop(stop_plan());
+  } catch (const std::runtime_error& failure) {
+    said = failure.what();
+  }
+  CHECK(said == "the tree stands");
+  for (std::size_t i = 0; i < 3; ++i) CHECK(world.act(i).destroyed);
+  co_await world.set.clear(1);
+}
+
+TIME_TEST("process_set: its destructor kills and leaves nothing behind", "[process]") {
+  std::shared_ptr<set_launcher> launcher;
+  {
+    set_world world(time);
+    launcher = world.launcher;
+    co_await start_several(world.set, 2);
+    launcher->acts[1]->end(exit_status::exited(0));
+    co_await world.set.next_end();
+  }
+  CHECK(launcher->acts[0]->signals.front() == SIGKILL);
+  CHECK(launcher->acts[1]->signals.empty());
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(launcher->acts[0]->destroyed);
+  CHECK(launcher->acts[1]->destroyed);
+}
+
+TIME_TEST("process_set: its destructor does not wait for a clearing under way", "[process]") {
+  std::shared_ptr<set_launcher> launcher;
+  {
+    set_world world(time);
+    launcher = world.launcher;
+    launcher->prepare = [](set_act& act) { act.tree_stays = true; };
+    co_await start_several(world.set, 1);
+    const bool cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
+  CHECK_FALSE(cleared);
+  }
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(launcher->acts[0]->destroyed);
+}
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/process/stop_ladder.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+using namespace std::chrono_literals;
+
+using action = stop_step::action;
+
+time_point ladder_time(duration since_start) { return time_point(1000s) + since_start; }
+
+stop_plan ladder_plan(int signal, duration grace) {
+  stop_plan plan;
+  plan.signal = signal;
+  plan.grace = grace;
+  return plan;
+}
+
+// What happens at a moment, and what the ladder is to say then.
+struct ladder_row {
+  duration at;
+  std::size_t running;
+  bool hurry;
+  action what;
+  int signal;
+};
+
+void climb(stop_plan plan, const std::vector<ladder_row>& rows) {
+  stop_ladder ladder(plan);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(i);
+    const ladder_row& row = rows[i];
+    const stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
+    CHECK(step.what == row.what);
+    CHECK(step.signal == row.signal);
+    CHECK_FALSE(step.reason.empty());
+  }
+}
+
+TEST_CASE("stop_ladder: nothing runs, nothing is to be done", "[process]") {
+  climb(ladder_plan(SIGTERM, 30s), {{0s, 0, false, action::done, 0}});
+}
+
+TEST_CASE("stop_ladder: asks, waits for the grace, kills, and waits for the end", "[process]") {
+  climb(ladder_plan(SIGINT, 30s), {{0s, 3, false, action::send, SIGINT},
+                                   {0s, 3, false, action::wait, 0},
+                                   {10s, 2, false, action::wait, 0},
+                                   {30s, 1, false, action::send, SIGKILL},
+                                   {30s, 1, false, action::wait, 0},
+                                   {31s, 0, false, action::done, 0}});
+}
+
+TEST_CASE("stop_ladder: all that end within the grace are not killed", "[process]") {
+  climb(ladder_plan(SIGTERM, 30s), {{0s, 2, false, action::send, SIGTERM},
+                                    {1s, 1, false, action::wait, 0},
+                                    {2s, 0, false, action::done, 0}});
+}
+
+TEST_CASE("stop_ladder: one deadline for all, counted from the question", "[process]") {
+  stop_ladder ladder(ladder_plan(SIGTERM, 30s));
+  ladder.next(2, ladder_time(5s));
+  CHECK(ladder.next(2, ladder_time(6s)).until == ladder_time(35s));
+  CHECK(ladder.next(1, ladder_time(20s)).until == ladder_time(35s));
+  CHECK(ladder.next(1, ladder_time(35s) - 1ns).what == action::wait);
+  CHECK(ladder.next(1, ladder_time(35s)).signal == SIGKILL);
+}
+
+TEST_CASE("stop_ladder: hurry kills at once, and only once", "[process]") {
+  climb(ladder_plan(SIGTERM, 30s), {{0s, 2, false, action::send, SIGTERM},
+                                    {1s, 2, true, action::send, SIGKILL},
+                                    {1s, 2, true, action::wait, 0},
+                                    {2s, 0, true, action::done, 0}});
+  climb(ladder_plan(SIGTERM, 30s), {{0s, 2, true, action::send, SIGKILL},
+                                    {0s, 2, true, action::wait, 0}});
+}
+
+TEST_CASE("stop_ladder: SIGKILL and an empty grace kill without asking", "[process]") {
+  for (const stop_plan& plan : {ladder_plan(SIGKILL, 30s), ladder_plan(SIGTERM, 0s),
+                                ladder_plan(SIGTERM, -1s)}) {
+    climb(plan, {{0s, 1, false, action::send, SIGKILL}, {0s, 1, false, action::wait, 0}});
+  }
+}
+
+TEST_CASE("stop_ladder: a grace without end does not wrap around", "[process]") {
+  stop_ladder ladder(ladder_plan(SIGTERM, duration::max()));
+  CHECK(ladder.next(1, ladder_time(0s)).signal == SIGTERM);
+  const stop_step step = ladder.next(1, ladder_time(1s));
+  CHECK(step.what == action::wait);
+  CHECK(step.until == time_point::max());
+}
+
+}  // namespace
+}  // namespace elastic

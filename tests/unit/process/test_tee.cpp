@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/base/event_flag.hpp>
+#include <elastic/process/tee.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+// Keeps what is shown; can be made to stand still.
+class tee_console final : public output_sink {
+ public:
+  explicit tee_console(asio::any_io_executor executor) : may_go_on(std::move(executor)) {}
+
+  task<void> write(std::string_view bytes) override {
+    ++writes;
+    if (stands_still) co_await may_go_on.wait();
+    text += bytes;
+  }
+
+  std::string text;
+  int writes = 0;
+  bool stands_still = false;
+  event_flag may_go_on;
+};
+
+// A log file that is nowhere but in memory.
+class tee_file {
+ public:
+  tee_file() : file_(::memfd_create("log", MFD_CLOEXEC)) {}
+
+  detail::unique_fd writer() const {
+    return detail::unique_fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3));
+  }
+  std::string text() const {
+    std::string all(static_cast<std::size_t>(::lseek(file_.get(), 0, SEEK_END)), '\0');
+    const ssize_t size = ::pread(file_.get(), all.data(), all.size(), 0);
+    REQUIRE(size == static_cast<ssize_t>(all.size()));
+    return all;
+  }
+
+ private:
+  detail::unique_fd file_;
+};
+
+struct tee_bench {
+  explicit tee_bench(asio::any_io_executor strand)
+      : executor(std::move(strand)), console(std::make_shared<tee_console>(executor)) {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) FAIL("no pipe");
+    ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    source = detail::unique_fd(fds[0]);
+    sink = detail::unique_fd(fds[1]);
+  }
+
+  void begin(tee_outlets outlets) {
+    copy = std::make_unique<tee>(executor, std::move(source), std::move(outlets));
+    auto note = [this](std::exception_ptr failure) {
+      ended = true;
+      failed = failure != nullptr;
+    };
+    asio::co_spawn(executor, copy->run(), asio::bind_cancellation_slot(cancel.slot(), note));
+  }
+
+  tee_outlets outlets(std::string prefix) const {
+    tee_outlets parts;
+    parts.console = console;
+    parts.prefix = std::move(prefix);
+    return parts;
+  }
+
+  void write(std::string_view text) const {
+    REQUIRE(::write(sink.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+
+  // Until everything that can run has run several times.
+  task<void> settle() {
+    for (int i = 0; i < 50; ++i) co_await asio::post(executor, asio::use_awaitable);
+  }
+  task<void> end() {
+    while (!ended) co_await asio::post(executor, asio::use_awaitable);
+  }
+
+  asio::any_io_executor executor;
+  std::shared_ptr<tee_console> console;
+  detail::unique_fd source;
+  detail::unique_fd sink;
+  std::unique_ptr<tee> copy;
+  asio::cancellation_signal cancel;
+  bool ended = false;
+  bool failed = false;
+};
+
+CO_TEST("tee: shows whole lines with their prefix, and the unfinished last one", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.begin(bench.outlets("[trn0]:"));
+  bench.write("one\ntw");
+  while (bench.console->text.empty()) co_await bench.settle();
+  CHECK(bench.console->text == "[trn0]:one\n");
+  bench.write("o\nlast");
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text == "[trn0]:one\n[trn0]:two\n[trn0]:last");
+}
+
+CO_TEST("tee: without a prefix bytes pass through at once", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.begin(bench.outlets(""));
+  bench.write("Enter: ");
+  while (bench.console->text.empty()) co_await bench.settle();
+  CHECK(bench.console->text == "Enter: ");
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text == "Enter: ");
+}
+
+CO_TEST("tee: writes the file before the console", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  const tee_file file;
+  bench.console->stands_still = true;
+  tee_outlets outlets = bench.outlets("[p]:");
+  outlets.file = file.writer();
+  bench.begin(std::move(outlets));
+  bench.write("one\nhalf");
+  while (bench.console->writes == 0) co_await bench.settle();
+  CHECK(bench.console->text.empty());
+  CHECK(file.text() == "one\nhalf");
+  bench.console->may_go_on.set();
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text == "[p]:one\n[p]:half");
+}
+
+CO_TEST("tee: a console that stands still stops the reading, and loses nothing", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.console->stands_still = true;
+  bench.begin(bench.outlets("[p]:"));
+  ::fcntl(bench.sink.get(), F_SETFL, O_NONBLOCK);
+  std::size_t written = 0;
+  const std::string line(99, 'x');
+  // The writer finds the pipe full although the tee runs.
+  for (int full = 0; full < 20;) {
+    const ssize_t size = ::write(bench.sink.get(), (line + "\n").data(), 100);
+    if (size == 100) ++written;
+    if (size < 0) ++full;
+    co_await bench.settle();
+    REQUIRE(written < 100'000);
+  }
+  bench.console->may_go_on.set();
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text.size() == written * 104);
+}
+
+CO_TEST("tee: finish copies what is in the pipe and waits for no more", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.begin(bench.outlets("[p]:"));
+  co_await bench.settle();
+  bench.write("last words\nunfinished");
+  bench.copy->finish();
+  bench.write("too late\n");
+  co_await bench.end();
+  CHECK(bench.console->text == "[p]:last words\n[p]:unfinished");
+  bench.copy->finish();
+}
+
+CO_TEST("tee: finish while the console stands still loses nothing", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.console->stands_still = true;
+  bench.begin(bench.outlets("[p]:"));
+  bench.write("one\n");
+  while (bench.console->writes == 0) co_await bench.settle();
+  bench.write("two\n");
+  bench.copy->finish();
+  co_await bench.settle();
+  CHECK_FALSE(bench.ended);
+  bench.console->may_go_on.set();
+  co_await bench.end();
+  CHECK(bench.console->text == "[p]:one\n[p]:two\n");
+}
+
+CO_TEST("tee: an abandoned console holds nothing up, and the file is complete", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  const tee_file file;
+  bench.console->stands_still = true;
+  tee_outlets outlets = bench.outlets("[p]:");
+  outlets.file = file.writer();
+  bench.begin(std::move(outlets));
+  bench.write("one\n");
+  while (bench.console->writes == 0) co_await bench.settle();
+  bench.write("two\n");
+  bench.copy->abandon_console();
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK_FALSE(bench.failed);
+  CHECK(bench.console->text.empty());
+  CHECK(file.text() == "one\ntwo\n");
+}
+
+CO_TEST("tee: ends when it is cancelled", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.begin(bench.outlets("[p]:"));
+  co_await bench.settle();
+  bench.cancel.emit(asio::cancellation_type::terminal);
+  co_await bench.end();
+  CHECK(bench.failed);
+}
+
+CO_TEST("tee: a file that cannot be written is said and does not stop the console", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  class recorder final : public log_handler {
+   public:
+    void write(log_level, std::string_view text) noexcept override { said += text; }
+    std::string said;
+  };
+  auto log = std::make_shared<recorder>();
+  tee_outlets outlets = bench.outlets("[p]:");
+  outlets.file = detail::unique_fd(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  outlets.file_name = "/dev/full";
+  outlets.log = logger(log, log_level::debug);
+  bench.begin(std::move(outlets));
+  bench.write("one\n");
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text == "[p]:one\n");
+  CHECK_THAT(log->said, test::contains_text("'/dev/full'"));
+  CHECK_THAT(log->said, test::contains_text("No space left"));
+}
+
+CO_TEST("tee: keeps the last lines", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  tee_outlets outlets;
+  outlets.keep_tail = true;
+  bench.begin(std::move(outlets));
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "line " + std::to_string(i) + "\n";
+  bench.write(text + "unfinished");
+  bench.sink.reset();
+  co_await bench.end();
+  const std::vector<std::string> tail = bench.copy->tail();
+  REQUIRE(tail.size() == limits::report_stderr_lines);
+  CHECK(tail.front() == "line 81");
+  CHECK(tail.back() == "unfinished");
+}
+
+CO_TEST("tee: a flood arrives whole and in order", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  const tee_file file;
+  tee_outlets outlets = bench.outlets("[p]:");
+  outlets.file = file.writer();
+  bench.begin(std::move(outlets));
+  constexpr int count = 200'000;
+  std::thread writer([fd = std::move(bench.sink)] {
+    std::string batch;
+    for (int i = 0; i < count; ++i) {
+      batch += "number " + std::to_string(i) + "\n";
+      if (batch.size() < 50'001 && i + 1 < count) continue;
+      for (std::string_view rest = batch; !rest.empty();) {
+        const ssize_t size = ::write(fd.get(), rest.data(), rest.size());
+        if (size < 0) return;
+        rest.remove_prefix(static_cast<std::size_t>(size));
+      }
+      batch.clear();
+    }
+  });
+  co_await bench.end();
+  writer.join();
+  std::string expected_file;
+  std::string expected_console;
+  for (int i = 0; i < count; ++i) {
+    const std::string line = "number " + std::to_string(i) + "\n";
+    expected_file += line;
+    expected_console += "[p]:" + line;
+  }
+  CHECK((file.text() == expected_file));
+  CHECK((bench.console->text == expected_console));
+}
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/c10d_rendezvous.hpp>
+
+#include <elastic/base/race.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace c10d_rendezvous_tests {
+
+using namespace std::chrono_literals;
+using elastic::c10d_rendezvous;
+using elastic::errc;
+using elastic::rendezvous_parameters;
+using elastic::rendezvous_round;
+using elastic::task;
+
+rendezvous_parameters standalone() {
+  rendezvous_parameters parameters;
+  parameters.backend = "c10d";
+  parameters.endpoint = "localhost:0";
+  parameters.run_id = "a job";
+  return parameters;
+}
+
+/// The code with which it is refused; none where it is made.
+std::error_code refusal_of(const rendezvous_parameters& parameters) {
+  try {
+    c10d_rendezvous made(parameters);
+    return {};
+  } catch (const elastic::error& refusal) {
+    return refusal.code();
+  }
+}
+
+/// The code of the error with which a task ends; none where it succeeds.
+template <class T>
+task<std::error_code> error_of(task<T> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::system_error& failure) {
+    co_return failure.code();
+  }
+  co_return std::error_code();
+}
+
+elastic::tcp_store_options client_of(const elastic::master_endpoint& master) {
+  elastic::tcp_store_options options;
+  options.host = master.address;
+  options.port = master.port;
+  return options;
+}
+
+TEST_CASE("c10d rendezvous: what it cannot serve is refused", "[rendezvous]") {
+  CHECK_FALSE(refusal_of(standalone()));
+  rendezvous_parameters bad = standalone();
+  bad.run_id.clear();
+  CHECK(refusal_of(bad) == errc::invalid_argument);
+  bad = standalone();
+  bad.max_nodes = 2;
+  CHECK(refusal_of(bad) == errc::invalid_argument);
+  bad = standalone();
+  bad.endpoint = "localhost:65536";
+  CHECK(refusal_of(bad) == errc::invalid_argument);
+}
+
+CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[rendezvous]") {
+  c10d_rendezvous meeting(standalone());
+  CHECK(meeting.backend() == "c10d");
+  CHECK(meeting.run_id() == "a job");
+  auto executor = co_await asio::this_coro::executor;
+  const rendezvous_round first = co_await meeting.next_round();
+  CHECK(first.round == 0);
+  CHECK(first.group_rank == 0);
+  CHECK(first.group_world_size == 1);
+  CHECK(first.master.address == "127.0.0.1");
+  CHECK(first.master.port != 0);
+  CHECK(first.master.served_by_agent);
+  elastic::tcp_store old_worker(executor, client_of(first.master));
+  co_await old_worker.set("init/", "old");
+  co_await first.agents->set("key", "of the first round");
+
+  const rendezvous_round second = co_await meeting.next_round();
+  CHECK(second.round == 1);
+  elastic::tcp_store new_worker(executor, client_of(second.master));
+  const std::vector<std::string> of_workers(1, "init/");
+  const bool sees_old = co_await new_worker.check(of_workers);
+  CHECK_FALSE(sees_old);
+  const std::vector<std::string> of_agents(1, "key");
+  const bool agents_see_old = co_await second.agents->check(of_agents);
+  CHECK_FALSE(agents_see_old);
+  // The old one is gone: who was its client is told so, and nobody new gets in.
+  const auto set_again = co_await error_of(old_worker.set("init/", "late"));
+  CHECK(set_again == errc::connection_failed);
+  co_await meeting.shutdown();
+  const auto after_all = co_await error_of(new_worker.set("key", "late"));
+  CHECK(after_all == errc::connection_failed);
+}
+
+CO_TEST("c10d rendezvous: where agents do not share, rank 0 gets a free port to serve at",
+        "[rendezvous]") {
+  rendezvous_parameters parameters = standalone();
+  parameters.share_worker_store = false;
+  c10d_rendezvous meeting(parameters);
+  const rendezvous_round met = co_await meeting.next_round();
+  CHECK_FALSE(met.master.served_by_agent);
+  elastic::tcp_store_server_options options;
+  options.port = met.master.port;
+  elastic::tcp_store_server worker(co_await asio::this_coro::executor, options);
+  CHECK(worker.port() == met.master.port);
+  co_await worker.stop();
+  co_await meeting.shutdown();
+}
+
+CO_TEST("c10d rendezvous: the address of this node is where its workers meet", "[rendezvous]") {
+  rendezvous_parameters parameters = standalone();
+  parameters.local_address = "127.0.0.2";
+  c10d_rendezvous meeting(parameters);
+  const rendezvous_round met = co_await meeting.next_round();
+  CHECK(met.master.address == "127.0.0.2");
+  elastic::tcp_store worker(co_await asio::this_coro::executor, client_of(met.master));
+  co_await worker.set("key", "value");
+  worker.close();
+  co_await meeting.shutdown();
+}
+
+CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rendezvous]") {
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  rendezvous_parameters parameters = standalone();
+  parameters.endpoint = "127.0.0.1:" + std::to_string(port);
+  c10d_rendezvous first(parameters);
+  c10d_rendezvous second(parameters);
+  co_await first.next_round();
+  const auto refused = co_await error_of(second.next_round());
+  CHECK(refused == errc::address_in_use);
+  // Not by its own next round.
+  co_await first.next_round();
+  co_await first.shutdown();
+  co_await second.next_round();
+  co_await second.shutdown();
+}
+
+CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous]") {
+  c10d_rendezvous meeting(standalone());
+  co_await meeting.next_round();
+  bool closed = co_await meeting.is_closed();
+  CHECK_FALSE(closed);
+  co_await meeting.close();
+  closed = co_await meeting.is_closed();
+  CHECK(closed);
+  const auto refused = co_await error_of(meeting.next_round());
+  CHECK(refused == errc::rendezvous_closed);
+  co_await meeting.shutdown();
+}
+
+CO_TEST("c10d rendezvous: nobody joins a job of one node", "[rendezvous]") {
+  c10d_rendezvous meeting(standalone());
+  co_await meeting.next_round();
+  const int waiting = co_await meeting.num_nodes_waiting();
+  CHECK(waiting == 0);
+  elastic::system_time time;
+  const bool changed =
+      co_await elastic::with_deadline(time, time.now() + 20ms, meeting.wait_for_change());
+  CHECK_FALSE(changed);
+  co_await meeting.shutdown();
+}
+
+CO_TEST("c10d rendezvous: shutdown may come before any round and twice", "[rendezvous]") {
+  c10d_rendezvous meeting(standalone());
+  co_await meeting.shutdown();
+  co_await meeting.next_round();
+  co_await meeting.shutdown();
+  co_await meeting.shutdown();
+}
+
+TEST_CASE("c10d rendezvous: settings that it does not know are said", "[rendezvous]") {
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  rendezvous_parameters parameters = standalone();
+  parameters.log = log->log();
+  parameters.configuration["join_timeout"] = "5";
+  parameters.configuration["join_timout"] = "5";
+  c10d_rendezvous meeting(parameters);
+  CHECK(log->count("join_timout=5 is not used", elastic::log_level::warning) == 1);
+  CHECK(log->count("is not used") == 1);
+}
+
+}  // namespace c10d_rendezvous_tests

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+
+#include <support/catch.hpp>
+#include <support/fake_rendezvous.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rendezvous_registry_tests {
+
+using elastic::rendezvous_parameters;
+using elastic::rendezvous_registry;
+
+TEST_CASE("rendezvous registry: makes the backend of a name", "[rendezvous]") {
+  const rendezvous_registry known;
+  rendezvous_parameters parameters;
+  for (const std::string name : {"static", "c10d"}) {
+    parameters.backend = name;
+    CHECK(known.make(parameters)->backend() == name);
+  }
+}
+
+TEST_CASE("rendezvous registry: a name that nobody knows is answered by those that are",
+          "[rendezvous]") {
+  const rendezvous_registry known;
+  rendezvous_parameters parameters;
+  parameters.backend = "smoke-signals";
+  CHECK_THROWS_WITH(known.make(parameters),
+                    elastic::test::contains_text("'smoke-signals'; there are: c10d, static"));
+  try {
+    known.make(parameters);
+  } catch (const elastic::error& refusal) {
+    CHECK(refusal.code() == elastic::errc::invalid_argument);
+  }
+}
+
+TEST_CASE("rendezvous registry: one's own backend is added or takes the place of another",
+          "[rendezvous]") {
+  rendezvous_registry known;
+  std::vector<std::string> asked;
+  const auto make = [&asked](const rendezvous_parameters& parameters) {
+    asked.push_back(parameters.backend);
+    return std::make_shared<elastic::test::fake_rendezvous>(
+        std::make_shared<std::vector<std::string>>());
+  };
+  known.add("my-own", make);
+  known.add("static", make);
+  rendezvous_parameters parameters;
+  parameters.backend = "my-own";
+  CHECK(known.make(parameters));
+  parameters.backend = "static";
+  CHECK(known.make(parameters));
+  CHECK(asked == std::vector<std::string>{"my-own", "static"});
+  // Another registry knows nothing of it.
+  parameters.backend = "my-own";
+  CHECK_THROWS_AS(rendezvous_registry().make(parameters), elastic::error);
+}
+
+}  // namespace rendezvous_registry_tests

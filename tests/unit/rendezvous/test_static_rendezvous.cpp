@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/static_rendezvous.hpp>
+
+#include <elastic/base/time.hpp>
+#include <elastic/net/free_port.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace static_rendezvous_tests {
+
+using namespace std::chrono_literals;
+using elastic::errc;
+using elastic::rendezvous_parameters;
+using elastic::rendezvous_round;
+using elastic::static_rendezvous;
+using elastic::task;
+
+/// One of `nodes` nodes that meet at a port of this host.
+rendezvous_parameters node(int rank, int nodes, std::uint16_t port) {
+  rendezvous_parameters parameters;
+  parameters.endpoint = "127.0.0.1:" + std::to_string(port);
+  parameters.run_id = "a job";
+  parameters.min_nodes = nodes;
+  parameters.max_nodes = nodes;
+  parameters.node_rank = rank;
+  return parameters;
+}
+
+std::error_code refusal_of(const rendezvous_parameters& parameters) {
+  try {
+    static_rendezvous made(parameters);
+    return {};
+  } catch (const elastic::error& refusal) {
+    return refusal.code();
+  }
+}
+
+template <class T>
+task<std::error_code> error_of(task<T> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::system_error& failure) {
+    co_return failure.code();
+  }
+  co_return std::error_code();
+}
+
+elastic::tcp_store_options client_of(const elastic::master_endpoint& master) {
+  elastic::tcp_store_options options;
+  options.host = master.address;
+  options.port = master.port;
+  return options;
+}
+
+TEST_CASE("static rendezvous: what it cannot serve is refused", "[rendezvous]") {
+  CHECK_FALSE(refusal_of(node(0, 1, 29500)));
+  CHECK_FALSE(refusal_of(node(2, 3, 29500)));
+  CHECK(refusal_of(node(3, 3, 29500)) == errc::invalid_argument);
+  CHECK(refusal_of(node(-1, 3, 29500)) == errc::invalid_argument);
+  rendezvous_parameters bad = node(0, 3, 29500);
+  bad.min_nodes = 1;
+  CHECK(refusal_of(bad) == errc::invalid_argument);
+  bad = node(0, 1, 29500);
+  bad.endpoint = "host:port";
+  CHECK(refusal_of(bad) == errc::invalid_argument);
+  for (const char* seconds : {"", "soon", "0", "-1", "1e9", "nan", "5s"}) {
+    CAPTURE(seconds);
+    bad = node(0, 1, 29500);
+    bad.configuration["timeout"] = seconds;
+    CHECK(refusal_of(bad) == errc::invalid_argument);
+  }
+}
+
+CO_TEST("static rendezvous: the nodes have the ranks that they were given and one store",
+        "[rendezvous]") {
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  static_rendezvous first(node(0, 2, port));
+  static_rendezvous second(node(1, 2, port));
+  CHECK(first.backend() == "static");
+  const rendezvous_round of_first = co_await first.next_round();
+  const rendezvous_round of_second = co_await second.next_round();
+  CHECK(of_first.group_rank == 0);
+  CHECK(of_second.group_rank == 1);
+  CHECK(of_first.group_world_size == 2);
+  CHECK(of_second.group_world_size == 2);
+  CHECK(of_second.master.address == "127.0.0.1");
+  CHECK(of_second.master.port == port);
+  CHECK(of_first.master.served_by_agent);
+  CHECK(of_second.master.served_by_agent);
+  co_await of_second.agents->set("key", "value");
+  const std::string seen = co_await of_first.agents->get("key");
+  CHECK(seen == "value");
+  // Workers are clients of the same store, under no prefix.
+  elastic::tcp_store worker(co_await asio::this_coro::executor, client_of(of_second.master));
+  const std::string raw = co_await worker.get("a job/key");
+  CHECK(raw == "value");
+  worker.close();
+  co_await second.shutdown();
+  co_await first.shutdown();
+}
+
+task<void> come_late(static_rendezvous& node) {
+  elastic::system_time time;
+  co_await time.sleep_until(time.now() + 50ms);
+  co_await node.next_round();
+}
+
+CO_TEST("static rendezvous: a node that comes before node 0 waits for it", "[rendezvous]") {
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  static_rendezvous first(node(0, 2, port));
+  static_rendezvous second(node(1, 2, port));
+  using namespace asio::experimental::awaitable_operators;
+  const rendezvous_round met = co_await (second.next_round() && come_late(first));
+  CHECK(met.group_rank == 1);
+  co_await second.shutdown();
+  co_await first.shutdown();
+}
+
+CO_TEST("static rendezvous: node 0 that never comes ends the wait of the others", "[rendezvous]") {
+  rendezvous_parameters parameters = node(1, 2, elastic::free_port("127.0.0.1"));
+  parameters.configuration["timeout"] = "0.1";
+  static_rendezvous second(parameters);
+  const auto failure = co_await error_of(second.next_round());
+  CHECK(failure == errc::rendezvous_timeout);
+  co_await second.shutdown();
+}
+
+CO_TEST("static rendezvous: the wait for node 0 can be cancelled", "[rendezvous]") {
+  static_rendezvous second(node(1, 2, elastic::free_port("127.0.0.1")));
+  elastic::system_time time;
+  const auto met = co_await elastic::with_deadline(time, time.now() + 50ms, second.next_round());
+  CHECK_FALSE(met);
+  co_await second.shutdown();
+}
+
+CO_TEST("static rendezvous: a port in use is named", "[rendezvous]") {
+  const elastic::tcp_store_server_options any_port;
+  elastic::tcp_store_server other(co_await asio::this_coro::executor, any_port);
+  static_rendezvous first(node(0, 1, other.port()));
+  std::string said;
+  try {
+    co_await first.next_round();
+  } catch (const elastic::error& failure) {
+    CHECK(failure.code() == errc::address_in_use);
+    said = failure.what();
+  }
+  CHECK(said.find(std::to_string(other.port())) != std::string::npos);
+  co_await first.shutdown();
+  co_await other.stop();
+}
+
+CO_TEST("static rendezvous: a node alone has an empty store at the same port for each round",
+        "[rendezvous]") {
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  static_rendezvous alone(node(0, 1, port));
+  for (int round = 0; round < 20; ++round) {
+    const rendezvous_round met = co_await alone.next_round();
+    CHECK(met.round == round);
+    REQUIRE(met.master.port == port);
+    elastic::tcp_store worker(co_await asio::this_coro::executor, client_of(met.master));
+    const std::int64_t count = co_await worker.add("init/", 1);
+    REQUIRE(count == 1);
+    // A worker that died with its connection open must not keep the port from the next round.
+    if (round % 2 == 0) worker.close();
+  }
+  co_await alone.shutdown();
+}
+
+CO_TEST("static rendezvous: nobody joins, and a closed one has no further round", "[rendezvous]") {
+  static_rendezvous alone(node(0, 1, elastic::free_port("127.0.0.1")));
+  co_await alone.next_round();
+  elastic::system_time time;
+  const bool changed =
+      co_await elastic::with_deadline(time, time.now() + 20ms, alone.wait_for_change());
+  CHECK_FALSE(changed);
+  const int waiting = co_await alone.num_nodes_waiting();
+  CHECK(waiting == 0);
+  co_await alone.close();
+  const bool closed = co_await alone.is_closed();
+  CHECK(closed);
+  const auto refused = co_await error_of(alone.next_round());
+  CHECK(refused == errc::rendezvous_closed);
+  co_await alone.shutdown();
+  co_await alone.shutdown();
+}
+
+}  // namespace static_rendezvous_tests

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/time.hpp>
+#include <elastic/store/store.hpp>
+
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Awaits once and compares. Not by CHECK(co_await …): g++ 12 executes a co_await within it twice,
+// because Catch2 2.13 writes the expression a second time, where it is not to be evaluated.
+#define CHECK_AWAITED(expected, ...) \
+  ::elastic::test::check_equal(co_await __VA_ARGS__, expected, #__VA_ARGS__, __LINE__)
+
+// Waits in a coroutine until the condition holds, for at most 10 s, and checks that it does.
+#define CHECK_BECOMES_TRUE(...)                                            \
+  do {                                                                     \
+    ::elastic::test::patience patience;                                    \
+    while (!(__VA_ARGS__) && patience.is_left()) co_await patience.wait(); \
+    ::elastic::test::check_equal((__VA_ARGS__), true, #__VA_ARGS__, __LINE__); \
+  } while (false)
+
+// What every store has to do, whatever is behind it.
+namespace elastic::test {
+
+// Outside of the coroutines, which are slow to compile with assertions in them.
+template <class Got, class Expected>
+void check_equal(const Got& got, const Expected& expected, const char* what, int line) {
+  INFO(what << ", line " << line);
+  CHECK(got == expected);
+}
+
+/// How long a test waits for something to become true.
+class patience {
+ public:
+  bool is_left() const { return time_.now() < limit_; }
+  task<void> wait() { co_await time_.sleep_until(time_.now() + std::chrono::milliseconds(1)); }
+
+ private:
+  system_time time_;
+  time_point limit_ = time_.now() + std::chrono::seconds(10);
+};
+
+using store_keys = std::vector<std::string>;
+using store_pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Sets the key behind whoever waits already.
+inline task<void> set_later(std::shared_ptr<store> into, std::string key, std::string value) {
+  system_time time;
+  co_await time.sleep_until(time.now() + std::chrono::milliseconds(20));
+  co_await into->set(std::move(key), std::move(value));
+}
+
+/// Whether the wait was over before `limit`.
+inline task<bool> ends_within(task<void> waiting, std::chrono::milliseconds limit) {
+  system_time time;
+  co_return co_await with_deadline(time, time.now() + limit, std::move(waiting));
+}
+
+/// Every operation, on keys that nobody else uses. `can_append` is whether the store knows append.
+inline task<void> check_values(std::shared_ptr<store> tested, bool can_append) {
+  const auto keys_before = co_await tested->num_keys();
+  co_await tested->set("k", "v");
+  CHECK_AWAITED("v", tested->get("k"));
+  co_await tested->set("k", "");
+  CHECK_AWAITED("", tested->get("k"));
+  const std::string binary("\0\xff\n\0", 4);
+  co_await tested->set(binary, binary);
+  CHECK_AWAITED(binary, tested->get(binary));
+  const std::string large(limits::store_value_bytes, 'x');
+  co_await tested->set("large", large);
+  const std::string read = co_await tested->get("large");
+  CHECK((read == large));
+
+  CHECK_AWAITED(5, tested->add("n", 5));
+  CHECK_AWAITED(-2, tested->add("n", -7));
+  CHECK_AWAITED("-2", tested->get("n"));
+  co_await tested->set("n", std::to_string(std::numeric_limits<std::int64_t>::max()));
+  CHECK_AWAITED(std::numeric_limits<std::int64_t>::min(), tested->add("n", 1));
+
+  CHECK_AWAITED("first", tested->compare_set("c", "", "first"));
+  CHECK_AWAITED("second", tested->compare_set("c", "first", "second"));
+  CHECK_AWAITED("second", tested->compare_set("c", "wrong", "third"));
+  CHECK_AWAITED("x", tested->compare_set("missing", "x", "y"));
+
+  const store_keys there = {"k", "n", "c", "n"};
+  const store_keys not_there = {"k", "missing"};
+  const store_keys none;
+  CHECK_AWAITED(true, tested->check(there));
+  CHECK_AWAITED(true, tested->check(none));
+  CHECK_AWAITED(false, tested->check(not_there));
+  co_await tested->wait(there);
+  co_await tested->wait(none);
+
+  CHECK_AWAITED(keys_before + 5, tested->num_keys());
+  CHECK_AWAITED(true, tested->erase("c"));
+  CHECK_AWAITED(false, tested->erase("c"));
+  CHECK_AWAITED(keys_before + 4, tested->num_keys());
+
+  const store_pairs pairs = {{"p", "1"}, {"q", ""}, {"r", "333"}};
+  co_await tested->multi_set(pairs);
+  const store_keys of_pairs = {"r", "p", "q", "p"};
+  const std::vector<std::string> expected = {"333", "1", "", "1"};
+  CHECK_AWAITED(expected, tested->multi_get(of_pairs));
+  const store_pairs no_pairs;
+  co_await tested->multi_set(no_pairs);
+  CHECK_AWAITED(none, tested->multi_get(none));
+
+  if (can_append) {
+    co_await tested->append("a", "1");
+    co_await tested->append("a", "22");
+    CHECK_AWAITED("122", tested->get("a"));
+  } else {
+    CHECK_THROWS_AS(co_await tested->append("a", "1"), error);
+  }
+}
+
+/// Waits that end when their keys come, next to each other and to other operations.
+inline task<void> check_waits(std::shared_ptr<store> tested) {
+  using namespace asio::experimental::awaitable_operators;
+  CHECK_AWAITED("v1", (tested->get("late") && set_later(tested, "late", "v1")));
+  const store_keys two = {"late2", "late", "late3"};
+  co_await (tested->wait(two) && set_later(tested, "late3", "") && set_later(tested, "late2", ""));
+  const store_keys three = {"late4", "late"};
+  const auto values =
+      co_await (tested->multi_get(three) && set_later(tested, "late4", "v4"));
+  CHECK(values == std::vector<std::string>{"v4", "v1"});
+  const store_keys same = {"late5"};
+  co_await (tested->wait(same) && tested->wait(same) && tested->wait(same) &&
+            tested->wait(same) && set_later(tested, "late5", "v5"));
+}
+
+/// Waits that are cancelled; the store is as good as before.
+inline task<void> check_cancelled_waits(std::shared_ptr<store> tested) {
+  using namespace std::chrono_literals;
+  for (int i = 0; i < 10; ++i) {
+    const store_keys never = {"never", "never either"};
+    CHECK_AWAITED(false, ends_within(tested->wait(never), 2ms));
+    co_await tested->set("i", std::to_string(i));
+    CHECK_AWAITED(std::to_string(i), tested->get("i"));
+  }
+  co_await tested->set("never", "1");
+  co_await tested->set("never either", "1");
+  const store_keys came = {"never", "never either"};
+  CHECK_AWAITED(true, ends_within(tested->wait(came), 10s));
+}
+
+inline errc code_of(const std::system_error& thrown) {
+  return static_cast<errc>(thrown.code().value());
+}
+
+/// What is larger than a store takes is refused, and a value that is no number is not added to.
+inline task<void> check_refusals(std::shared_ptr<store> tested) {
+  const std::string long_key(limits::store_key_bytes + 1, 'k');
+  const std::string long_value(limits::store_value_bytes + 1, 'v');
+  CHECK_THROWS_AS(co_await tested->set(long_key, ""), error);
+  CHECK_THROWS_AS(co_await tested->get(long_key), error);
+  CHECK_THROWS_AS(co_await tested->add(long_key, 1), error);
+  CHECK_THROWS_AS(co_await tested->set("k", long_value), error);
+  CHECK_THROWS_AS(co_await tested->compare_set("k", "", long_value), error);
+  const store_keys too_many(limits::store_keys_per_request + 1);
+  CHECK_THROWS_AS(co_await tested->wait(too_many), error);
+  const store_keys too_long(1, long_key);
+  CHECK_THROWS_AS(co_await tested->check(too_long), error);
+
+  co_await tested->set("text", "abc");
+  errc refusal = errc::invalid_argument;
+  try {
+    co_await tested->add("text", 1);
+  } catch (const error& thrown) {
+    refusal = code_of(thrown);
+  }
+  CHECK(refusal == errc::store_value);
+  CHECK_AWAITED("abc", tested->get("text"));
+}
+
+}  // namespace elastic::test

@@ -1,0 +1,480 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/golden_vectors.hpp>
+#include <support/raw_client.hpp>
+
+#include "store_conformance.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using generation = tcp_store_generation;
+using test::from_hex;
+using test::to_hex;
+
+constexpr generation all_generations[] = {generation::torch_1_13, generation::torch_2_1,
+                                          generation::torch_2_2, generation::probe};
+
+std::shared_ptr<tcp_store> client_of(asio::any_io_executor executor, std::uint16_t port,
+                                     generation of) {
+  tcp_store_options options;
+  options.port = port;
+  options.generation = of;
+  return std::make_shared<tcp_store>(std::move(executor), options);
+}
+
+// A client of each generation against a server of ours.
+using client_test = task<void> (*)(std::shared_ptr<tcp_store>, generation);
+
+task<void> with_server(client_test body, generation of) {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server_options options;
+  // A client of 2.1 has not shown yet what it is when it first erases or appends.
+  if (of == generation::torch_2_1) options.legacy_dialect = tcp_store_legacy_dialect::torch_2_1;
+  tcp_store_server server(executor, options);
+  const auto client = client_of(executor, server.port(), of);
+  co_await body(client, of);
+  CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
+  client->close();
+  CHECK_BECOMES_TRUE(server.connections() == 0);
+  co_await server.stop();
+}
+
+void for_each_generation(client_test body) {
+  for (const generation of : all_generations) {
+    INFO("generation " << static_cast<int>(of));
+    test::run_test(with_server(body, of));
+  }
+}
+
+TEST_CASE("tcp_store: has the operations of PyTorch's store, in every generation", "[store]") {
+  for_each_generation([](std::shared_ptr<tcp_store> client, generation of) -> task<void> {
+    const bool can_append = of == generation::torch_2_1 || of == generation::torch_2_2;
+    co_await test::check_values(client, can_append);
+  });
+}
+
+TEST_CASE("tcp_store: waits hold up no other operation", "[store]") {
+  for_each_generation([](std::shared_ptr<tcp_store> client, generation) -> task<void> {
+    co_await test::check_waits(client);
+  });
+}
+
+TEST_CASE("tcp_store: cancelled waits leave nothing, at the server either", "[store]") {
+  for_each_generation([](std::shared_ptr<tcp_store> client, generation) -> task<void> {
+    co_await test::check_cancelled_waits(client);
+  });
+}
+
+TEST_CASE("tcp_store: refuses what is too large or no number", "[store]") {
+  for_each_generation([](std::shared_ptr<tcp_store> client, generation) -> task<void> {
+    co_await test::check_refusals(client);
+  });
+}
+
+TEST_CASE("tcp_store: a wait is cancelled at every moment", "[store]") {
+  for_each_generation([](std::shared_ptr<tcp_store> client, generation) -> task<void> {
+    system_time time;
+    co_await client->connect();
+    for (int microseconds = 0; microseconds < 600; microseconds += 7) {
+      const std::string key = "k" + std::to_string(microseconds);
+      const auto setting = [](std::shared_ptr<tcp_store> into, std::string name) -> task<void> {
+        co_await into->set(name, name);
+      };
+      const auto getting = [](std::shared_ptr<tcp_store> from, std::string name,
+                              int limit) -> task<void> {
+        system_time clock;
+        const time_point end = clock.now() + std::chrono::microseconds(limit);
+        const auto value = co_await with_deadline(clock, end, from->get(name));
+        if (value && *value != name) throw error(errc::protocol_violation, *value);
+      };
+      using namespace asio::experimental::awaitable_operators;
+      task<void> first = getting(client, key, microseconds);
+      task<void> second = setting(client, key);
+      co_await (std::move(first) && std::move(second));
+      CHECK_AWAITED(key, client->get(key));
+    }
+  });
+}
+
+CO_TEST("tcp_store: connects when the server comes", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  system_time time;
+  std::uint16_t port = 0;
+  {
+    tcp_store_server gone(executor, tcp_store_server_options());
+    port = gone.port();
+    co_await gone.stop();
+  }
+  const auto client = client_of(executor, port, generation::torch_2_2);
+  const bool too_early = co_await with_deadline(time, time.now() + 100ms, client->connect());
+  CHECK_FALSE(too_early);
+  CHECK_THAT(client->last_problem(), test::contains_text("127.0.0.1:" + std::to_string(port)));
+
+  const auto serve_late = [](std::uint16_t at) -> task<void> {
+    system_time clock;
+    co_await clock.sleep_until(clock.now() + 50ms);
+    tcp_store_server_options options;
+    options.port = at;
+    tcp_store_server server(co_await asio::this_coro::executor, options);
+    CHECK_BECOMES_TRUE(server.engine()->find("/there").has_value());
+    co_await server.stop();
+  };
+  const auto connect_and_set = [](std::shared_ptr<tcp_store> to) -> task<void> {
+    co_await to->connect();
+    co_await to->set("there", "1");
+  };
+  using namespace asio::experimental::awaitable_operators;
+  task<void> serving = serve_late(port);
+  task<void> connecting = connect_and_set(client);
+  co_await (std::move(serving) && std::move(connecting));
+  CHECK(client->last_problem().empty());
+}
+
+errc failure_of(std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const error& thrown) {
+    return static_cast<errc>(thrown.code().value());
+  }
+}
+
+task<errc> failure_of_get(std::shared_ptr<tcp_store> from, std::string key) {
+  std::exception_ptr failure;
+  try {
+    co_await from->get(key);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  REQUIRE(failure);
+  co_return failure_of(failure);
+}
+
+CO_TEST("tcp_store: a broken connection fails its operation, the next one connects anew",
+        "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server_options options;
+  std::shared_ptr<tcp_store> client;
+  {
+    tcp_store_server server(executor, options);
+    options.port = server.port();
+    client = client_of(executor, server.port(), generation::torch_2_2);
+    co_await client->set("k", "v");
+    const auto stop_when_waiting = [](tcp_store_server& stopping) -> task<void> {
+      CHECK_BECOMES_TRUE(stopping.engine()->waiters() == 1);
+      co_await stopping.stop();
+    };
+    using namespace asio::experimental::awaitable_operators;
+    task<errc> waiting = failure_of_get(client, "missing");
+    task<void> stopping = stop_when_waiting(server);
+    const errc failure = co_await (std::move(waiting) && std::move(stopping));
+    CHECK(failure == errc::connection_failed);
+  }
+  // Nobody serves.
+  const errc refused = co_await failure_of_get(client, "k");
+  CHECK(refused == errc::connection_failed);
+  tcp_store_server server(executor, options);
+  co_await client->set("k", "w");
+  CHECK_AWAITED("w", client->get("k"));
+  client->close();
+  co_await server.stop();
+}
+
+CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server server(executor, tcp_store_server_options());
+  const auto client = client_of(executor, server.port(), generation::torch_2_2);
+  const auto close_when_waiting = [](tcp_store_server& at,
+                                     std::shared_ptr<tcp_store> closing) -> task<void> {
+    CHECK_BECOMES_TRUE(at.engine()->waiters() == 1);
+    closing->close();
+  };
+  using namespace asio::experimental::awaitable_operators;
+  task<errc> waiting = failure_of_get(client, "missing");
+  task<void> closing = close_when_waiting(server, client);
+  const errc failure = co_await (std::move(waiting) && std::move(closing));
+  CHECK(failure == errc::stopped);
+  const errc later = co_await failure_of_get(client, "missing");
+  CHECK(later == errc::stopped);
+  CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
+  co_await server.stop();
+}
+
+CO_TEST("tcp_store: keeps as many connections as operations ran at once", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server server(executor, tcp_store_server_options());
+  const auto client = client_of(executor, server.port(), generation::torch_2_2);
+  for (int i = 0; i < 20; ++i) co_await client->add("n", 1);
+  CHECK(server.connections() == 1);
+  for (int i = 0; i < 20; ++i) {
+    const test::store_keys never = {"never"};
+    const bool ended = co_await test::ends_within(client->wait(never), 1ms);
+    CHECK_FALSE(ended);
+  }
+  CHECK_AWAITED(21, client->add("n", 1));
+  // Waits are taken back on the connection that they had.
+  CHECK(server.connections() == 1);
+  CHECK(server.engine()->waiters() == 0);
+  co_await test::check_waits(client);
+  CHECK(server.connections() <= 5);
+  client->close();
+  co_await server.stop();
+}
+
+CO_TEST("tcp_store: announces itself once, and waits for others", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server server(executor, tcp_store_server_options());
+  const auto host = client_of(executor, server.port(), generation::torch_2_2);
+  tcp_store_options options;
+  options.port = server.port();
+  options.announce_worker = true;
+  const auto announce = [](tcp_store_options with) -> task<void> {
+    tcp_store worker(co_await asio::this_coro::executor, with);
+    co_await worker.connect();
+    co_await worker.add("n", 1);
+    const test::store_keys never = {"never"};
+    co_await test::ends_within(worker.wait(never), 1ms);
+    co_await worker.add("n", 1);
+  };
+  using namespace asio::experimental::awaitable_operators;
+  task<void> first = announce(options);
+  task<void> second = announce(options);
+  co_await (host->wait_for_workers(2) && std::move(first) && std::move(second));
+  CHECK(server.engine()->find("init/") == "2");
+  co_await host->wait_for_workers(2);
+  host->close();
+  co_await server.stop();
+}
+
+// ---- a server that follows a script ---------------------------------------------------------
+
+// Accepts one connection and plays the messages: what is sent to it must be what is written there.
+task<void> play_server(asio::ip::tcp::acceptor& listening,
+                       std::vector<test::golden_message> messages, bool then_close) {
+  asio::ip::tcp::socket peer = co_await listening.async_accept(asio::use_awaitable);
+  for (const auto& message : messages) {
+    if (message.sent) {
+      std::string received(message.bytes.size(), '\0');
+      co_await asio::async_read(peer, asio::buffer(received), asio::use_awaitable);
+      CHECK(to_hex(received) == to_hex(message.bytes));
+    } else {
+      co_await asio::async_write(peer, asio::buffer(message.bytes), asio::use_awaitable);
+    }
+  }
+  if (then_close) co_return;
+  std::string rest(1, '\0');
+  auto [failure, size] =
+      co_await asio::async_read(peer, asio::buffer(rest), detail::as_result);
+  CHECK(size == 0);
+}
+
+// How a connection begins and how each set is confirmed: CHECK without keys.
+std::vector<test::golden_message> greeting_of(generation of) {
+  const std::string check = of == generation::torch_2_2 ? "00cef7853c05" : "04";
+  return {{true, from_hex(check + "0000000000000000"), false}, {false, from_hex("00"), false}};
+}
+
+task<void> play(generation of, std::vector<test::golden_message> messages,
+                task<void> (*speak)(tcp_store&)) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
+  auto script = greeting_of(of);
+  script.insert(script.end(), messages.begin(), messages.end());
+  const auto client = client_of(executor, listening.local_endpoint().port(), of);
+  const auto speaking = [](std::shared_ptr<tcp_store> speaker,
+                           task<void> (*what)(tcp_store&)) -> task<void> {
+    co_await what(*speaker);
+    speaker->close();
+  };
+  using namespace asio::experimental::awaitable_operators;
+  task<void> server = play_server(listening, script, false);
+  task<void> asking = speaking(client, speak);
+  co_await (std::move(server) && std::move(asking));
+}
+
+CO_TEST("tcp_store: says and understands the bytes of PyTorch 1.13.1", "[store]") {
+  const auto g = generation::torch_1_13;
+  co_await play(g, test::captured("get"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED("hello", store.get("k"));
+  });
+  co_await play(g, test::captured("get_empty_value"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED("", store.get("k"));
+  });
+  co_await play(g, test::captured("add_new_key"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED(5, store.add("cnt", 5));
+  });
+  co_await play(g, test::captured("compare_set_mismatch"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED("second", store.compare_set("cs", "wrong", "third"));
+  });
+  co_await play(g, test::captured("delete_key_present"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED(true, store.erase("k"));
+  });
+  co_await play(g, test::captured("num_keys"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED(5, store.num_keys());
+  });
+  co_await play(g, test::captured("wait_blocked_then_satisfied"),
+                [](tcp_store& store) -> task<void> {
+                  const test::store_keys keys = {"w1", "w2"};
+                  co_await store.wait(keys);
+                });
+  co_await play(g, test::captured("check_not_ready"), [](tcp_store& store) -> task<void> {
+    const test::store_keys keys = {"a", "zz"};
+    CHECK_AWAITED(false, store.check(keys));
+  });
+}
+
+CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[store]") {
+  const auto g = generation::torch_2_2;
+  co_await play(g, test::derived("get"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED("v1", store.get("k"));
+  });
+  co_await play(g, test::derived("compare_set_missing_empty"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED("first", store.compare_set("cs", "", "first"));
+  });
+  co_await play(g, test::derived("multi_get"), [](tcp_store& store) -> task<void> {
+    const test::store_keys keys = {"a", "b"};
+    const std::vector<std::string> expected = {"1", "22"};
+    CHECK_AWAITED(expected, store.multi_get(keys));
+  });
+  co_await play(g, test::derived("delete_key"), [](tcp_store& store) -> task<void> {
+    CHECK_AWAITED(true, store.erase("k"));
+  });
+  // What has no reply is confirmed.
+  auto set = test::derived("set");
+  set.push_back({true, from_hex("050000000000000000"), false});
+  set.push_back({false, from_hex("00"), false});
+  co_await play(g, set, [](tcp_store& store) -> task<void> { co_await store.set("k", "v1"); });
+  auto multi_set = test::derived("multi_set");
+  multi_set.push_back({true, from_hex("050000000000000000"), false});
+  multi_set.push_back({false, from_hex("00"), false});
+  co_await play(g, multi_set, [](tcp_store& store) -> task<void> {
+    const test::store_pairs pairs = {{"a", "1"}, {"b", "22"}};
+    co_await store.multi_set(pairs);
+  });
+}
+
+CO_TEST("tcp_store: a cancelled wait of 2.x is taken back, and its late end is no other reply",
+        "[store]") {
+  const auto cancel_then_count = [](tcp_store& store) -> task<void> {
+    const test::store_keys never = {"never"};
+    const bool ended = co_await test::ends_within(store.wait(never), 20ms);
+    CHECK_FALSE(ended);
+    CHECK_AWAITED(3, store.num_keys());
+  };
+  for (const char* answer : {"01", "0001"}) {
+    auto script = test::derived("wait_timeout_cancel");
+    script.pop_back();
+    // The answer may come as late as the next request.
+    script.push_back({true, from_hex("07"), false});
+    script.push_back({false, from_hex(answer), false});
+    script.push_back({false, from_hex("0300000000000000"), false});
+    co_await play(generation::torch_2_2, script, cancel_then_count);
+  }
+}
+
+CO_TEST("tcp_store: what is no store, or says nonsense, is named", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  const std::string large = "0100008000000000";
+  const struct {
+    const char* reply;
+    errc expected;
+  } rows[] = {{"48", errc::protocol_violation}, {"01", errc::protocol_violation}};
+  for (const auto& row : rows) {
+    for (const auto of : {generation::torch_2_2, generation::probe}) {
+      asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
+      const auto client = client_of(executor, listening.local_endpoint().port(), of);
+      std::vector<test::golden_message> script = {{false, from_hex(row.reply), false}};
+      using namespace asio::experimental::awaitable_operators;
+      task<void> server = play_server(listening, script, true);
+      task<errc> asking = failure_of_get(client, "k");
+      const errc failure = co_await (std::move(asking) && std::move(server));
+      CHECK(failure == row.expected);
+    }
+  }
+  // A value that is larger than is taken.
+  asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
+  const auto client = client_of(executor, listening.local_endpoint().port(), generation::torch_2_2);
+  auto script = greeting_of(generation::torch_2_2);
+  auto get = test::derived("get");
+  get.back().bytes = from_hex(large);
+  script.insert(script.end(), get.begin(), get.end());
+  using namespace asio::experimental::awaitable_operators;
+  task<void> server = play_server(listening, script, true);
+  task<errc> asking = failure_of_get(client, "k");
+  const errc failure = co_await (std::move(asking) && std::move(server));
+  CHECK(failure == errc::protocol_violation);
+}
+
+CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  const std::string probe = "040000000000000000";
+  const std::string check_2_2 = "00cef7853c050000000000000000";
+  using script = std::vector<test::golden_message>;
+  const struct {
+    script first;
+    bool hangs_up;
+    std::string greeting;
+    generation found;
+  } rows[] = {
+      {{{true, from_hex(probe), false}, {false, from_hex("00"), false}}, true, probe,
+       generation::torch_1_13},
+      {{{true, from_hex(probe), false}}, true, check_2_2, generation::torch_2_2},
+      {{{true, from_hex(probe), false}}, false, check_2_2, generation::torch_2_2},
+  };
+  for (const auto& row : rows) {
+    asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
+    tcp_store_options options;
+    options.port = listening.local_endpoint().port();
+    options.generation = generation::probe;
+    options.probe_silence = 50ms;
+    tcp_store client(executor, options);
+    const script second = {{true, from_hex(row.greeting), false}, {false, from_hex("00"), false}};
+    const auto serve = [](asio::ip::tcp::acceptor& at, script one, bool close_first,
+                          script two) -> task<void> {
+      co_await play_server(at, one, close_first);
+      co_await play_server(at, two, true);
+    };
+    using namespace asio::experimental::awaitable_operators;
+    task<void> serving = serve(listening, row.first, row.hangs_up, second);
+    co_await (client.connect() && std::move(serving));
+    CHECK(client.generation() == row.found);
+  }
+}
+
+CO_TEST("tcp_store: a silent server is named while it is waited for", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
+  const auto client =
+      client_of(executor, listening.local_endpoint().port(), generation::torch_2_2);
+  system_time time;
+  const bool connected = co_await with_deadline(time, time.now() + 50ms, client->connect());
+  CHECK_FALSE(connected);
+  CHECK_THAT(client->last_problem(), test::contains_text("does not answer"));
+}
+
+CO_TEST("tcp_store: a name that nobody has is no server", "[store]") {
+  tcp_store_options options;
+  options.host = "no-such-host.invalid";
+  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  const errc failure = co_await failure_of_get(client, "k");
+  CHECK(failure == errc::connection_failed);
+}
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,482 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/base/random.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <support/background_store.hpp>
+#include <support/catch.hpp>
+#include <support/golden_vectors.hpp>
+#include <support/raw_client.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace elastic {
+namespace {
+
+using test::background_store;
+using test::comes_true;
+using test::from_hex;
+using test::raw_client;
+using test::to_hex;
+
+class server_log final : public log_handler {
+ public:
+  void write(log_level level, std::string_view text) noexcept override {
+    const std::lock_guard lock(mutex_);
+    lines_.emplace_back(level, text);
+  }
+  // How many lines of the level have `part` in them.
+  std::size_t count(log_level level, std::string_view part) {
+    const std::lock_guard lock(mutex_);
+    std::size_t number = 0;
+    for (const auto& line : lines_) {
+      number += line.first == level && line.second.find(part) != std::string::npos ? 1 : 0;
+    }
+    return number;
+  }
+  std::size_t disconnected() { return count(log_level::info, "disconnected a client: "); }
+  std::size_t out_of_files() { return count(log_level::warning, "wait to be accepted"); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<log_level, std::string>> lines_;
+};
+
+// Each test runs on both ways of I/O, where there are two.
+tcp_store_server_options server_options(bool use_ring) {
+  tcp_store_server_options options;
+  options.use_ring = use_ring;
+  return options;
+}
+
+void on_each_io(void (*body)(tcp_store_server_options)) {
+  for (const bool use_ring : {false, true}) {
+    INFO((use_ring ? "with a ring" : "without a ring"));
+    body(server_options(use_ring));
+  }
+}
+
+const std::string set_k = from_hex("0002000000000000002f6b0100000000000000" "76");
+const std::string get_k = from_hex("0202000000000000002f6b");
+const std::string wait_k = from_hex("05010000000000000002000000000000002f6b");
+const std::string watch_k = from_hex("0702000000000000002f6b");
+const std::string count_keys = from_hex("06");
+const std::string none = from_hex("0000000000000000");
+const std::string one = from_hex("0100000000000000");
+
+TEST_CASE("tcp_store_server: says where it listens and how", "[store]") {
+  asio::io_context context;
+  tcp_store_server server(context.get_executor(), server_options(false));
+  CHECK(server.port() != 0);
+  CHECK(server.endpoint() == endpoint{"127.0.0.1", server.port()});
+  CHECK(server.io() == "epoll");
+  CHECK(server.connections() == 0);
+  CHECK(server.engine() != nullptr);
+}
+
+errc server_refusal(const std::string& address, std::uint16_t port, const std::string& text) {
+  asio::io_context context;
+  tcp_store_server_options options;
+  options.address = address;
+  options.port = port;
+  try {
+    tcp_store_server server(context.get_executor(), options);
+  } catch (const error& refused) {
+    CHECK_THAT(refused.what(), test::contains_text(text));
+    return static_cast<errc>(refused.code().value());
+  }
+  FAIL("listens on " << address << ":" << port);
+  return errc::invalid_argument;
+}
+
+TEST_CASE("tcp_store_server: an address that cannot be had is named", "[store]") {
+  asio::io_context context;
+  tcp_store_server first(context.get_executor(), tcp_store_server_options());
+  const std::string taken = "127.0.0.1:" + std::to_string(first.port());
+  CHECK(server_refusal("127.0.0.1", first.port(), taken) == errc::address_in_use);
+  CHECK(server_refusal("localhost", first.port(), "localhost:") == errc::address_in_use);
+  CHECK(server_refusal("0.0.0.0", first.port(), "0.0.0.0:") == errc::address_in_use);
+  CHECK(server_refusal("192.0.2.1", 0, "192.0.2.1:0") == errc::invalid_argument);
+  CHECK(server_refusal("no-such-host.invalid", 0, "no-such-host.invalid") ==
+        errc::connection_failed);
+  CHECK(server_refusal("", 0, "''") == errc::connection_failed);
+}
+
+TEST_CASE("tcp_store_server: its port can be had again at once", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    for (int round = 0; round < 5; ++round) {
+      background_store server(options);
+      options.port = server->port();
+      raw_client client(server->port());
+      // A fresh key space each time.
+      CHECK(client.ask(set_k + count_keys, 8) == one);
+      server.stop();
+      CHECK(server->connections() == 0);
+      CHECK(client.is_closed());
+    }
+  });
+}
+
+TEST_CASE("tcp_store_server: may be stopped twice, and by two at once", "[store]") {
+  for (const bool use_ring : {false, true}) {
+    asio::io_context context;
+    tcp_store_server server(context.get_executor(), server_options(use_ring));
+    int ended = 0;
+    const auto count = [&](std::exception_ptr failure) { ended += failure ? 0 : 1; };
+    asio::co_spawn(context, server.stop(), count);
+    asio::co_spawn(context, server.stop(), count);
+    context.run_for(std::chrono::seconds(10));
+    CHECK(ended == 2);
+    context.restart();
+    asio::co_spawn(context, server.stop(), count);
+    context.run_for(std::chrono::seconds(10));
+    CHECK(ended == 3);
+  }
+}
+
+TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    options.address = "localhost";
+    background_store server(options);
+    asio::io_context context;
+    for (const char* address : {"127.0.0.1", "::1"}) {
+      asio::ip::tcp::socket socket(context);
+      const asio::ip::tcp::endpoint at(asio::ip::make_address(address), server->port());
+      asio::error_code failure;
+      socket.connect(at, failure);
+      const bool has_no_v6 = failure == asio::error::address_family_not_supported ||
+                             failure == std::errc::address_not_available;
+      if (at.address().is_v6() && has_no_v6) continue;
+      CHECK_FALSE(failure);
+    }
+  });
+}
+
+TEST_CASE("tcp_store_server: may be dropped with clients and without being run", "[store]") {
+  for (const bool use_ring : {false, true}) {
+    asio::io_context context;
+    asio::ip::tcp::socket client(context);
+    {
+      tcp_store_server server(context.get_executor(), server_options(use_ring));
+      client.connect({asio::ip::address_v4::loopback(), server.port()});
+      asio::write(client, asio::buffer(wait_k));
+      for (int i = 0; i < 1000 && server.engine()->waiters() == 0; ++i) {
+        context.run_one_for(std::chrono::milliseconds(10));
+      }
+      CHECK(server.engine()->waiters() == 1);
+      CHECK(server.connections() == 1);
+    }
+    context.run_for(std::chrono::seconds(5));
+    CHECK(context.stopped());
+    char byte = 0;
+    asio::error_code failure;
+    client.read_some(asio::buffer(&byte, 1), failure);
+    CHECK(failure == asio::error::eof);
+    // One that never ran.
+    context.restart();
+    tcp_store_server idle(context.get_executor(), server_options(use_ring));
+  }
+}
+
+TEST_CASE("tcp_store_server: a context that ends with clients leaves nothing open", "[store]") {
+  const auto open_files = [] {
+    std::size_t count = 0;
+    for (int fd = 0; fd < 1024; ++fd) count += ::fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+    return count;
+  };
+  const std::size_t before = open_files();
+  for (const bool use_ring : {false, true}) {
+    asio::io_context context;
+    asio::ip::tcp::socket client(context);
+    tcp_store_server server(context.get_executor(), server_options(use_ring));
+    client.connect({asio::ip::address_v4::loopback(), server.port()});
+    asio::write(client, asio::buffer(wait_k));
+    for (int i = 0; i < 1000 && server.engine()->waiters() == 0; ++i) {
+      context.run_one_for(std::chrono::milliseconds(10));
+    }
+    CHECK(server.connections() == 1);
+  }
+  CHECK(open_files() == before);
+}
+
+TEST_CASE("tcp_store_server: thousands of requests in one go are answered in order", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    raw_client client(server->port());
+    constexpr int requests = 10'000;
+    std::string sent;
+    std::string expected;
+    const detail::request_writer write(tcp_store_generation::torch_1_13);
+    for (int i = 1; i <= requests; ++i) {
+      write.with_value(sent, detail::store_op::set, "/k" + std::to_string(i), "v");
+      write.with_number(sent, detail::store_op::add, "/n", 1);
+      detail::append_integer<std::int64_t>(expected, i);
+    }
+    CHECK(client.send(sent));
+    CHECK((client.receive(expected.size()) == expected));
+    CHECK(server->engine()->num_keys() == requests + 1);
+  });
+}
+
+TEST_CASE("tcp_store_server: neither half a request nor a wait holds up another client",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    raw_client half(server->port());
+    raw_client waiting(server->port());
+    raw_client silent(server->port());
+    raw_client other(server->port());
+    half.send(set_k.substr(0, 7));
+    waiting.send(wait_k);
+    for (int i = 0; i < 100; ++i) CHECK(other.ask(count_keys, 8) == none);
+    CHECK(comes_true([&] { return server->engine()->waiters() == 1; }));
+    CHECK(waiting.is_silent());
+    half.send(set_k.substr(7));
+    CHECK(to_hex(waiting.receive(1)) == "00");
+    CHECK(silent.ask(count_keys, 8) == one);
+    server.stop();
+    CHECK(waiting.is_closed());
+  });
+}
+
+TEST_CASE("tcp_store_server: a client that leaves takes its registrations with it", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    {
+      raw_client waiting(server->port());
+      waiting.send(wait_k);
+      raw_client watching(server->port());
+      CHECK(to_hex(watching.ask(watch_k, 1)) == "03");
+      CHECK(server->engine()->watchers() == 1);
+      CHECK(comes_true([&] { return server->engine()->waiters() == 1; }));
+    }
+    CHECK(comes_true([&] { return server->connections() == 0; }));
+    CHECK(server->engine()->waiters() == 0);
+    CHECK(server->engine()->watchers() == 0);
+  });
+}
+
+TEST_CASE("tcp_store_server: a client that closes its direction still gets its replies",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    const std::string large(4 * 1024 * 1024, 'x');
+    server->engine()->set("/k", large);
+    raw_client client(server->port());
+    client.send(get_k + get_k);
+    ::shutdown(client.socket(), SHUT_WR);
+    const std::string replies = client.receive(2 * (8 + large.size()));
+    CHECK(replies.size() == 2 * (8 + large.size()));
+    CHECK(client.is_closed());
+  });
+}
+
+TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and with one line",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    background_store server(options);
+    raw_client good(server->port());
+    std::size_t lines = 0;
+    for (const char* hex : {"474554202f20485454502f312e300d0a0d0a", "16030100", "ff", "0c",
+                            "0001ffffffffffffff", "05ffffffffffffffff",
+                            "00cef7853c" "00cef7853c", "00cef7853c" "13"}) {
+      INFO("bytes " << hex);
+      raw_client bad(server->port());
+      bad.send(from_hex(hex));
+      CHECK(bad.is_closed());
+      CHECK(good.ask(count_keys, 8) == none);
+      ++lines;
+      CHECK(comes_true([&] { return log->disconnected() == lines; }));
+    }
+    // One that just leaves is no event.
+    {
+      raw_client leaving(server->port());
+      leaving.send(set_k.substr(0, 5));
+      CHECK(comes_true([&] { return server->connections() == 2; }));
+    }
+    CHECK(comes_true([&] { return server->connections() == 1; }));
+    CHECK(log->disconnected() == lines);
+  });
+}
+
+TEST_CASE("tcp_store_server: a wait is ended by others that share the table", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    options.engine = std::make_shared<key_value_engine>();
+    background_store server(options);
+    raw_client client(server->port());
+    client.send(wait_k);
+    CHECK(comes_true([&] { return options.engine->waiters() == 1; }));
+    options.engine->set("/k", "v");
+    CHECK(to_hex(client.receive(1)) == "00");
+    CHECK(client.ask(get_k, 9) == one + "v");
+    CHECK(to_hex(client.ask(wait_k, 1)) == "00");
+  });
+}
+
+long resident_kilobytes() {
+  std::ifstream in("/proc/self/statm");
+  long total = 0;
+  long resident = 0;
+  in >> total >> resident;
+  return resident * 4;
+}
+
+TEST_CASE("tcp_store_server: a client that does not read cannot make it grow", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    server->engine()->set("/k", std::string(1024 * 1024, 'x'));
+    // 2 TB are asked for, by more requests than the sockets hold: the send ends only if the server
+    // takes them all.
+    std::string requests;
+    for (int i = 0; i < 2'000'000; ++i) requests += get_k;
+    raw_client greedy(server->port());
+    greedy.limit_send(std::chrono::milliseconds(300));
+    const long before = resident_kilobytes();
+    CHECK_FALSE(greedy.send(requests));
+    raw_client other(server->port());
+    CHECK(other.ask(count_keys, 8) == one);
+    CHECK(resident_kilobytes() - before < 48 * 1024);
+  });
+}
+
+TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    background_store server(options);
+    raw_client watching(server->port());
+    CHECK(to_hex(watching.ask(watch_k, 1)) == "03");
+    raw_client changing(server->port());
+    std::string set_large;
+    const detail::request_writer write(tcp_store_generation::torch_1_13);
+    write.with_value(set_large, detail::store_op::set, "/k", std::string(4 * 1024 * 1024, 'x'));
+    for (int i = 0; i < 40 && log->disconnected() == 0; ++i) {
+      changing.ask(set_large + count_keys, 8);
+    }
+    CHECK(comes_true([&] { return server->connections() == 1; }));
+    CHECK(log->disconnected() == 1);
+    CHECK(server->engine()->watchers() == 0);
+  });
+}
+
+TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    raw_client flooding(server->port());
+    std::thread flood([&] {
+      std::string requests;
+      for (int i = 0; i < 10'000; ++i) requests += set_k;
+      while (flooding.send(requests)) {
+      }
+    });
+    CHECK(comes_true([&] { return server->engine()->num_keys() == 1; }));
+    raw_client other(server->port());
+    for (int i = 0; i < 100; ++i) CHECK(other.ask(count_keys, 8) == one);
+    ::shutdown(flooding.socket(), SHUT_RDWR);
+    flood.join();
+  });
+}
+
+// Lowers the number of files that this process may open.
+class file_limit {
+ public:
+  explicit file_limit(rlim_t highest) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit lowered = before_;
+    lowered.rlim_cur = highest;
+    ::setrlimit(RLIMIT_NOFILE, &lowered);
+  }
+  ~file_limit() { lift(); }
+  void lift() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// Takes every number of a file up to the highest that is open, so that none below is free.
+std::vector<int> take_all_numbers(int highest_open) {
+  std::vector<int> taken;
+  do {
+    taken.push_back(::dup(0));
+  } while (taken.back() < highest_open);
+  return taken;
+}
+
+TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepted", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::warning);
+    background_store server(options);
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 20; ++i) clients.push_back(std::make_unique<raw_client>());
+    std::vector<int> taken = take_all_numbers(clients.back()->socket());
+    file_limit limit(static_cast<rlim_t>(taken.back()) + 1);
+    for (auto& client : clients) {
+      client->connect(server->port());
+      client->send(set_k + count_keys);
+    }
+    CHECK(comes_true([&] { return log->out_of_files() > 0; }));
+    CHECK(server->connections() == 0);
+    // One number becomes free: one client is served.
+    ::close(taken.back());
+    taken.pop_back();
+    CHECK(comes_true([&] { return server->connections() == 1; }));
+    limit.lift();
+    for (auto& client : clients) CHECK(client->receive(8) == one);
+    CHECK(server->connections() == clients.size());
+    CHECK(log->out_of_files() <= 2);
+    for (const int fd : taken) ::close(fd);
+  });
+}
+
+TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    raw_client good(server->port());
+    random_source chance(42);
+    for (int round = 0; round < 200; ++round) {
+      INFO("round " << round);
+      raw_client stranger(server->port());
+      std::string bytes(1 + chance.below(300), '\0');
+      for (char& byte : bytes) {
+        byte = static_cast<char>(chance.below(4) != 0 ? chance.below(13) : chance.below(256));
+      }
+      if (chance.below(2) == 0) bytes.insert(0, from_hex("00cef7853c"));
+      stranger.send(bytes);
+      if (round % 10 == 0) REQUIRE(good.ask(set_k + get_k, 9) == one + "v");
+    }
+    CHECK(comes_true([&] { return server->connections() == 1; }));
+    CHECK(server->engine()->waiters() == 0);
+    CHECK(server->engine()->watchers() == 0);
+  });
+}
+
+TEST_CASE("tcp_store_server: is made in less than the time of a round trip", "[store]") {
+  asio::io_context context;
+  system_time time;
+  duration best = duration::max();
+  for (int i = 0; i < 50; ++i) {
+    const time_point start = time.now();
+    tcp_store_server server(context.get_executor(), server_options(false));
+    best = std::min(best, time.now() - start);
+  }
+  CHECK(best < std::chrono::milliseconds(2));
+}
+
+}  // namespace
+}  // namespace elastic

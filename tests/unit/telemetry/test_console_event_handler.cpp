@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/telemetry/console_event_handler.hpp>
+#include <support/catch.hpp>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+// The event that a line recorded by torchrun speaks of.
+elastic::event event_of_line(const std::string& line) {
+  const auto root = nlohmann::json::parse(line);
+  const auto& outer = root["metadata"];
+  const auto inner = nlohmann::json::parse(outer["metadata"].get<std::string>());
+  elastic::event happened;
+  happened.name = root["name"];
+  happened.source = root["source"] == "AGENT" ? elastic::event_source::agent
+                                              : elastic::event_source::worker;
+  happened.run_id = outer["run_id"];
+  happened.role = outer["role"];
+  happened.hostname = outer["hostname"];
+  happened.rdzv_backend = outer["rdzv_backend"];
+  happened.state = outer["state"];
+  happened.total_run_time = outer["total_run_time"];
+  happened.agent_restarts = outer["agent_restarts"];
+  happened.group_rank = outer["group_rank"].get<int>();
+  happened.group_world_size = inner["group_world_size"];
+  happened.entry_point = inner["entry_point"];
+  if (outer["raw_error"].is_string()) happened.raw_error = outer["raw_error"].get<std::string>();
+  if (happened.source == elastic::event_source::worker) {
+    elastic::event_worker worker;
+    worker.pid = std::stoi(outer["worker_id"].get<std::string>());
+    worker.global_rank = outer["global_rank"];
+    worker.local_rank = inner["local_rank"][0];
+    worker.role_rank = inner["role_rank"][0];
+    worker.role_world_size = inner["role_world_size"][0];
+    happened.worker = worker;
+  }
+  return happened;
+}
+
+TEST_CASE("console events: each line is byte for byte what torchrun writes", "[telemetry]") {
+  std::ifstream in(ELASTIC_SOURCE_DIR "/tests/vectors/events_and_reports_113.json");
+  REQUIRE(in);
+  const auto vectors = nlohmann::json::parse(in)["data"];
+  int lines = 0;
+  for (const char* run : {"worker_raise", "worker_exit", "worker_kill", "worker_success"}) {
+    for (const std::string line : vectors[run]) {
+      CHECK(elastic::to_json_line(event_of_line(line)) == line);
+      ++lines;
+    }
+  }
+  CHECK(lines == 12);
+}
+
+TEST_CASE("console events: texts of any bytes stay one line of ASCII JSON", "[telemetry]") {
+  elastic::event happened;
+  happened.name = "quote \" backslash \\ newline \n";
+  happened.run_id = "\xc3\xa9";
+  happened.entry_point = "a\"b";
+  happened.raw_error = "bad \xff utf-8 \x7f";
+  const std::string line = elastic::to_json_line(happened);
+  for (const char letter : line) CHECK((letter >= 0x20 && letter < 0x7f));
+  const auto root = nlohmann::json::parse(line);
+  CHECK(root["name"] == happened.name);
+  CHECK(root["metadata"]["run_id"] == "\xc3\xa9");
+  CHECK(root["metadata"]["raw_error"] == "bad \xef\xbf\xbd utf-8 \x7f");
+  CHECK(root["metadata"]["group_rank"].is_null());
+  const auto inner = nlohmann::json::parse(root["metadata"]["metadata"].get<std::string>());
+  CHECK(inner["entry_point"] == "a\"b");
+}
+
+TEST_CASE("console events: a handler gives each event to its sink", "[telemetry]") {
+  std::vector<std::string> lines;
+  elastic::console_event_handler handler(
+      [&](std::string_view line) { lines.emplace_back(line); });
+  elastic::event happened;
+  handler.record(happened);
+  happened.name = "second";
+  handler.record(happened);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] != lines[1]);
+  CHECK(lines[1] == elastic::to_json_line(happened));
+}
+
+}  // namespace

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/net/free_port.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+#include <elastic/worker/worker_store.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+elastic::worker_context worker_store_context(int restart_count, std::uint16_t port) {
+  elastic::worker_context context;
+  context.master_addr = "127.0.0.1";
+  context.master_port = port;
+  context.use_agent_store = true;
+  context.restart_count = restart_count;
+  return context;
+}
+
+CO_TEST("worker store: workers of one attempt share keys, those of another do not", "[worker]") {
+  elastic::tcp_store_server_options options;
+  options.address = "127.0.0.1";
+  elastic::tcp_store_server server(co_await asio::this_coro::executor, options);
+  auto first = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));
+  auto peer = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));
+  auto later = co_await elastic::connect_worker_store(worker_store_context(1, server.port()));
+  co_await first->set("key", "value");
+  const std::string seen = co_await peer->get("key");
+  CHECK(seen == "value");
+  std::vector<std::string> keys{"key"};
+  const bool leaked = co_await later->check(keys);
+  CHECK_FALSE(leaked);
+  first.reset();
+  peer.reset();
+  later.reset();
+  co_await server.stop();
+}
+
+CO_TEST("worker store: the prefix is that of PyTorch 1.13's workers", "[worker]") {
+  CHECK(elastic::worker_store_prefix(worker_store_context(3, 1)) == "/worker/attempt_3");
+  co_return;
+}
+
+CO_TEST("worker store: where nothing listens, the error names the address", "[worker]") {
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  std::string sentence;
+  elastic::errc code{};
+  try {
+    co_await elastic::connect_worker_store(worker_store_context(0, port), 100ms);
+  } catch (const elastic::error& failure) {
+    sentence = failure.what();
+    code = static_cast<elastic::errc>(failure.code().value());
+  }
+  CHECK(code == elastic::errc::timed_out);
+  CHECK_THAT(sentence, elastic::test::contains_text("no store answered at 127.0.0.1:" +
+                                                    std::to_string(port) + " within 100 ms: "));
+}
+
+}  // namespace
