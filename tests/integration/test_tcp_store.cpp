@@ -8,6 +8,7 @@
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
+#include <support/background_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/golden_vectors.hpp>
@@ -35,6 +36,8 @@ namespace elastic {
 namespace {
 
 using namespace std::chrono_literals;
+using test::background_store;
+using test::comes_true;
 using test::from_hex;
 using test::raw_client;
 using test::to_hex;
@@ -48,46 +51,37 @@ tcp_store_server_options chosen_io() {
 
 // ---- bytes captured from PyTorch, over real sockets -----------------------------------------
 
-// Sends the bytes in pieces, each on its way before the next one.
-task<void> send_in_pieces(raw_client& client, std::string bytes, std::size_t piece) {
-  for (std::size_t at = 0; at < bytes.size(); at += piece) {
-    co_await client.send(bytes.substr(at, piece));
-    co_await asio::post(asio::use_awaitable);
-  }
+// Sends the bytes in pieces, each in a segment of its own.
+void send_in_pieces(raw_client& client, std::string_view bytes, std::size_t piece) {
+  for (std::size_t at = 0; at < bytes.size(); at += piece) client.send(bytes.substr(at, piece));
 }
 
 // A request behind which a client knows that all before it was executed.
-task<void> settle(raw_client& client, bool is_modern) {
+void settle(raw_client& client, bool is_modern) {
   const std::string check = from_hex(is_modern ? "050000000000000000" : "040000000000000000");
-  const std::string reply = co_await client.ask(check, 1);
-  CHECK(to_hex(reply) == "00");
+  CHECK(to_hex(client.ask(check, 1)) == "00");
 }
 
-task<void> replay(std::vector<test::golden_message> messages, std::string greeting,
-                  std::vector<std::pair<std::string, std::string>> before, std::size_t piece) {
-  auto executor = co_await asio::this_coro::executor;
-  tcp_store_server server(executor, chosen_io());
-  for (const auto& [key, value] : before) server.engine()->set(key, value);
-  raw_client client(executor);
-  co_await client.connect(server.port());
-  co_await send_in_pieces(client, greeting, piece);
+void replay(const std::vector<test::golden_message>& messages, const std::string& greeting,
+            const std::vector<std::pair<std::string, std::string>>& before, std::size_t piece) {
+  background_store server(chosen_io());
+  for (const auto& [key, value] : before) server->engine()->set(key, value);
+  raw_client client(server->port());
+  send_in_pieces(client, greeting, piece);
   bool has_ended = false;
   for (const auto& message : messages) {
     if (message.is_end) {
-      const bool closed = co_await client.is_closed();
-      CHECK(closed);
+      CHECK(client.is_closed());
       has_ended = true;
     } else if (message.sent) {
-      co_await send_in_pieces(client, message.bytes, piece);
+      send_in_pieces(client, message.bytes, piece);
     } else {
-      const std::string received = co_await client.receive(message.bytes.size());
-      CHECK(to_hex(received) == to_hex(message.bytes));
+      CHECK(to_hex(client.receive(message.bytes.size())) == to_hex(message.bytes));
     }
   }
-  const bool is_modern = detail::classify(greeting + messages.front().bytes) ==
-                         detail::first_bytes::modern;
-  if (!has_ended) co_await settle(client, is_modern);
-  co_await server.stop();
+  const bool is_modern =
+      detail::classify(greeting + messages.front().bytes) == detail::first_bytes::modern;
+  if (!has_ended) settle(client, is_modern);
 }
 
 TEST_CASE("tcp_store_server: answers the requests captured from PyTorch, in pieces of any size",
@@ -125,51 +119,45 @@ TEST_CASE("tcp_store_server: answers the requests captured from PyTorch, in piec
     INFO("pieces of " << piece << " bytes");
     for (const auto& row : captured) {
       INFO("vector " << row.name);
-      test::run_test(replay(test::captured(row.name), "", row.before, piece));
+      replay(test::captured(row.name), "", row.before, piece);
     }
     const std::string greeting = test::all_sent(test::derived("connect_2.2-2.4"), true);
-    test::run_test(replay(test::derived("connect_2.5+"), "", {}, piece));
+    replay(test::derived("connect_2.5+"), "", {}, piece);
     for (const char* name : {"set", "add", "append", "multi_set", "queue_len", "queue_push",
                              "queue_pop_empty_nonblocking", "compare_set_missing_empty",
                              "wait_for_workers", "wait_timeout_cancel"}) {
       INFO("vector " << name);
-      test::run_test(replay(test::derived(name), greeting, {}, piece));
+      replay(test::derived(name), greeting, {}, piece);
     }
-    test::run_test(replay(test::derived("get"), greeting, {{"/k", "v1"}}, piece));
-    test::run_test(replay(test::derived("delete_key"), greeting, {{"/k", "v1"}}, piece));
-    test::run_test(
-        replay(test::derived("multi_get"), greeting, {{"/a", "1"}, {"/b", "22"}}, piece));
+    replay(test::derived("get"), greeting, {{"/k", "v1"}}, piece);
+    replay(test::derived("delete_key"), greeting, {{"/k", "v1"}}, piece);
+    replay(test::derived("multi_get"), greeting, {{"/a", "1"}, {"/b", "22"}}, piece);
   }
 }
 
 // ---- many clients, many threads -------------------------------------------------------------
 
-CO_TEST("tcp_store_server: a thousand clients wait and are woken by one change", "[integration]") {
+TEST_CASE("tcp_store_server: a thousand clients wait and are woken by one change",
+          "[integration]") {
   constexpr std::size_t count = 1000;
-  auto executor = co_await asio::this_coro::executor;
-  tcp_store_server server(executor, chosen_io());
+  background_store server(chosen_io());
   std::vector<std::unique_ptr<raw_client>> clients;
   for (std::size_t i = 0; i < count; ++i) {
-    clients.push_back(std::make_unique<raw_client>(executor));
-    co_await clients.back()->connect(server.port());
-    co_await clients.back()->send(from_hex("05010000000000000002000000000000002f6b"));
+    clients.push_back(std::make_unique<raw_client>(server->port()));
+    clients.back()->send(from_hex("05010000000000000002000000000000002f6b"));
   }
-  CHECK_BECOMES_TRUE(server.engine()->waiters() == count);
-  CHECK(server.connections() == count);
-  raw_client other(executor);
-  co_await other.connect(server.port());
-  co_await other.send(from_hex("0002000000000000002f6b0100000000000000" "76"));
-  for (auto& client : clients) {
-    const std::string woken = co_await client->receive(1);
-    REQUIRE(to_hex(woken) == "00");
-  }
-  CHECK(server.engine()->waiters() == 0);
+  REQUIRE(comes_true([&] { return server->engine()->waiters() == count; }));
+  CHECK(server->connections() == count);
+  raw_client other(server->port());
+  other.send(from_hex("0002000000000000002f6b0100000000000000" "76"));
+  for (auto& client : clients) REQUIRE(to_hex(client->receive(1)) == "00");
+  CHECK(server->engine()->waiters() == 0);
   // Half of them leave without a word.
   clients.resize(count / 2);
-  CHECK_BECOMES_TRUE(server.connections() == count / 2 + 1);
-  for (auto& client : clients) co_await settle(*client, false);
-  co_await server.stop();
-  CHECK(server.connections() == 0);
+  CHECK(comes_true([&] { return server->connections() == count / 2 + 1; }));
+  for (auto& client : clients) settle(*client, false);
+  server.stop();
+  CHECK(server->connections() == 0);
 }
 
 // What one of several participants does in each round: counts itself, then waits for the others.
@@ -259,43 +247,16 @@ std::vector<std::string> python_command(const std::string& python, const std::st
   return command;
 }
 
-// A server on a thread of its own, for tests that wait for a program.
-class background_server {
- public:
-  background_server() : server_(context_.get_executor(), chosen_io()) {
-    thread_ = std::thread([this] { context_.run(); });
-  }
-  // Ends only if everything of the server does.
-  ~background_server() {
-    asio::co_spawn(context_, server_.stop(), [](std::exception_ptr) {});
-    thread_.join();
-  }
-  tcp_store_server& operator*() { return server_; }
-  tcp_store_server* operator->() { return &server_; }
-
- private:
-  asio::io_context context_;
-  tcp_store_server server_;
-  std::thread thread_;
-};
-
-// Whether no client is left, which the server may hear of a little later than the test.
-bool all_left(tcp_store_server& server) {
-  test::patience patience;
-  while (server.connections() > 0 && patience.is_left()) ::poll(nullptr, 0, 1);
-  return server.connections() == 0;
-}
-
 TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[integration]") {
   const std::string python = python_with_torch();
   if (python.empty()) return;
-  background_server server;
+  background_store server(chosen_io());
   const auto result = test::run_program(
       python_command(python, "torch_store_client.py", {std::to_string(server->port())}));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK(result.out == "all operations are as expected\n");
-  CHECK(all_left(*server));
+  CHECK(comes_true([&] { return server->connections() == 0; }));
   CHECK(server->engine()->waiters() == 0);
   CHECK(server->engine()->find("/inner/outer/n") == "1");
 }
@@ -304,14 +265,14 @@ TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integ
   const std::string python = python_with_torch();
   if (python.empty()) return;
   const std::string processes = "4";
-  background_server server;
+  background_store server(chosen_io());
   const auto result = test::run_program(python_command(
       python, "torch_store_group.py", {std::to_string(server->port()), processes}));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK(result.out == "all processes agree\n");
   CHECK(server->engine()->find("init/") == processes);
-  CHECK(all_left(*server));
+  CHECK(comes_true([&] { return server->connections() == 0; }));
   CHECK(server->engine()->waiters() == 0);
 }
 
