@@ -2283,7 +2283,7 @@ class waiters {
 
 namespace elastic {
 
-/// A condition that becomes true once and stays so; any number of coroutines of one strand wait.
+/// A condition that any number of coroutines of one strand wait for. It stays true until it is reset.
 ///
 /// Thread-safety: one strand at a time.
 class event_flag {
@@ -2295,6 +2295,9 @@ class event_flag {
     is_set_ = true;
     while (!waiting_.empty()) waiting_.wake_first({});
   }
+
+  /// Makes the condition false again; who was woken before stays awake.
+  void reset() { is_set_ = false; }
 
   bool is_set() const { return is_set_; }
 
@@ -4141,7 +4144,7 @@ class process_set {
     for (const auto& place : state_->places) {
       if (place) place->hurry();
     }
-    state_->wake(state_->progress);
+    state_->progress.set();
   }
 
   /// Ends what is left at a place: kills the descendants (and the process, if it runs), waits until
@@ -4171,21 +4174,17 @@ class process_set {
 
  private:
   using place_pointer = std::shared_ptr<detail::process_slot>;
-  using wake_channel = asio::experimental::channel<void(asio::error_code, int)>;
 
   // Shared with the coroutines in the background, which may outlive the set by a moment.
   struct state {
     state(asio::any_io_executor executor, process_set_services parts)
         : strand(std::move(executor)),
           services(std::move(parts)),
-          end_noted(strand, 1),
-          progress(strand, 1) {
+          end_noted(strand),
+          progress(strand) {
       if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
       if (!services.time) services.time = std::make_shared<system_time>();
     }
-
-    // Where nobody waits, one token stays for who waits next.
-    void wake(wake_channel& who) { who.try_send(asio::error_code(), 0); }
 
     asio::any_io_executor strand;
     process_set_services services;
@@ -4194,8 +4193,9 @@ class process_set {
     std::size_t running = 0;
     bool hurry = false;
     bool abandoned = false;
-    wake_channel end_noted;
-    wake_channel progress;
+    event_flag end_noted;
+    /// Set where a stop under way should look again.
+    event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
 
@@ -4258,21 +4258,18 @@ class process_set {
     const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
     all->ends.push_back(end);
     --all->running;
-    all->wake(all->end_noted);
-    all->wake(all->progress);
+    all->end_noted.set();
+    all->progress.set();
   }
 
   static task<process_end> next_end_of(state_pointer all) {
-    while (all->ends.empty()) co_await woken(all, all->end_noted);
+    while (all->ends.empty()) {
+      all->end_noted.reset();
+      co_await all->end_noted.wait();
+    }
     const process_end end = all->ends.front();
     all->ends.pop_front();
     co_return end;
-  }
-
-  // A channel reports its cancellation by a code of its own; callers are told Asio's usual one.
-  static task<void> woken(state_pointer all, wake_channel& channel) {
-    auto [failure, ignored] = co_await channel.async_receive(detail::as_result);
-    if (failure || all->abandoned) throw_aborted();
   }
 
   [[noreturn]] static void throw_aborted() {
@@ -4283,6 +4280,7 @@ class process_set {
     time_source& time = *all->services.time;
     stop_ladder ladder(plan);
     for (;;) {
+      all->progress.reset();
       const stop_step step = ladder.next(all->running, time.now(), all->hurry);
       if (step.what == stop_step::action::done) break;
       if (step.what == stop_step::action::send) {
@@ -4292,7 +4290,7 @@ class process_set {
         all->services.log.debug("{} sent to {} processes: {}", signal_name(step.signal),
                                 all->running, step.reason);
       } else {
-        co_await with_deadline(time, step.until, woken(all, all->progress));
+        co_await with_deadline(time, step.until, all->progress.wait());
       }
     }
     co_await clear_all(all);

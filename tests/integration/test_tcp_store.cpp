@@ -223,22 +223,6 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
 
 // ---- PyTorch 1.13 ---------------------------------------------------------------------------
 
-// The Python that can import torch. Empty where the environment allows that there is none.
-std::string python_with_torch() {
-  const std::string named = test::torch_python();
-  if (!named.empty()) return named;
-  const std::string python = "/usr/bin/python3";
-  const auto result = test::run_program({python, "-c", "import torch.distributed"});
-  if (result.code == 0) return python;
-  const char* allowed = std::getenv("ELASTIC_ALLOW_NO_TORCH");
-  if (allowed == nullptr || std::string_view(allowed) != "1") {
-    FAIL(python << " cannot import torch; set ELASTIC_ALLOW_NO_TORCH=1 to do without:\n"
-                << result.err);
-  }
-  WARN("skipped: no Python with torch");
-  return "";
-}
-
 std::vector<std::string> python_command(const std::string& python, const std::string& script,
                                         const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {
@@ -248,7 +232,7 @@ std::vector<std::string> python_command(const std::string& python, const std::st
 }
 
 TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[integration]") {
-  const std::string python = python_with_torch();
+  const std::string python = test::torch_python();
   if (python.empty()) return;
   background_store server(chosen_io());
   const auto result = test::run_program(
@@ -262,7 +246,7 @@ TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[in
 }
 
 TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integration]") {
-  const std::string python = python_with_torch();
+  const std::string python = test::torch_python();
   if (python.empty()) return;
   const std::string processes = "4";
   background_store server(chosen_io());
@@ -299,7 +283,7 @@ task<void> use_torch_server(tcp_store_options options) {
 }
 
 void check_against_torch_server(tcp_store_generation generation, bool is_announced) {
-  const std::string python = python_with_torch();
+  const std::string python = test::torch_python();
   if (python.empty()) return;
   const test::temporary_directory directory;
   const std::string port_file = directory / "port";

@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// A condition that becomes true once and stays so; any number of coroutines of one strand wait.
+/// A condition that any number of coroutines of one strand wait for. It stays true until it is reset.
 ///
 /// Thread-safety: one strand at a time.
 class event_flag {
@@ -22,6 +22,9 @@ class event_flag {
     is_set_ = true;
     while (!waiting_.empty()) waiting_.wake_first({});
   }
+
+  /// Makes the condition false again; who was woken before stays awake.
+  void reset() { is_set_ = false; }
 
   bool is_set() const { return is_set_; }
 

@@ -134,7 +134,7 @@ class process_set {
     for (const auto& place : state_->places) {
       if (place) place->hurry();
     }
-    state_->wake(state_->progress);
+    state_->progress.set();
   }
 
   /// Ends what is left at a place: kills the descendants (and the process, if it runs), waits until
@@ -164,21 +164,17 @@ class process_set {
 
  private:
   using place_pointer = std::shared_ptr<detail::process_slot>;
-  using wake_channel = asio::experimental::channel<void(asio::error_code, int)>;
 
   // Shared with the coroutines in the background, which may outlive the set by a moment.
   struct state {
     state(asio::any_io_executor executor, process_set_services parts)
         : strand(std::move(executor)),
           services(std::move(parts)),
-          end_noted(strand, 1),
-          progress(strand, 1) {
+          end_noted(strand),
+          progress(strand) {
       if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
       if (!services.time) services.time = std::make_shared<system_time>();
     }
-
-    // Where nobody waits, one token stays for who waits next.
-    void wake(wake_channel& who) { who.try_send(asio::error_code(), 0); }
 
     asio::any_io_executor strand;
     process_set_services services;
@@ -187,8 +183,9 @@ class process_set {
     std::size_t running = 0;
     bool hurry = false;
     bool abandoned = false;
-    wake_channel end_noted;
-    wake_channel progress;
+    event_flag end_noted;
+    /// Set where a stop under way should look again.
+    event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
 
@@ -251,21 +248,18 @@ class process_set {
     const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
     all->ends.push_back(end);
     --all->running;
-    all->wake(all->end_noted);
-    all->wake(all->progress);
+    all->end_noted.set();
+    all->progress.set();
   }
 
   static task<process_end> next_end_of(state_pointer all) {
-    while (all->ends.empty()) co_await woken(all, all->end_noted);
+    while (all->ends.empty()) {
+      all->end_noted.reset();
+      co_await all->end_noted.wait();
+    }
     const process_end end = all->ends.front();
     all->ends.pop_front();
     co_return end;
-  }
-
-  // A channel reports its cancellation by a code of its own; callers are told Asio's usual one.
-  static task<void> woken(state_pointer all, wake_channel& channel) {
-    auto [failure, ignored] = co_await channel.async_receive(detail::as_result);
-    if (failure || all->abandoned) throw_aborted();
   }
 
   [[noreturn]] static void throw_aborted() {
@@ -276,6 +270,7 @@ class process_set {
     time_source& time = *all->services.time;
     stop_ladder ladder(plan);
     for (;;) {
+      all->progress.reset();
       const stop_step step = ladder.next(all->running, time.now(), all->hurry);
       if (step.what == stop_step::action::done) break;
       if (step.what == stop_step::action::send) {
@@ -285,7 +280,7 @@ class process_set {
         all->services.log.debug("{} sent to {} processes: {}", signal_name(step.signal),
                                 all->running, step.reason);
       } else {
-        co_await with_deadline(time, step.until, woken(all, all->progress));
+        co_await with_deadline(time, step.until, all->progress.wait());
       }
     }
     co_await clear_all(all);
