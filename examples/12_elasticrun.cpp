@@ -45,6 +45,7 @@ elastic::command_line_facts look_around() {
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
+  services.worker_parent = co_await asio::this_coro::executor;
   const auto agent = elastic::make_agent(config, services);
   const elastic::run_result result = co_await elastic::run_with_signals(*agent);
   log.info("{}: {}", to_string(result.state), result.reason);
@@ -84,6 +85,9 @@ int main(int count, char** values) {
   const auto clock = std::make_shared<elastic::system_time>();
   const elastic::logger log(std::make_shared<elastic::console_log>(clock), threshold);
   for (const std::string& warning : warnings) log.warning("{}", warning);
+  if (log.enabled(elastic::log_level::info)) {
+    log.info("{}", elastic::describe(elastic::find_io(io)));
+  }
   try {
     return run_to_end(config, log);
   } catch (const std::exception& failure) {

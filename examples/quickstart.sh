@@ -144,7 +144,8 @@ targets=(elasticrun)
 step "Building elasticrun (a minute or two the first time)"
 mkdir -p "$build"
 if ! {
-  cmake --preset release -DELASTIC_BUILD_TESTS=OFF -DELASTIC_BUILD_BENCHMARKS=OFF &&
+  cmake --preset release -DELASTIC_BUILD_PROGRAM=ON -DELASTIC_BUILD_EXAMPLES=ON \
+    -DELASTIC_BUILD_TESTS=OFF -DELASTIC_BUILD_BENCHMARKS=OFF &&
     cmake --build --preset release --target "${targets[@]}" -j "$(nproc)"
 } >"$build/quickstart.log" 2>&1; then
   tail -n 30 "$build/quickstart.log" >&2

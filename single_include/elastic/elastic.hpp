@@ -1092,9 +1092,12 @@ namespace elastic {
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
-  /// How workers are started. Default: `pidfd_launcher`, in whose words workers die with the
-  /// *thread* that started them, so the agent's executor must run on a thread that lasts.
+  /// How workers are started. Default: a `pidfd_launcher` with `worker_parent` as its parent.
   std::shared_ptr<process_launcher> launcher = {};
+  /// An executor that runs on one thread alone, which lasts as long as the workers: they are
+  /// started there, and die with it, and so with this process, however it dies. Default: none, and
+  /// a line of the log says that workers would outlive this process if it were killed.
+  asio::any_io_executor worker_parent = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
   /// Default: events are discarded.
@@ -1129,6 +1132,8 @@ inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// How long a server that stops waits for its clients to take what they were answered.
+inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.
@@ -2283,7 +2288,7 @@ class waiters {
 
 namespace elastic {
 
-/// A condition that any number of coroutines of one strand wait for. It stays true until it is reset.
+/// A condition that any number of coroutines of one strand wait for. True until it is reset.
 ///
 /// Thread-safety: one strand at a time.
 class event_flag {
@@ -3446,21 +3451,34 @@ class reaper final : public asio::execution_context::service {
     return asio::use_service<reaper>(asio::query(executor, asio::execution::context));
   }
 
-  /// Waits in the background until the process has ended, and then takes its status.
+  /// Waits in the background until the process has ended, and then takes its status. Where the
+  /// context is on its way out, which no background outlives, it waits here, for 1 s at most: the
+  /// process was killed.
   void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
-    // The context is on its way out: nothing may be started on it any more.
+    const auto held = std::make_shared<dying>(std::move(pidfd), calls);
     if (down_) return;
-    auto shared = std::make_shared<asio::posix::stream_descriptor>(std::move(pidfd));
-    shared->async_wait(asio::posix::stream_descriptor::wait_read,
-                       [shared, &calls](asio::error_code) {
-                         siginfo_t ignored{};
-                         calls.waitid(static_cast<idtype_t>(P_PIDFD),
-                                      static_cast<id_t>(shared->native_handle()), &ignored,
-                                      WEXITED | WNOHANG);
-                       });
+    held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read,
+                           [held](asio::error_code) {});
   }
 
  private:
+  // Whoever lets go of it last takes the status: the wait when it is over, or the context that
+  // drops the wait.
+  struct dying {
+    dying(asio::posix::stream_descriptor descriptor, const syscalls& with)
+        : pidfd(std::move(descriptor)), calls(with) {}
+    ~dying() {
+      pollfd end{pidfd.native_handle(), POLLIN, 0};
+      uninterrupted([&] { return ::poll(&end, 1, 1000); });
+      siginfo_t ignored{};
+      calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.native_handle()),
+                   &ignored, WEXITED | WNOHANG);
+    }
+
+    asio::posix::stream_descriptor pidfd;
+    const syscalls& calls;
+  };
+
   void shutdown() noexcept override { down_ = true; }
 
   std::atomic<bool> down_{false};
@@ -3920,21 +3938,22 @@ namespace elastic {
 
 /// How `pidfd_launcher` starts processes.
 struct pidfd_launcher_options {
-  /// The kernel kills each process when its parent dies, however the parent dies (SIGKILL, a
-  /// crash, the OOM killer).
+  /// Names the thread that starts the processes: an executor that runs on one thread alone, which
+  /// lasts as long as they do. The kernel then kills each process when that thread dies, however
+  /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
+  /// starts in turn, and not programs that are setuid.
   ///
-  /// The kernel's notion of a parent here is the *thread* that called `launch`: the executor must
-  /// run on a thread that lasts as long as the processes. Where it does not (a pool that shrinks),
-  /// switch this off, or healthy processes are killed when a thread ends. It reaches the process
-  /// itself, not what that starts in turn, and not programs that are setuid.
-  bool die_with_parent = true;
+  /// Empty: the thread that calls `launch` starts them, and they outlive this process where it is
+  /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
+  /// of a pool ends.
+  asio::any_io_executor parent = {};
 };
 
 /// Starts processes of this machine and holds each by its pidfd.
 ///
 /// Each gets a session of its own, default signal handling, an empty signal mask, and no
 /// descriptor but 0, 1 and 2. Nothing process-wide is set or changed in the host, and a start
-/// costs the same whatever the size of the host (no `fork`). `launch` blocks its thread until the
+/// costs the same whatever the size of the host (no `fork`). A start blocks its thread until the
 /// kernel has loaded the program (some 50 µs).
 ///
 /// Thread-safety: one strand at a time.
@@ -3945,14 +3964,22 @@ class pidfd_launcher final : public process_launcher {
                           const detail::syscalls& calls = detail::real_syscalls)
       : executor_(std::move(executor)), options_(options), calls_(calls) {}
 
-  task<std::unique_ptr<child>> launch(process_spec spec) override { co_return start(spec); }
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    if (!options_.parent) co_return start(spec);
+    // Cancellation does not reach it: what was started is always handed over.
+    co_return co_await asio::co_spawn(
+        options_.parent, start_on_parent(std::move(spec)),
+        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  }
 
  private:
+  task<std::unique_ptr<child>> start_on_parent(process_spec spec) { co_return start(spec); }
+
   std::unique_ptr<child> start(const process_spec& spec) {
     detail::refuse_zero_bytes(spec);
     const std::string path = detail::find_program(spec);
     const detail::spawn_result started =
-        detail::spawn(spec, path, options_.die_with_parent, stack_, calls_);
+        detail::spawn(spec, path, static_cast<bool>(options_.parent), stack_, calls_);
     if (started.failure) detail::throw_start_error(spec, path, started);
     return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
   }
@@ -4934,8 +4961,12 @@ inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_si
   const std::string prefix = "torchelastic/agent/terminal_state/";
   const std::string last_key = prefix + "last_member";
   const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
-  if (arrived >= group_world_size) co_await agents->set(last_key, "<val_ignored>");
-  co_await agents->get(last_key);
+  if (arrived < group_world_size) {
+    co_await agents->get(last_key);
+  } else {
+    // The last one knows, and does not ask: whoever serves the store may leave at this word.
+    co_await agents->set(last_key, "<val_ignored>");
+  }
 }
 
 }  // namespace elastic
@@ -5051,11 +5082,12 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
       "  time      : {}\n"
       "  host      : {}\n"
       "  rank      : {} (local_rank: {})\n"
+      "  role      : {}\n"
       "  exitcode  : {}\n"
       "  error_file: {}\n"
       "  traceback : {}\n",
       index, report_time(failure.timestamp()), failure.host, failure.rank, failure.local_rank,
-      exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
+      failure.role, exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
 }
 
 inline std::string report_stderr(const worker_failure& failure) {
@@ -5096,9 +5128,9 @@ inline std::size_t longest_line(std::string_view text) {
 }  // namespace detail
 
 /// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
-/// order, border), so that scripts that look for them find them. It adds the signal's name, the
-/// last lines of the root cause's stderr where it left no error file, and which workers ended only
-/// because the agent stopped them: these are named in one line and blamed for nothing.
+/// order, border), so that scripts that look for them find them. It adds the role, the signal's
+/// name, the last lines of the root cause's stderr where it left no error file, and which workers
+/// ended only because the agent stopped them: these are named in one line and blamed for nothing.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
 /// Result: lines that begin with a blank one and end with a line end; empty where `failures` is.
@@ -5362,6 +5394,9 @@ struct agent_options {
   /// How this node meets the others. Must be set.
   std::shared_ptr<rendezvous_handler> rendezvous;
   agent_services services;
+  /// A warning to log when the workers run for the first time: a job that cannot start says only
+  /// why it cannot.
+  std::string notice = {};
 };
 
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
@@ -5372,7 +5407,7 @@ struct agent_options {
 ///
 /// Thread-safety: `stop` from any thread; the rest from one thread at a time. `run` makes a strand
 /// of its caller's executor and does everything there, so the executor may be a thread pool's (but
-/// see agent_services::launcher).
+/// see agent_services::worker_parent).
 class local_agent {
  public:
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
@@ -5475,7 +5510,15 @@ class local_agent {
 
   static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
     if (!services.time) services.time = std::make_shared<system_time>();
-    if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
+    if (!services.launcher) {
+      pidfd_launcher_options starting;
+      starting.parent = services.worker_parent;
+      services.launcher = std::make_shared<pidfd_launcher>(strand, starting);
+      if (!services.worker_parent) {
+        services.log.info("workers outlive this process if it is killed: no executor was named "
+                          "whose thread lasts (agent_services::worker_parent)");
+      }
+    }
     if (!services.console_out) services.console_out = make_console_writer(strand, 1);
     if (!services.console_err) services.console_err = make_console_writer(strand, 2);
     return services;
@@ -5581,6 +5624,7 @@ class local_agent {
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
                                                restarts(state)));
+    if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
                ranks.base_rank + spec.local_world_size - 1, ranks.world_size,
@@ -8333,7 +8377,13 @@ class tcp_store_connection : public key_value_engine::listener,
     receive();
   }
 
-  /// Closes it; `gone_handler` follows, at once or later.
+  /// Closes it as soon as what it has to say is said.
+  void finish() {
+    is_finishing_ = true;
+    advance();
+  }
+
+  /// Closes it now; `gone_handler` follows, at once or later.
   void close() {
     if (is_closed_) return;
     is_closed_ = true;
@@ -8395,19 +8445,20 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
   /// while something is being sent: the transport calls again when it is.
   void advance() {
-    if (is_sending_) return;
+    if (is_sending_ || is_closed_) return;
     // Enough to keep a socket busy, little enough to keep other clients from waiting.
     constexpr int most_rounds = 16;
     is_executing_ = true;
     for (int round = 0; round < most_rounds && !is_closed_; ++round) {
       if (!session_.output().empty()) send(session_.output());
       if (is_closed_ || is_sending_) break;
-      if (!is_paused()) break;
+      if (!is_paused() || is_finishing_) break;
       session_.resume();
     }
     is_executing_ = false;
     if (is_closed_) return tell_if_gone();
     if (is_sending_) return;
+    if (is_finishing_) return close();
     if (!session_.output().empty()) {
       asio::post(strand_, [self = shared_from_this()] {
         if (!self->is_closed_) self->advance();
@@ -8450,6 +8501,7 @@ class tcp_store_connection : public key_value_engine::listener,
   tcp_store_session session_;
   gone_handler on_gone_;
   bool is_executing_ = false;
+  bool is_finishing_ = false;
 };
 
 }  // namespace elastic::detail
@@ -8697,8 +8749,8 @@ class tcp_store_server {
   /// How the clients' bytes move: "io_uring" or "epoll".
   std::string_view io() const;
 
-  /// Stops to listen and disconnects every client; nothing of the server runs when this returns.
-  /// May be called again.
+  /// Stops to listen and disconnects every client, within `limits::store_farewell` after it was
+  /// sent what it was answered; nothing of the server runs when this returns. May be called again.
   ///
   /// Cancellation: all types; the server stops nevertheless, only unwaited for.
   task<void> stop();
@@ -8796,7 +8848,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     if (!options_.time) options_.time = std::make_shared<system_time>();
     if (options_.use_ring) make_ring();
     open(addresses_of(executor, options_.address));
-    options_.log.info("store: listening at {} (I/O: {})", to_text(endpoint_), io());
+    options_.log.debug("store: listening at {} (I/O: {})", to_text(endpoint_), io());
   }
 
   void start() {
@@ -8811,23 +8863,25 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     }
   }
 
+  // What is on its way to a client still goes out, such as the word that all have met: the stop
+  // of a server is often what that word leads to.
   task<void> stop() {
+    stop_accepting();
+    for (const auto& connection : all_connections()) connection->finish();
+    time_source& time = *options_.time;
+    try {
+      co_await with_deadline(time, time.now() + limits::store_farewell, ended_.wait());
+    } catch (...) {
+      close();
+      throw;
+    }
     close();
     co_await ended_.wait();
   }
 
   void close() {
-    if (is_closed_) return;
-    is_closed_ = true;
-    for (acceptor& listening : acceptors_) {
-      asio::error_code ignored;
-      listening.close(ignored);
-    }
-    for (auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
-    std::vector<std::shared_ptr<tcp_store_connection>> closing;
-    for (auto& [key, connection] : connections_) closing.push_back(connection);
-    for (auto& connection : closing) connection->close();
-    note_end();
+    stop_accepting();
+    for (const auto& connection : all_connections()) connection->close();
   }
 
   const store_strand& strand() const { return strand_; }
@@ -8843,7 +8897,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   void make_ring() {
     std::string why_not;
     ring_ = ring::try_make(strand_, ring_options{}, &why_not);
-    if (!ring_) options_.log.info("store: goes on without io_uring: {}", why_not);
+    if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
   }
 
   // ---- listening -----------------------------------------------------------------------------
@@ -8964,6 +9018,23 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   }
 
   // ---- ends ----------------------------------------------------------------------------------
+
+  void stop_accepting() {
+    if (std::exchange(is_closed_, true)) return;
+    for (acceptor& listening : acceptors_) {
+      asio::error_code ignored;
+      listening.close(ignored);
+    }
+    for (auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
+    note_end();
+  }
+
+  // A copy, since those that end leave the table.
+  std::vector<std::shared_ptr<tcp_store_connection>> all_connections() const {
+    std::vector<std::shared_ptr<tcp_store_connection>> all;
+    for (const auto& [key, connection] : connections_) all.push_back(connection);
+    return all;
+  }
 
   void on_connection_gone(tcp_store_connection& connection, const std::string& complaint) {
     if (!complaint.empty()) {
@@ -9335,6 +9406,12 @@ class c10d_rendezvous final : public rendezvous_handler {
     }
     endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                default_port);
+    for (const char* name : {"join_timeout", "last_call_timeout", "close_timeout",
+                             "heartbeat_timeout", "keep_alive_interval", "read_timeout",
+                             "timeout"}) {
+      // One node waits for nobody; what is not a time is refused all the same.
+      parameters_.seconds(name, {});
+    }
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
                                 "keep_alive_max_attempt", "read_timeout", "timeout"});
@@ -10409,7 +10486,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
-inline worker_spec workers_of(const launch_config& config, const logger& log) {
+inline worker_spec workers_of(const launch_config& config) {
   worker_spec spec;
   spec.role = config.role;
   spec.local_world_size = config.nproc_per_node;
@@ -10423,9 +10500,6 @@ inline worker_spec workers_of(const launch_config& config, const logger& log) {
   spec.redirects = config.redirects;
   spec.tee = config.tee;
   spec.line_prefix_template = config.log_line_prefix_template;
-  if (const auto warning = limit_omp_threads(spec.environment, spec.local_world_size)) {
-    log.warning("{}", *warning);
-  }
   return spec;
 }
 
@@ -10440,7 +10514,10 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
                                                agent_services services = {},
                                                const rendezvous_registry& backends = {}) {
   agent_options options;
-  options.workers = detail::workers_of(config, services.log);
+  options.workers = detail::workers_of(config);
+  worker_spec& workers = options.workers;
+  options.notice =
+      limit_omp_threads(workers.environment, workers.local_world_size).value_or(std::string());
   options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);

@@ -356,7 +356,9 @@ CO_TEST("process: has its own session, no foreign descriptors and default signal
   struct sigaction pipe_before {};
   ::sigaction(SIGPIPE, &ignore, &pipe_before);
 
-  pidfd_launcher launcher(executor);
+  pidfd_launcher_options options;
+  options.parent = executor;
+  pidfd_launcher launcher(executor, options);
   output_pipe pipe;
   process_spec spec = left.puppet("ids fds signals");
   spec.stdout_fd = pipe.write.get();
@@ -388,14 +390,43 @@ CO_TEST("process: gets the environment, arguments and directory it was given, an
                     "\narg env\narg cwd\narg args\n");
 }
 
-CO_TEST("process: dies with its parent only where that is wanted", "[integration][process]") {
+CO_TEST("process: is tied to no thread where none is named", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
-  pidfd_launcher_options options;
-  options.die_with_parent = false;
-  pidfd_launcher launcher(executor, options);
+  pidfd_launcher launcher(executor);
   const std::string text = co_await output_of(launcher, left.puppet("ids"));
   CHECK_THAT(text, test::contains_text("death_signal 0\n"));
+}
+
+TEST_CASE("process: dies with the thread that was named, not with the one that asked",
+          "[integration][process][sanitize]") {
+  asio::io_context asking;
+  asio::io_context naming;
+  const leftovers left(asking.get_executor());
+  auto lasting = asio::make_work_guard(naming);
+  std::thread parent([&] { naming.run(); });
+  std::unique_ptr<child> process;
+  std::thread asker([&] {
+    pidfd_launcher_options options;
+    options.parent = naming.get_executor();
+    pidfd_launcher launcher(asking.get_executor(), options);
+    asio::co_spawn(asking, launcher.launch(left.puppet("hang")),
+                   [&](std::exception_ptr, std::unique_ptr<child> started) {
+                     process = std::move(started);
+                   });
+    asking.run();
+  });
+  asker.join();
+  REQUIRE(process);
+  CHECK(left.alive().size() == 1);
+  lasting.reset();
+  parent.join();
+  std::optional<exit_status> status;
+  asking.restart();
+  const auto wait = [&]() -> task<void> { status = co_await process->wait(); };
+  asio::co_spawn(asking, wait, [](std::exception_ptr) {});
+  asking.run();
+  CHECK(status == exit_status::signalled(SIGKILL));
 }
 
 CO_TEST("process: any descriptors can become its streams", "[integration][process]") {
@@ -604,7 +635,9 @@ CO_TEST("process: every step of a start can fail, and says which it was",
     CAPTURE(one.name);
     detail::syscalls calls = detail::real_syscalls;
     one.arrange(calls);
-    pidfd_launcher launcher(executor, {}, calls);
+    pidfd_launcher_options options;
+    options.parent = executor;
+    pidfd_launcher launcher(executor, options, calls);
     process_spec spec = left.puppet("hang");
     spec.directory = "/";
     spec.stderr_fd = 1;  // needs every way of arranging streams
@@ -806,9 +839,7 @@ TEST_CASE("process: a context that ends takes its processes with it", "[integrat
     services = {};
     set.reset();
     context.reset();
-    // Without a context nobody but the host is left to take note of their ends.
-    siginfo_t info{};
-    while (has_children()) ::waitid(P_ALL, 0, &info, WEXITED);
+    CHECK_FALSE(has_children());
     while (!left.alive().empty()) std::this_thread::yield();
   }
 }
@@ -822,7 +853,9 @@ TEST_CASE("process: processes die with an agent that is killed", "[integration][
   if (agent == 0) {
     // The agent: starts three and stands still.
     asio::io_context context;
-    pidfd_launcher launcher(context.get_executor());
+    pidfd_launcher_options options;
+    options.parent = context.get_executor();
+    pidfd_launcher launcher(context.get_executor(), options);
     auto run = [](pidfd_launcher& how, process_spec what, int fd) -> task<void> {
       what.stdout_fd = fd;
       std::vector<std::unique_ptr<child>> started;

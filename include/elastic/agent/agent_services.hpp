@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/console_writer.hpp>
 #include <elastic/process/process_launcher.hpp>
@@ -15,9 +16,12 @@ namespace elastic {
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
-  /// How workers are started. Default: `pidfd_launcher`, in whose words workers die with the
-  /// *thread* that started them, so the agent's executor must run on a thread that lasts.
+  /// How workers are started. Default: a `pidfd_launcher` with `worker_parent` as its parent.
   std::shared_ptr<process_launcher> launcher = {};
+  /// An executor that runs on one thread alone, which lasts as long as the workers: they are
+  /// started there, and die with it, and so with this process, however it dies. Default: none, and
+  /// a line of the log says that workers would outlive this process if it were killed.
+  asio::any_io_executor worker_parent = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
   /// Default: events are discarded.

@@ -20,8 +20,12 @@ inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_si
   const std::string prefix = "torchelastic/agent/terminal_state/";
   const std::string last_key = prefix + "last_member";
   const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
-  if (arrived >= group_world_size) co_await agents->set(last_key, "<val_ignored>");
-  co_await agents->get(last_key);
+  if (arrived < group_world_size) {
+    co_await agents->get(last_key);
+  } else {
+    // The last one knows, and does not ask: whoever serves the store may leave at this word.
+    co_await agents->set(last_key, "<val_ignored>");
+  }
 }
 
 }  // namespace elastic

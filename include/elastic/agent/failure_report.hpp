@@ -125,11 +125,12 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
       "  time      : {}\n"
       "  host      : {}\n"
       "  rank      : {} (local_rank: {})\n"
+      "  role      : {}\n"
       "  exitcode  : {}\n"
       "  error_file: {}\n"
       "  traceback : {}\n",
       index, report_time(failure.timestamp()), failure.host, failure.rank, failure.local_rank,
-      exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
+      failure.role, exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
 }
 
 inline std::string report_stderr(const worker_failure& failure) {
@@ -170,9 +171,9 @@ inline std::size_t longest_line(std::string_view text) {
 }  // namespace detail
 
 /// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
-/// order, border), so that scripts that look for them find them. It adds the signal's name, the
-/// last lines of the root cause's stderr where it left no error file, and which workers ended only
-/// because the agent stopped them: these are named in one line and blamed for nothing.
+/// order, border), so that scripts that look for them find them. It adds the role, the signal's
+/// name, the last lines of the root cause's stderr where it left no error file, and which workers
+/// ended only because the agent stopped them: these are named in one line and blamed for nothing.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
 /// Result: lines that begin with a blank one and end with a line end; empty where `failures` is.

@@ -38,6 +38,9 @@ struct agent_options {
   /// How this node meets the others. Must be set.
   std::shared_ptr<rendezvous_handler> rendezvous;
   agent_services services;
+  /// A warning to log when the workers run for the first time: a job that cannot start says only
+  /// why it cannot.
+  std::string notice = {};
 };
 
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
@@ -48,7 +51,7 @@ struct agent_options {
 ///
 /// Thread-safety: `stop` from any thread; the rest from one thread at a time. `run` makes a strand
 /// of its caller's executor and does everything there, so the executor may be a thread pool's (but
-/// see agent_services::launcher).
+/// see agent_services::worker_parent).
 class local_agent {
  public:
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
@@ -151,7 +154,15 @@ class local_agent {
 
   static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
     if (!services.time) services.time = std::make_shared<system_time>();
-    if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
+    if (!services.launcher) {
+      pidfd_launcher_options starting;
+      starting.parent = services.worker_parent;
+      services.launcher = std::make_shared<pidfd_launcher>(strand, starting);
+      if (!services.worker_parent) {
+        services.log.info("workers outlive this process if it is killed: no executor was named "
+                          "whose thread lasts (agent_services::worker_parent)");
+      }
+    }
     if (!services.console_out) services.console_out = make_console_writer(strand, 1);
     if (!services.console_err) services.console_err = make_console_writer(strand, 2);
     return services;
@@ -257,6 +268,7 @@ class local_agent {
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
                                                restarts(state)));
+    if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
                ranks.base_rank + spec.local_world_size - 1, ranks.world_size,

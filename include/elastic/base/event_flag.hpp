@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// A condition that any number of coroutines of one strand wait for. It stays true until it is reset.
+/// A condition that any number of coroutines of one strand wait for. True until it is reset.
 ///
 /// Thread-safety: one strand at a time.
 class event_flag {

@@ -22,6 +22,8 @@ inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// How long a server that stops waits for its clients to take what they were answered.
+inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.

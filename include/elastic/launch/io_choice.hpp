@@ -46,12 +46,16 @@ inline io_in_use find_io(io_choice wanted) {
   return {"epoll", why_not};
 }
 
-/// What --version prints: "elasticrun 0.1.0 (I/O: io_uring)".
-inline early_exit show_version(io_choice wanted) {
-  const io_in_use found = find_io(wanted);
+/// "I/O: io_uring", or what is used instead of it and why.
+inline std::string describe(const io_in_use& found) {
   const std::string reason =
       found.why_not.empty() ? "" : fmt::format(", for want of io_uring: {}", found.why_not);
-  return {0, fmt::format("elasticrun {} (I/O: {}{})\n", version_text, found.name, reason), false};
+  return fmt::format("I/O: {}{}", found.name, reason);
+}
+
+/// What --version prints: "elasticrun 0.1.0 (I/O: io_uring)".
+inline early_exit show_version(io_choice wanted) {
+  return {0, fmt::format("elasticrun {} ({})\n", version_text, describe(find_io(wanted))), false};
 }
 
 /// Result: empty where the choice can be met, else what to say.

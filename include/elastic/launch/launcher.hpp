@@ -49,7 +49,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
-inline worker_spec workers_of(const launch_config& config, const logger& log) {
+inline worker_spec workers_of(const launch_config& config) {
   worker_spec spec;
   spec.role = config.role;
   spec.local_world_size = config.nproc_per_node;
@@ -63,9 +63,6 @@ inline worker_spec workers_of(const launch_config& config, const logger& log) {
   spec.redirects = config.redirects;
   spec.tee = config.tee;
   spec.line_prefix_template = config.log_line_prefix_template;
-  if (const auto warning = limit_omp_threads(spec.environment, spec.local_world_size)) {
-    log.warning("{}", *warning);
-  }
   return spec;
 }
 
@@ -80,7 +77,10 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
                                                agent_services services = {},
                                                const rendezvous_registry& backends = {}) {
   agent_options options;
-  options.workers = detail::workers_of(config, services.log);
+  options.workers = detail::workers_of(config);
+  worker_spec& workers = options.workers;
+  options.notice =
+      limit_omp_threads(workers.environment, workers.local_world_size).value_or(std::string());
   options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);

@@ -19,21 +19,22 @@ namespace elastic {
 
 /// How `pidfd_launcher` starts processes.
 struct pidfd_launcher_options {
-  /// The kernel kills each process when its parent dies, however the parent dies (SIGKILL, a
-  /// crash, the OOM killer).
+  /// Names the thread that starts the processes: an executor that runs on one thread alone, which
+  /// lasts as long as they do. The kernel then kills each process when that thread dies, however
+  /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
+  /// starts in turn, and not programs that are setuid.
   ///
-  /// The kernel's notion of a parent here is the *thread* that called `launch`: the executor must
-  /// run on a thread that lasts as long as the processes. Where it does not (a pool that shrinks),
-  /// switch this off, or healthy processes are killed when a thread ends. It reaches the process
-  /// itself, not what that starts in turn, and not programs that are setuid.
-  bool die_with_parent = true;
+  /// Empty: the thread that calls `launch` starts them, and they outlive this process where it is
+  /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
+  /// of a pool ends.
+  asio::any_io_executor parent = {};
 };
 
 /// Starts processes of this machine and holds each by its pidfd.
 ///
 /// Each gets a session of its own, default signal handling, an empty signal mask, and no
 /// descriptor but 0, 1 and 2. Nothing process-wide is set or changed in the host, and a start
-/// costs the same whatever the size of the host (no `fork`). `launch` blocks its thread until the
+/// costs the same whatever the size of the host (no `fork`). A start blocks its thread until the
 /// kernel has loaded the program (some 50 µs).
 ///
 /// Thread-safety: one strand at a time.
@@ -44,14 +45,22 @@ class pidfd_launcher final : public process_launcher {
                           const detail::syscalls& calls = detail::real_syscalls)
       : executor_(std::move(executor)), options_(options), calls_(calls) {}
 
-  task<std::unique_ptr<child>> launch(process_spec spec) override { co_return start(spec); }
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    if (!options_.parent) co_return start(spec);
+    // Cancellation does not reach it: what was started is always handed over.
+    co_return co_await asio::co_spawn(
+        options_.parent, start_on_parent(std::move(spec)),
+        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  }
 
  private:
+  task<std::unique_ptr<child>> start_on_parent(process_spec spec) { co_return start(spec); }
+
   std::unique_ptr<child> start(const process_spec& spec) {
     detail::refuse_zero_bytes(spec);
     const std::string path = detail::find_program(spec);
     const detail::spawn_result started =
-        detail::spawn(spec, path, options_.die_with_parent, stack_, calls_);
+        detail::spawn(spec, path, static_cast<bool>(options_.parent), stack_, calls_);
     if (started.failure) detail::throw_start_error(spec, path, started);
     return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
   }

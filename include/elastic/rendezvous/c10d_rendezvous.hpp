@@ -44,6 +44,12 @@ class c10d_rendezvous final : public rendezvous_handler {
     }
     endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                default_port);
+    for (const char* name : {"join_timeout", "last_call_timeout", "close_timeout",
+                             "heartbeat_timeout", "keep_alive_interval", "read_timeout",
+                             "timeout"}) {
+      // One node waits for nobody; what is not a time is refused all the same.
+      parameters_.seconds(name, {});
+    }
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
                                 "keep_alive_max_attempt", "read_timeout", "timeout"});

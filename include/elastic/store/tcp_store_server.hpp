@@ -102,8 +102,8 @@ class tcp_store_server {
   /// How the clients' bytes move: "io_uring" or "epoll".
   std::string_view io() const;
 
-  /// Stops to listen and disconnects every client; nothing of the server runs when this returns.
-  /// May be called again.
+  /// Stops to listen and disconnects every client, within `limits::store_farewell` after it was
+  /// sent what it was answered; nothing of the server runs when this returns. May be called again.
   ///
   /// Cancellation: all types; the server stops nevertheless, only unwaited for.
   task<void> stop();
@@ -201,7 +201,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     if (!options_.time) options_.time = std::make_shared<system_time>();
     if (options_.use_ring) make_ring();
     open(addresses_of(executor, options_.address));
-    options_.log.info("store: listening at {} (I/O: {})", to_text(endpoint_), io());
+    options_.log.debug("store: listening at {} (I/O: {})", to_text(endpoint_), io());
   }
 
   void start() {
@@ -216,23 +216,25 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     }
   }
 
+  // What is on its way to a client still goes out, such as the word that all have met: the stop
+  // of a server is often what that word leads to.
   task<void> stop() {
+    stop_accepting();
+    for (const auto& connection : all_connections()) connection->finish();
+    time_source& time = *options_.time;
+    try {
+      co_await with_deadline(time, time.now() + limits::store_farewell, ended_.wait());
+    } catch (...) {
+      close();
+      throw;
+    }
     close();
     co_await ended_.wait();
   }
 
   void close() {
-    if (is_closed_) return;
-    is_closed_ = true;
-    for (acceptor& listening : acceptors_) {
-      asio::error_code ignored;
-      listening.close(ignored);
-    }
-    for (auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
-    std::vector<std::shared_ptr<tcp_store_connection>> closing;
-    for (auto& [key, connection] : connections_) closing.push_back(connection);
-    for (auto& connection : closing) connection->close();
-    note_end();
+    stop_accepting();
+    for (const auto& connection : all_connections()) connection->close();
   }
 
   const store_strand& strand() const { return strand_; }
@@ -248,7 +250,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   void make_ring() {
     std::string why_not;
     ring_ = ring::try_make(strand_, ring_options{}, &why_not);
-    if (!ring_) options_.log.info("store: goes on without io_uring: {}", why_not);
+    if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
   }
 
   // ---- listening -----------------------------------------------------------------------------
@@ -369,6 +371,23 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   }
 
   // ---- ends ----------------------------------------------------------------------------------
+
+  void stop_accepting() {
+    if (std::exchange(is_closed_, true)) return;
+    for (acceptor& listening : acceptors_) {
+      asio::error_code ignored;
+      listening.close(ignored);
+    }
+    for (auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
+    note_end();
+  }
+
+  // A copy, since those that end leave the table.
+  std::vector<std::shared_ptr<tcp_store_connection>> all_connections() const {
+    std::vector<std::shared_ptr<tcp_store_connection>> all;
+    for (const auto& [key, connection] : connections_) all.push_back(connection);
+    return all;
+  }
 
   void on_connection_gone(tcp_store_connection& connection, const std::string& complaint) {
     if (!complaint.empty()) {

@@ -34,6 +34,7 @@ worker_failure failure_of(int rank, exit_status status, double seconds) {
   worker_failure failure;
   failure.rank = rank;
   failure.local_rank = rank;
+  failure.role = "default";
   failure.host = "localhost";
   failure.pid = 30000 + rank;
   failure.status = status;
@@ -54,7 +55,14 @@ nlohmann::json report_vectors() {
   return nlohmann::json::parse(in)["data"];
 }
 
-TEST_CASE("failure report: torchrun's own, for an exception and an exit code", "[agent]") {
+/// What torchrun reports, with the role added below the rank.
+std::string with_role(std::string report) {
+  const std::size_t next = report.find("  exitcode");
+  return report.insert(next, "  role      : default\n");
+}
+
+TEST_CASE("failure report: torchrun's own with the role, for an exception and an exit code",
+          "[agent]") {
   const report_in_utc utc;
   const auto vectors = report_vectors();
 
@@ -65,13 +73,13 @@ TEST_CASE("failure report: torchrun's own, for an exception and an exit code", "
   const auto event = nlohmann::json::parse(vectors["worker_raise"][1].get<std::string>());
   raised.error = elastic::parse_error_file(event["metadata"]["raw_error"].get<std::string>());
   CHECK(elastic::failure_report("w_fail.py", {raised}) ==
-        "\n" + vectors["failure_report_raise"].get<std::string>());
+        "\n" + with_role(vectors["failure_report_raise"].get<std::string>()));
 
   auto exited = failure_of(1, exit_status::exited(7), 1795170769.5);
   exited.pid = 30111;
   exited.error_file = "/not/there/error.json";
   CHECK(elastic::failure_report("w_fail.py", {exited}) ==
-        "\n" + vectors["failure_report_exit"].get<std::string>());
+        "\n" + with_role(vectors["failure_report_exit"].get<std::string>()));
 }
 
 TEST_CASE("failure report: a signal is named beside torchrun's lines", "[agent]") {
@@ -82,7 +90,7 @@ TEST_CASE("failure report: a signal is named beside torchrun's lines", "[agent]"
         std::tuple("failure_report_segv", 11, 30229, 1795170777.0)}) {
     auto failure = failure_of(1, exit_status::signalled(number), second);
     failure.pid = pid;
-    std::string expected = "\n" + vectors[key].get<std::string>();
+    std::string expected = "\n" + with_role(vectors[key].get<std::string>());
     const std::string line = "(pid: " + std::to_string(pid) + ")";
     expected.replace(expected.find(line), line.size(),
                      line + " (" + elastic::signal_name(number) + ")");
@@ -111,6 +119,7 @@ TEST_CASE("failure report: root cause, others, stderr and those that were stoppe
         "  time      : 1970-01-01_00:01:40\n"
         "  host      : localhost\n"
         "  rank      : 1 (local_rank: 0)\n"
+        "  role      : default\n"
         "  exitcode  : 1 (pid: 30001)\n"
         "  error_file: /logs/1/error.json\n"
         "  traceback : connection reset\n"
@@ -121,6 +130,7 @@ TEST_CASE("failure report: root cause, others, stderr and those that were stoppe
         "  time      : 1970-01-01_00:01:40\n"
         "  host      : localhost\n"
         "  rank      : 2 (local_rank: 2)\n"
+        "  role      : default\n"
         "  exitcode  : -11 (pid: 30002) (SIGSEGV, core dumped)\n"
         "  error_file: <N/A>\n"
         "  traceback : Signal 11 (SIGSEGV) received by PID 30002\n"

@@ -374,6 +374,24 @@ TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[st
   });
 }
 
+TEST_CASE("tcp_store_server: what clients were told before a stop still reaches them", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    std::vector<std::unique_ptr<raw_client>> waiting;
+    for (int i = 0; i < 20; ++i) {
+      waiting.push_back(std::make_unique<raw_client>(server->port()));
+      waiting.back()->send(wait_k);
+    }
+    REQUIRE(comes_true([&] { return server->engine()->waiters() == 20; }));
+    server->engine()->set("/k", "v");
+    server.stop();
+    for (const auto& client : waiting) {
+      CHECK(to_hex(client->receive(1)) == "00");
+      CHECK(client->is_closed());
+    }
+  });
+}
+
 TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);

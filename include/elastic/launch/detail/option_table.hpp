@@ -311,7 +311,7 @@ Environment:
                     Where the error of the first failed worker is copied to.
   TORCH_DISABLE_SHARE_RDZV_TCP_STORE
                     1: the worker of rank 0 serves the workers' store, and not
-                    elasticrun.
+                    elasticrun (which the static rendezvous always does).
 
 Exit codes:
   0         all workers succeeded

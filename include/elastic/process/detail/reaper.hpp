@@ -7,6 +7,8 @@
 
 #include <asio/execution_context.hpp>
 
+#include <poll.h>
+
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -28,21 +30,34 @@ class reaper final : public asio::execution_context::service {
     return asio::use_service<reaper>(asio::query(executor, asio::execution::context));
   }
 
-  /// Waits in the background until the process has ended, and then takes its status.
+  /// Waits in the background until the process has ended, and then takes its status. Where the
+  /// context is on its way out, which no background outlives, it waits here, for 1 s at most: the
+  /// process was killed.
   void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
-    // The context is on its way out: nothing may be started on it any more.
+    const auto held = std::make_shared<dying>(std::move(pidfd), calls);
     if (down_) return;
-    auto shared = std::make_shared<asio::posix::stream_descriptor>(std::move(pidfd));
-    shared->async_wait(asio::posix::stream_descriptor::wait_read,
-                       [shared, &calls](asio::error_code) {
-                         siginfo_t ignored{};
-                         calls.waitid(static_cast<idtype_t>(P_PIDFD),
-                                      static_cast<id_t>(shared->native_handle()), &ignored,
-                                      WEXITED | WNOHANG);
-                       });
+    held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read,
+                           [held](asio::error_code) {});
   }
 
  private:
+  // Whoever lets go of it last takes the status: the wait when it is over, or the context that
+  // drops the wait.
+  struct dying {
+    dying(asio::posix::stream_descriptor descriptor, const syscalls& with)
+        : pidfd(std::move(descriptor)), calls(with) {}
+    ~dying() {
+      pollfd end{pidfd.native_handle(), POLLIN, 0};
+      uninterrupted([&] { return ::poll(&end, 1, 1000); });
+      siginfo_t ignored{};
+      calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.native_handle()),
+                   &ignored, WEXITED | WNOHANG);
+    }
+
+    asio::posix::stream_descriptor pidfd;
+    const syscalls& calls;
+  };
+
   void shutdown() noexcept override { down_ = true; }
 
   std::atomic<bool> down_{false};

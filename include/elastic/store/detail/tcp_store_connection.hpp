@@ -45,7 +45,13 @@ class tcp_store_connection : public key_value_engine::listener,
     receive();
   }
 
-  /// Closes it; `gone_handler` follows, at once or later.
+  /// Closes it as soon as what it has to say is said.
+  void finish() {
+    is_finishing_ = true;
+    advance();
+  }
+
+  /// Closes it now; `gone_handler` follows, at once or later.
   void close() {
     if (is_closed_) return;
     is_closed_ = true;
@@ -107,19 +113,20 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
   /// while something is being sent: the transport calls again when it is.
   void advance() {
-    if (is_sending_) return;
+    if (is_sending_ || is_closed_) return;
     // Enough to keep a socket busy, little enough to keep other clients from waiting.
     constexpr int most_rounds = 16;
     is_executing_ = true;
     for (int round = 0; round < most_rounds && !is_closed_; ++round) {
       if (!session_.output().empty()) send(session_.output());
       if (is_closed_ || is_sending_) break;
-      if (!is_paused()) break;
+      if (!is_paused() || is_finishing_) break;
       session_.resume();
     }
     is_executing_ = false;
     if (is_closed_) return tell_if_gone();
     if (is_sending_) return;
+    if (is_finishing_) return close();
     if (!session_.output().empty()) {
       asio::post(strand_, [self = shared_from_this()] {
         if (!self->is_closed_) self->advance();
@@ -162,6 +169,7 @@ class tcp_store_connection : public key_value_engine::listener,
   tcp_store_session session_;
   gone_handler on_gone_;
   bool is_executing_ = false;
+  bool is_finishing_ = false;
 };
 
 }  // namespace elastic::detail
