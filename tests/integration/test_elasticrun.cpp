@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace {
 
 namespace program_test {
@@ -94,6 +96,30 @@ std::map<std::string, std::string> variables_of(const std::string& text) {
   for (std::string line; std::getline(in, line);) {
     const auto equals = line.find('=');
     if (equals != line.npos) found[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return found;
+}
+
+words lines_with(const std::string& text, const std::string& part) {
+  words found;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.find(part) != line.npos) found.push_back(line);
+  }
+  return found;
+}
+
+/// The events among what was written to stderr, of workers or of the agent.
+std::vector<nlohmann::json> events_of(const std::string& source, const std::string& text) {
+  std::vector<nlohmann::json> found;
+  for (const std::string& line : lines_with(text, "{\"name\": ")) {
+    INFO(line);
+    auto happened = nlohmann::json::parse(line, nullptr, false);
+    REQUIRE(happened.is_object());
+    if (happened["source"] != source) continue;
+    CHECK(happened["name"] ==
+          "torchelastic.worker.status." + happened["metadata"]["state"].get<std::string>());
+    found.push_back(happened["metadata"]);
   }
   return found;
 }
@@ -256,6 +282,94 @@ TEST_CASE("elasticrun: the prefix of teed lines is the user's", "[integration][e
                {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${local_rank}| "}});
   CHECK(by_variable.out == "0| x\n");
   CHECK(fs::is_empty(here.temporary()));
+}
+
+// ---- what it says ------------------------------------------------------------------------------
+
+TEST_CASE("elasticrun: events say what became of each worker, and that the agent did its work",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result =
+      here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=1", "--role=trn",
+                "--event-log-handler", "console"},
+               {"/bin/sh", "-c",
+                "if [ $RANK = 1 ]; then exec sleep 1000; fi; "
+                "echo '{\"message\": \"no luck\"}' > $TORCHELASTIC_ERROR_FILE; exit 3"});
+  CHECK(result.code == 1);
+  INFO(result.err);
+
+  // Of the last attempt only.
+  const auto workers = events_of("WORKER", result.err);
+  REQUIRE(workers.size() == 2);
+  const auto& failed = workers[0];
+  CHECK(failed["state"] == "FAILED");
+  CHECK(failed["global_rank"] == 0);
+  CHECK(nlohmann::json::parse(failed["raw_error"].get<std::string>())["message"] == "no luck");
+  const auto& stopped = workers[1];
+  CHECK(stopped["state"] == "TERMINATED");
+  CHECK(stopped["global_rank"] == 1);
+  CHECK(stopped["raw_error"].is_null());
+  for (const auto& worker : workers) {
+    CHECK(worker["role"] == "trn");
+    CHECK(worker["group_rank"] == 0);
+    CHECK(worker["agent_restarts"] == 1);
+    CHECK(std::stoi(worker["worker_id"].get<std::string>()) > 0);
+    const auto inner = nlohmann::json::parse(worker["metadata"].get<std::string>());
+    CHECK(inner["entry_point"] == "sh");
+    CHECK(inner["local_rank"] == nlohmann::json::array({worker["global_rank"]}));
+  }
+
+  const auto agents = events_of("AGENT", result.err);
+  REQUIRE(agents.size() == 1);
+  CHECK(agents[0]["state"] == "SUCCEEDED");
+  CHECK(agents[0]["raw_error"].is_null());
+  CHECK(agents[0]["global_rank"].is_null());
+  CHECK(agents[0]["run_id"] == failed["run_id"]);
+  CHECK(agents[0]["agent_restarts"] == 1);
+}
+
+TEST_CASE("elasticrun: workers that succeed are events, too", "[integration][elasticrun]") {
+  const stage here;
+  const auto result =
+      here.run({"--standalone", "--nproc-per-node=2", "--event-log-handler", "console"},
+               stage::puppet({"exit", "0"}));
+  CHECK(result.code == 0);
+  const auto workers = events_of("WORKER", result.err);
+  REQUIRE(workers.size() == 2);
+  for (const auto& worker : workers) {
+    CHECK(worker["state"] == "SUCCEEDED");
+    CHECK(worker["raw_error"].is_null());
+  }
+  REQUIRE(events_of("AGENT", result.err).size() == 1);
+  CHECK(events_of("AGENT", result.err)[0]["state"] == "SUCCEEDED");
+}
+
+TEST_CASE("elasticrun: an agent that cannot do its work is an event that says why",
+          "[integration][elasticrun]") {
+  const stage here;
+  const words console{"--standalone", "--event-log-handler", "console"};
+  const auto nothing = here.run(console, {here.folder / "none"});
+  CHECK(nothing.code == 127);
+  CHECK(events_of("WORKER", nothing.err).empty());
+  auto agents = events_of("AGENT", nothing.err);
+  REQUIRE(agents.size() == 1);
+  CHECK(agents[0]["state"] == "FAILED");
+  CHECK_THAT(agents[0]["raw_error"].get<std::string>(), contains_text(here.folder / "none"));
+
+  running_program job(stage::command(console, stage::puppet({"line", "ready", "hang"})),
+                      here.environment());
+  job.await_out("ready");
+  job.signal(SIGTERM);
+  const auto stopped = job.wait();
+  CHECK(stopped.code == 128 + SIGTERM);
+  for (const auto& worker : events_of("WORKER", stopped.err)) {
+    CHECK(worker["state"] == "TERMINATED");
+  }
+  agents = events_of("AGENT", stopped.err);
+  REQUIRE(agents.size() == 1);
+  CHECK(agents[0]["state"] == "FAILED");
+  CHECK_THAT(agents[0]["raw_error"].get<std::string>(), contains_text("SIGTERM"));
+  CHECK(here.left.processes().empty());
 }
 
 // ---- how it ends -------------------------------------------------------------------------------
