@@ -3,6 +3,7 @@
 
 // The program as its users meet it: each test leaves no process and no file.
 
+#include <elastic/base/asio.hpp>
 #include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -122,6 +123,12 @@ std::vector<nlohmann::json> events_of(const std::string& source, const std::stri
     found.push_back(happened["metadata"]);
   }
   return found;
+}
+
+/// A command in whose environment nobody has chosen a number of threads.
+words without_threads(words command) {
+  command.insert(command.begin(), {"/usr/bin/env", "-u", "OMP_NUM_THREADS"});
+  return command;
 }
 
 }  // namespace program_test
@@ -369,6 +376,62 @@ TEST_CASE("elasticrun: an agent that cannot do its work is an event that says wh
   REQUIRE(agents.size() == 1);
   CHECK(agents[0]["state"] == "FAILED");
   CHECK_THAT(agents[0]["raw_error"].get<std::string>(), contains_text("SIGTERM"));
+  CHECK(here.left.processes().empty());
+}
+
+TEST_CASE("elasticrun: to bad input it says one line, whatever else it would have warned of",
+          "[integration][elasticrun]") {
+  const stage here;
+  asio::io_context context;
+  const asio::ip::tcp::acceptor somebody(context, {asio::ip::address_v4::loopback(), 0});
+  const std::string busy = std::to_string(somebody.local_endpoint().port());
+  const std::string data = here.folder / "data";
+  std::ofstream(data) << "nothing to execute\n";
+
+  struct row {
+    words options;
+    words worker;
+    int code;
+    std::string says;
+  };
+  const words hang = stage::puppet({"hang"});
+  const std::vector<row> table = {
+      {{"--rdzv-backend", "pigeon"}, hang, 2, "'pigeon'"},
+      {{"--event-log-handler", "pigeon"}, hang, 2, "'pigeon'"},
+      {{"--master-port", busy}, hang, 2, ":" + busy},
+      {{}, {here.folder / "none"}, 127, "none'"},
+      {{}, {"no-such-program-anywhere"}, 127, "'no-such-program-anywhere'"},
+      {{}, {data}, 126, "data'"},
+  };
+  for (const row& bad : table) {
+    INFO(bad.says);
+    words options = bad.options;
+    options.insert(options.end(), {"--nproc-per-node", "2"});
+    const auto result = elastic::test::run_program(
+        without_threads(stage::command(options, bad.worker)), here.environment({{"LOGLEVEL", ""}}));
+    CHECK(result.code == bad.code);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("elasticrun: error: "));
+    CHECK(occurrences(result.err, "\n") == 1);
+    CHECK_THAT(result.err, contains_text(bad.says));
+    CHECK(here.left.processes().empty());
+    CHECK(fs::is_empty(here.temporary()));
+  }
+}
+
+TEST_CASE("elasticrun: that it has chosen the number of threads is said once in a job",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result = elastic::test::run_program(
+      without_threads(stage::command({"--standalone", "--nproc-per-node=2", "--max-restarts=1"},
+                                     {"/bin/sh", "-c",
+                                      "echo threads=$OMP_NUM_THREADS; exit $((1 - "
+                                      "TORCHELASTIC_RESTART_COUNT))"})),
+      here.environment({{"LOGLEVEL", ""}}));
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, contains_text("threads=1\n"));
+  CHECK_THAT(result.err, contains_text("restart 1 of 1"));
+  CHECK(occurrences(result.err, "Setting OMP_NUM_THREADS") == 1);
   CHECK(here.left.processes().empty());
 }
 
