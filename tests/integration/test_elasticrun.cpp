@@ -110,6 +110,15 @@ words lines_with(const std::string& text, const std::string& part) {
   return found;
 }
 
+/// What stands in `text` between `from` and the next `to`; empty where they do not.
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const auto begin = text.find(from);
+  if (begin == text.npos) return {};
+  const auto end = text.find(to, begin + from.size());
+  if (end == text.npos) return {};
+  return text.substr(begin + from.size(), end - begin - from.size());
+}
+
 /// The events among what was written to stderr, of workers or of the agent.
 std::vector<nlohmann::json> events_of(const std::string& source, const std::string& text) {
   std::vector<nlohmann::json> found;
@@ -433,6 +442,47 @@ TEST_CASE("elasticrun: that it has chosen the number of threads is said once in 
   CHECK_THAT(result.err, contains_text("restart 1 of 1"));
   CHECK(occurrences(result.err, "Setting OMP_NUM_THREADS") == 1);
   CHECK(here.left.processes().empty());
+}
+
+TEST_CASE("elasticrun: its log names the I/O in use once, and why it is not io_uring",
+          "[integration][elasticrun]") {
+  const stage here;
+  const words restarts_once =
+      stage::command({"--standalone", "--max-restarts=1"},
+                     {"/bin/sh", "-c", "exit $((1 - TORCHELASTIC_RESTART_COUNT))"});
+  const words version{ELASTIC_ELASTICRUN, "--version"};
+  const auto without_ring = [](words command) {
+    command.insert(command.begin(), {ELASTIC_DENY_SYSCALLS,
+                                     "io_uring_setup,io_uring_enter,io_uring_register", "--"});
+    return command;
+  };
+  // What the log of a job says of the I/O.
+  const auto logged = [&](const words& command, const std::string& choice,
+                          const std::string& level) {
+    const auto result = elastic::test::run_program(
+        command, here.environment({{"ELASTIC_IO", choice}, {"LOGLEVEL", level}}));
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, contains_text("restart 1 of 1"));
+    CHECK(here.left.processes().empty());
+    words said;
+    for (const std::string& line : lines_with(result.err, "I/O: ")) {
+      said.push_back(line.substr(line.find("I/O: ")));
+    }
+    return said;
+  };
+  // What --version says of it.
+  const auto shown = [](const words& command) {
+    const auto result = elastic::test::run_program(command, {{"ELASTIC_IO", ""}});
+    return between(result.out, "(", ")\n");
+  };
+  CHECK(logged(restarts_once, "", "INFO") == words{shown(version)});
+  CHECK(logged(restarts_once, "epoll", "INFO") == words{"I/O: epoll"});
+  const std::string forbidden = shown(without_ring(version));
+  CHECK(forbidden.starts_with("I/O: epoll"));
+  CHECK_THAT(forbidden, contains_text("io_uring_setup: Operation not permitted"));
+  CHECK(logged(without_ring(restarts_once), "", "INFO") == words{forbidden});
+  CHECK(logged(without_ring(restarts_once), "", "WARNING").empty());
 }
 
 // ---- how it ends -------------------------------------------------------------------------------
