@@ -343,5 +343,102 @@ TEST_CASE("cancellation: what reaches a coroutine behind another one's filter", 
   }
 }
 
+// Cleans up by hand, without with_cleanup: catches the cancellation and goes on.
+task<void> cleaned_up_by_hand(stage& on, bool throws) {
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  bool cancelled = false;
+  try {
+    co_await step(on, "body");
+  } catch (const std::system_error&) {
+    cancelled = true;
+  }
+  on.events.push_back(cancelled ? "cancelled" : "not cancelled");
+  co_await step(on, "cleanup");
+}
+
+TEST_CASE("cancellation: a clean-up by hand does not even begin, since the request stays noted",
+          "[base]") {
+  stage on;
+  on.start(cleaned_up_by_hand(on, true));
+  on.cancel_at(5s);
+  on.time.run();
+  CHECK(on.events == story{"body begins", "cancelled", "threw aborted"});
+  CHECK(on.time.elapsed() == 5s);
+}
+
+TEST_CASE("cancellation: a clean-up by hand runs where nothing throws for a request that is noted",
+          "[base]") {
+  stage once;
+  once.start(cleaned_up_by_hand(once, false));
+  once.cancel_at(5s);
+  once.time.run();
+  CHECK(once.events ==
+        story{"body begins", "cancelled", "cleanup begins", "cleanup ends", "returned"});
+  CHECK(once.time.elapsed() == 15s);
+
+  // But a second request ends it midway: what must be whole is the clean-up of with_cleanup.
+  stage twice;
+  twice.start(cleaned_up_by_hand(twice, false));
+  twice.cancel_at(5s);
+  twice.cancel_at(8s);
+  twice.time.run();
+  CHECK(twice.events == story{"body begins", "cancelled", "cleanup begins", "threw aborted"});
+  CHECK(twice.time.elapsed() == 8s);
+}
+
+// A branch of `||`, which has Asio's usual filter for itself unless it opens it.
+task<void> branch(stage& on, std::string name, bool opens) {
+  if (opens) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  }
+  std::exception_ptr cancelled;
+  try {
+    co_await step(on, name);
+  } catch (const std::system_error&) {
+    cancelled = std::current_exception();
+  }
+  if (!cancelled) co_return;
+  auto state = co_await asio::this_coro::cancellation_state;
+  const bool partial = state.cancelled() == asio::cancellation_type::partial;
+  on.events.push_back(name + (partial ? " notes partial" : " notes otherwise"));
+  std::rethrow_exception(cancelled);
+}
+
+task<void> two_branches(stage& on, bool first_opens, bool second_opens) {
+  using namespace asio::experimental::awaitable_operators;
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  auto either = branch(on, "first", first_opens) || branch(on, "second", second_opens);
+  co_await std::move(either);
+}
+
+TEST_CASE("cancellation: a branch of || hears of partial only where it opens its own filter",
+          "[base]") {
+  // That the caller's is open is not enough. Who does not hear of it goes on, and wins.
+  stage one;
+  one.start(two_branches(one, true, false));
+  one.cancel_at(5s, asio::cancellation_type::partial);
+  one.time.run();
+  CHECK(one.events == story{"first begins", "second begins", "first notes partial", "second ends",
+                            "returned"});
+  CHECK(one.time.elapsed() == 10s);
+
+  stage none;
+  none.start(two_branches(none, false, false));
+  none.cancel_at(5s, asio::cancellation_type::partial);
+  none.time.run();
+  CHECK(none.events.back() == "returned");
+  CHECK(none.time.elapsed() == 10s);
+
+  stage both;
+  both.start(two_branches(both, true, true));
+  both.cancel_at(5s, asio::cancellation_type::partial);
+  both.time.run();
+  REQUIRE(both.events.size() == 5);
+  CHECK(both.events[2] == "first notes partial");
+  CHECK(both.events[3] == "second notes partial");
+  CHECK(both.events[4].starts_with("threw"));
+  CHECK(both.time.elapsed() == 5s);
+}
+
 }  // namespace scope_tests
 }  // namespace elastic::test
