@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <support/catch.hpp>
+#include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 
 #include <filesystem>
@@ -15,6 +16,7 @@ namespace {
 
 using elastic::test::contains_text;
 using elastic::test::file_text;
+using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::run_program;
 using elastic::test::temporary_directory;
@@ -43,6 +45,8 @@ shown_report report_in(const std::string& text) {
   return report;
 }
 
+// Runs a job to its end and checks that nothing of it is left running. The logs that a failed job
+// keeps go with the temporary folder that it has for itself.
 program_result run_job(int workers, const std::vector<std::string>& program,
                        std::map<std::string, std::string> environment = {},
                        const std::vector<std::string>& options = {}) {
@@ -50,8 +54,14 @@ program_result run_job(int workers, const std::vector<std::string>& program,
                                       std::to_string(workers)};
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), program.begin(), program.end());
+  const leftovers left;
+  const temporary_directory temporary;
+  environment[left.name] = left.value;
   environment["OMP_NUM_THREADS"] = "1";
-  return run_program(command, environment);
+  environment["TMPDIR"] = temporary.path();
+  const program_result result = run_program(command, environment);
+  CHECK(left.processes().empty());
+  return result;
 }
 
 // `script` is run by /bin/sh in each worker. It is an argument: `$$` in it becomes `$`.

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <support/catch.hpp>
+#include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 
 #include <cmath>
@@ -14,8 +15,8 @@
 namespace {
 
 using elastic::test::file_text;
+using elastic::test::leftovers;
 using elastic::test::program_result;
-using elastic::test::run_program;
 using elastic::test::temporary_directory;
 
 constexpr int last_epoch = 4;
@@ -43,6 +44,16 @@ training_log parse_training_log(const std::string& text) {
   return log;
 }
 
+// Runs a program to its end and checks that nothing of it is left running.
+program_result run_whole(const std::vector<std::string>& command,
+                         std::map<std::string, std::string> environment) {
+  const leftovers left;
+  environment[left.name] = left.value;
+  const program_result result = elastic::test::run_program(command, environment);
+  CHECK(left.processes().empty());
+  return result;
+}
+
 // A job of several workers, one of which is killed in the middle of attempt 0.
 struct disturbed_job {
   program_result result;
@@ -63,7 +74,7 @@ disturbed_job run_disturbed_job(const std::vector<std::string>& trainer, int wor
     command.push_back(word);
   }
   disturbed_job job;
-  job.result = run_program(command, environment);
+  job.result = run_whole(command, environment);
   for (const auto& run : std::filesystem::directory_iterator(directory / "logs")) {
     for (int attempt = 0;; ++attempt) {
       const auto folder = run.path() / ("attempt_" + std::to_string(attempt));
@@ -86,7 +97,7 @@ void check_that_training_is_data_parallel(const std::vector<std::string>& alone,
                                           const std::vector<std::string>& trainer, int workers,
                                           std::map<std::string, std::string> environment) {
   environment["OMP_NUM_THREADS"] = "1";
-  const program_result undisturbed = run_program(alone, environment);
+  const program_result undisturbed = run_whole(alone, environment);
   INFO(undisturbed.err);
   REQUIRE(undisturbed.code == 0);
   const training_log expected = parse_training_log(undisturbed.out);
