@@ -230,7 +230,7 @@ std::set<std::string> lines_of(const std::string& text) {
 
 // ---- how processes end -------------------------------------------------------------------------
 
-CO_TEST("process: every exit code comes home as it is", "[integration][process]") {
+CO_TEST("process: every exit code comes home as it is", "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   constexpr std::size_t at_once = 32;
   for (int first = 0; first < 256; first += at_once) {
@@ -261,7 +261,8 @@ CO_TEST("process: every signal that kills comes home as a signal", "[integration
   }
 }
 
-CO_TEST("process: who ignores SIGTERM is killed after the grace", "[integration][process]") {
+CO_TEST("process: who ignores SIGTERM is killed after the grace",
+        "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   const supervised_process stubborn =
       bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
@@ -300,7 +301,7 @@ CO_TEST("process: a stopped process follows the question, too", "[integration][p
   CHECK(bench.set.take_ends().at(0).status.code() == 7);
 }
 
-CO_TEST("process: kill ends a stop under way", "[integration][process]") {
+CO_TEST("process: kill ends a stop under way", "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   const supervised_process stubborn =
       bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
@@ -318,7 +319,8 @@ CO_TEST("process: kill ends a stop under way", "[integration][process]") {
   CHECK(bench.set.take_ends().at(0).status.signal() == SIGKILL);
 }
 
-CO_TEST("process: a cancelled wait ends nothing, and may be repeated", "[integration][process]") {
+CO_TEST("process: a cancelled wait ends nothing, and may be repeated",
+        "[integration][process][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   system_time time;
@@ -403,6 +405,7 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
   asio::io_context asking;
   asio::io_context naming;
   const leftovers left(asking.get_executor());
+  output_pipe pipe;
   auto lasting = asio::make_work_guard(naming);
   std::thread parent([&] { naming.run(); });
   std::unique_ptr<child> process;
@@ -410,7 +413,9 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
     pidfd_launcher_options options;
     options.parent = naming.get_executor();
     pidfd_launcher launcher(asking.get_executor(), options);
-    asio::co_spawn(asking, launcher.launch(left.puppet("hang")),
+    process_spec spec = left.puppet("line ready hang");
+    spec.stdout_fd = pipe.write.get();
+    asio::co_spawn(asking, launcher.launch(spec),
                    [&](std::exception_ptr, std::unique_ptr<child> started) {
                      process = std::move(started);
                    });
@@ -418,6 +423,8 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
   });
   asker.join();
   REQUIRE(process);
+  char byte;
+  CHECK(::read(pipe.read.get(), &byte, 1) == 1);
   CHECK(left.alive().size() == 1);
   lasting.reset();
   parent.join();
@@ -596,7 +603,7 @@ struct refusal {
 };
 
 CO_TEST("process: every step of a start can fail, and says which it was",
-        "[integration][process]") {
+        "[integration][process][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   const std::vector<refusal> refusals = {
@@ -730,7 +737,7 @@ CO_TEST("process: an end whose status the host took is unknown", "[integration][
 // ---- trees -------------------------------------------------------------------------------------
 
 CO_TEST("process: a stop ends the descendants, in other groups and sessions, too",
-        "[integration][process]") {
+        "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   const supervised_process family =
       bench.puppet("fork plain fork group fork setsid fork-thread line ready hang");
@@ -780,7 +787,8 @@ CO_TEST("process: a stopped descendant is ended, too", "[integration][process]")
   CHECK(left.alive().empty());
 }
 
-CO_TEST("process: its destructor kills the tree and leaves no zombie", "[integration][process]") {
+CO_TEST("process: its destructor kills the tree and leaves no zombie",
+        "[integration][process][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   pidfd_launcher launcher(executor);
@@ -813,7 +821,8 @@ task<void> start_and_wait(process_set& set, std::unique_ptr<process_set>, proces
   co_await set.next_end();
 }
 
-TEST_CASE("process: a context that ends takes its processes with it", "[integration][process]") {
+TEST_CASE("process: a context that ends takes its processes with it",
+          "[integration][process][sanitize]") {
   asio::io_context outer;
   const leftovers left(outer.get_executor());
   for (const bool set_goes_first : {true, false}) {
@@ -884,7 +893,7 @@ TEST_CASE("process: processes die with an agent that is killed", "[integration][
 // ---- output ------------------------------------------------------------------------------------
 
 CO_TEST("process: a flood is copied to file and console whole and in order",
-        "[integration][process]") {
+        "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   const test::temporary_directory folder;
   constexpr int count = is_slow ? 100'000 : 1'000'000;  // 100 MB
@@ -906,7 +915,8 @@ CO_TEST("process: a flood is copied to file and console whole and in order",
   CHECK((bench.out->text == console));
 }
 
-CO_TEST("process: lines of several that flood at once are never torn", "[integration][process]") {
+CO_TEST("process: lines of several that flood at once are never torn",
+        "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   constexpr int count = is_slow ? 2'000 : 20'000;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -960,7 +970,7 @@ CO_TEST("process: a descendant that holds the pipe is ended with the tree",
 }
 
 CO_TEST("process: a daemon that holds the pipe delays the end only for a bounded time",
-        "[integration][process]") {
+        "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   const supervised_process what = bench.puppet("fork daemon+pipe print last exit 1");
   co_await bench.set.start(0, what);
@@ -1045,7 +1055,7 @@ CO_TEST("process: a console that stands still holds the process up, until kill",
 
 // ---- many --------------------------------------------------------------------------------------
 
-CO_TEST("process: starts 20,000 times", "[integration][process][spawn-many]") {
+CO_TEST("process: starts 20,000 times", "[integration][process][spawn-many][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   pidfd_launcher launcher(executor);
