@@ -8,6 +8,9 @@
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>
 
+#include <asio/thread_pool.hpp>
+#include <asio/use_future.hpp>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,6 +25,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,6 +34,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 namespace {
@@ -1101,6 +1107,60 @@ TEST_CASE("process: starts 20,000 times", "[integration][process][spawn-many][sa
   asio::co_spawn(context, start_many(20'000), [&](std::exception_ptr thrown) { failure = thrown; });
   context.run();
   if (failure) std::rethrow_exception(failure);
+}
+
+// Two places of a set of its own, restarted several times, each with a code and a line of its own.
+// Result: how many ended otherwise.
+task<int> run_own_set(const leftovers& left, int who, int rounds) {
+  auto strand = co_await asio::this_coro::executor;
+  auto out = std::make_shared<collected_output>(strand);
+  process_set_services services;
+  services.launcher = std::make_shared<pidfd_launcher>(strand);
+  services.time = std::make_shared<system_time>();
+  services.console_out = out;
+  process_set set(strand, services);
+  std::set<std::string> expected;
+  int wrong = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::string line = fmt::format("{}.{}.{}", who, round, i);
+      expected.insert(line);
+      supervised_process what;
+      what.process = left.puppet(fmt::format("line {} fork plain exit {}", line, who * 2 + i));
+      what.out.kind = output_plan::how::copy;
+      co_await set.start(i, what);
+    }
+    for (int i = 0; i < 2; ++i) {
+      const process_end end = co_await set.next_end();
+      if (end.status.code() != who * 2 + static_cast<int>(end.index)) ++wrong;
+      co_await set.clear(end.index);
+    }
+  }
+  supervised_process stubborn;
+  stubborn.process = left.puppet(fmt::format("ignore {} line {}.ready hang", SIGTERM, who));
+  stubborn.out.kind = output_plan::how::copy;
+  co_await set.start(0, stubborn);
+  co_await out->has(".ready\n");
+  expected.insert(fmt::format("{}.ready", who));
+  co_await set.stop(plan_of(SIGTERM, 10ms));
+  if (set.take_ends().at(0).status.signal() != SIGKILL) ++wrong;
+  if (lines_of(out->text) != expected) ++wrong;
+  co_return wrong;
+}
+
+TEST_CASE("process: sets on the strands of a thread pool do not disturb each other",
+          "[integration][process][sanitize]") {
+  asio::io_context outer;
+  const leftovers left(outer.get_executor());
+  constexpr int rounds = is_slow ? 5 : 20;
+  asio::thread_pool pool(4);
+  std::vector<std::future<int>> wrong;
+  for (int who = 0; who < 8; ++who) {
+    wrong.push_back(asio::co_spawn(asio::make_strand(pool), run_own_set(left, who, rounds),
+                                   asio::use_future));
+  }
+  for (auto& one : wrong) CHECK(one.get() == 0);
+  pool.join();
 }
 
 }  // namespace
