@@ -114,4 +114,4 @@ int main() {
 // node ... has ranks ... of 6
 // node ... has ranks ... of 6
 // node ... has ranks ... of 6
-// 8 changes and 7 reads
+// 8 changes and 6 reads

@@ -17,9 +17,9 @@
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/machine.hpp>
 #include <elastic/launch/preflight.hpp>
+#include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -71,7 +71,7 @@ int run_to_end(const elastic::launch_config& config, const elastic::logger& log)
 }  // namespace
 
 int main(int count, char** values) {
-  std::signal(SIGPIPE, SIG_IGN);  // a terminal that is gone must not end the job
+  elastic::set_up_program();
   const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
   const auto parsed = elastic::parse_command_line(arguments, look_around());
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/process/child.hpp>
+#include <elastic/process/console_target.hpp>
 #include <elastic/process/console_writer.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/pidfd_child.hpp>

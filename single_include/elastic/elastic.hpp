@@ -607,9 +607,7 @@ class unique_fd {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/console_writer.hpp ----
-
-#include <asio/experimental/concurrent_channel.hpp>
+// ---- elastic/process/console_target.hpp ----
 
 #include <fcntl.h>
 #include <limits.h>
@@ -619,25 +617,7 @@ class unique_fd {
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-
 namespace elastic {
-
-/// Where output that was copied from processes is shown. Implement it to show it elsewhere.
-///
-/// Thread-safety: `write` must be callable from every strand whose processes write to it.
-class output_sink {
- public:
-  virtual ~output_sink() = default;
-
-  /// Writes all of `bytes`, which stay valid until it returns, before the bytes of any later call.
-  /// Lines come whole and several at a time (a stream without prefix, and the end of one that
-  /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
-  ///
-  /// Errors: none; what cannot be shown is dropped.
-  /// Cancellation: all types; a part may have been written.
-  virtual task<void> write(std::string_view bytes) = 0;
-};
 
 namespace detail {
 
@@ -688,6 +668,109 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
 
 }  // namespace detail
 
+/// A stdout or stderr, shared with other processes, that is written without blocking and without
+/// a change of the flags that they all see: a terminal, a pipe, a file, a socket.
+///
+/// Thread-safety: one thread at a time.
+class console_target {
+ public:
+  /// `fd` is borrowed: the target keeps a descriptor of its own, and none where `fd` is not open.
+  explicit console_target(int fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) return;
+    if (S_ISSOCK(status.st_mode)) {
+      how_ = how::socket;
+    } else if (S_ISFIFO(status.st_mode) || ::isatty(fd)) {
+      if (!is_terminal_master(fd)) fd_ = reopened(fd);
+      how_ = fd_ ? how::own : how::shared;
+    }
+    if (!fd_) fd_ = detail::unique_fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  }
+
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+
+  /// For waiting until there is room.
+  int fd() const { return fd_.get(); }
+
+  /// Result: how many bytes were written; empty where there is no room now, or with another
+  /// `errno` than EAGAIN where there will never be any.
+  std::optional<std::size_t> write_some(std::string_view bytes) {
+    for (;;) {
+      const ssize_t written = attempt(bytes);
+      if (written >= 0) return static_cast<std::size_t>(written);
+      if (errno != EINTR) return std::nullopt;
+    }
+  }
+
+ private:
+  enum class how {
+    /// A file or a device such as /dev/null: takes everything at once.
+    blocking,
+    /// An open file description of our own that does not block.
+    own,
+    /// A socket: asked for each write not to block.
+    socket,
+    /// Shared with others and blocking: written when it has room for `PIPE_BUF`, and no more.
+    shared,
+  };
+
+  // An open file description of its own, with flags of its own, for the same pipe or terminal.
+  static detail::unique_fd reopened(int fd) {
+    const std::string path = fmt::format("/proc/self/fd/{}", fd);
+    return detail::unique_fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  }
+
+  // The side of a pseudo-terminal where its user sits: opened again, it would be a new one.
+  static bool is_terminal_master(int fd) {
+    unsigned number = 0;
+    return ::ioctl(fd, TIOCGPTN, &number) == 0;
+  }
+
+  ssize_t attempt(std::string_view bytes) {
+    if (how_ == how::socket) {
+      return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    if (how_ == how::shared) {
+      pollfd room{fd_.get(), POLLOUT, 0};
+      if (::poll(&room, 1, 0) == 0) {
+        errno = EAGAIN;
+        return -1;
+      }
+      bytes = bytes.substr(0, PIPE_BUF);
+    }
+    return detail::write_without_sigpipe(fd_.get(), bytes.data(), bytes.size());
+  }
+
+  how how_ = how::blocking;
+  detail::unique_fd fd_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/console_writer.hpp ----
+
+#include <asio/experimental/concurrent_channel.hpp>
+
+#include <sys/epoll.h>
+
+namespace elastic {
+
+/// Where output that was copied from processes is shown. Implement it to show it elsewhere.
+///
+/// Thread-safety: `write` must be callable from every strand whose processes write to it.
+class output_sink {
+ public:
+  virtual ~output_sink() = default;
+
+  /// Writes all of `bytes`, which stay valid until it returns, before the bytes of any later call.
+  /// Lines come whole and several at a time (a stream without prefix, and the end of one that
+  /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
+  ///
+  /// Errors: none; what cannot be shown is dropped.
+  /// Cancellation: all types; a part may have been written.
+  virtual task<void> write(std::string_view bytes) = 0;
+};
+
 /// Shows output on a descriptor of this process: a terminal, a pipe, a file, a socket.
 ///
 /// A reader that is slow makes `write` wait, and so the processes whose output it is; never the
@@ -701,8 +784,8 @@ class console_writer final : public output_sink {
   /// `fd` is borrowed: the writer keeps a descriptor of its own. One that is not open takes
   /// everything and shows nothing.
   console_writer(const asio::any_io_executor& executor, int fd, logger log = {})
-      : log_(std::move(log)), name_(fd), descriptor_(executor), turn_(executor, 1) {
-    open(fd);
+      : log_(std::move(log)), name_(fd), target_(fd), room_(executor), turn_(executor, 1) {
+    is_dropping_ = !target_;
   }
 
   task<void> write(std::string_view bytes) override {
@@ -711,28 +794,19 @@ class console_writer final : public output_sink {
       co_await turn_.async_send(asio::error_code(), 0, asio::use_awaitable);
     }
     const give_back turn{turn_};
-    while (!bytes.empty() && how_ != how::dropped) {
-      const std::optional<std::size_t> written = write_some(bytes);
+    while (!bytes.empty() && !is_dropping_) {
+      const std::optional<std::size_t> written = target_.write_some(bytes);
       if (written) {
         bytes.remove_prefix(*written);
-      } else {
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
         co_await wait_for_room();
+      } else {
+        give_up(errno);
       }
     }
   }
 
  private:
-  enum class how {
-    dropped,
-    /// A file or a device such as /dev/null: takes everything at once.
-    blocking,
-    /// An open file description of our own that does not block.
-    own,
-    /// A socket: asked for each write not to block.
-    socket,
-    /// Shared with others and blocking: written when it has room for `PIPE_BUF`, and no more.
-    shared,
-  };
   using turn_channel = asio::experimental::concurrent_channel<void(asio::error_code, int)>;
 
   struct give_back {
@@ -742,87 +816,38 @@ class console_writer final : public output_sink {
     }
   };
 
-  void open(int fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) return;
-    if (S_ISSOCK(status.st_mode)) {
-      how_ = how::socket;
-    } else if (S_ISFIFO(status.st_mode) || ::isatty(fd)) {
-      if (!is_terminal_master(fd)) fd_ = reopened(fd);
-      how_ = fd_ ? how::own : how::shared;
-    } else {
-      how_ = how::blocking;
-    }
-    if (!fd_) fd_ = detail::unique_fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-    if (!fd_) how_ = how::dropped;
-  }
-
-  // An open file description of its own, with flags of its own, for the same pipe or terminal.
-  static detail::unique_fd reopened(int fd) {
-    const std::string path = fmt::format("/proc/self/fd/{}", fd);
-    return detail::unique_fd(
-        ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  }
-
-  // The side of a pseudo-terminal where its user sits: opened again, it would be a new one.
-  static bool is_terminal_master(int fd) {
-    unsigned number = 0;
-    return ::ioctl(fd, TIOCGPTN, &number) == 0;
-  }
-
-  // Empty where there is no room now.
-  std::optional<std::size_t> write_some(std::string_view bytes) {
-    const ssize_t written = attempt(bytes);
-    if (written >= 0) return static_cast<std::size_t>(written);
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
-    if (errno != EINTR) give_up(errno);
-    return 0;
-  }
-
-  ssize_t attempt(std::string_view bytes) {
-    switch (how_) {
-      case how::socket:
-        return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      case how::shared: {
-        pollfd room{fd_.get(), POLLOUT, 0};
-        if (::poll(&room, 1, 0) == 0) {
-          errno = EAGAIN;
-          return -1;
-        }
-        bytes = bytes.substr(0, PIPE_BUF);
-        break;
-      }
-      case how::dropped:
-      case how::blocking:
-      case how::own: break;
-    }
-    return detail::write_without_sigpipe(fd_.get(), bytes.data(), bytes.size());
-  }
-
   task<void> wait_for_room() {
-    if (!descriptor_.is_open()) {
-      asio::error_code failure;
-      descriptor_.assign(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3), failure);
-      if (failure) {
-        give_up(failure.value());
-        co_return;
-      }
+    if (!room_.is_open() && !open_room()) {
+      give_up(errno);
+      co_return;
     }
-    co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_write,
-                                    asio::use_awaitable);
+    co_await room_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  }
+
+  // Waits by an epoll of its own around the target: Asio makes what it waits for not block, which
+  // everybody who has the same stdout would feel.
+  bool open_room() {
+    detail::unique_fd waiting(::epoll_create1(EPOLL_CLOEXEC));
+    epoll_event writable{};
+    writable.events = EPOLLOUT;
+    if (!waiting || ::epoll_ctl(waiting.get(), EPOLL_CTL_ADD, target_.fd(), &writable) != 0) {
+      return false;
+    }
+    room_.assign(waiting.release());
+    return true;
   }
 
   void give_up(int number) {
-    how_ = how::dropped;
+    is_dropping_ = true;
     log_.warning("output can no longer be shown on descriptor {}: {}", name_, errno_text(number));
   }
 
   logger log_;
   int name_;
-  how how_ = how::dropped;
-  detail::unique_fd fd_;
-  // A second descriptor of the same description, for waiting; made when first needed.
-  asio::posix::stream_descriptor descriptor_;
+  console_target target_;
+  bool is_dropping_ = false;
+  // Becomes readable when the target has room; made when first needed.
+  asio::posix::stream_descriptor room_;
   turn_channel turn_;
 };
 
@@ -877,7 +902,7 @@ class exit_status {
     return 255;
   }
 
-  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status".
+  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
   std::string text() const {
     switch (kind_) {
       case kind::exited: return fmt::format("exit code {}", value_);
@@ -885,7 +910,7 @@ class exit_status {
         return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
       case kind::unknown: break;
     }
-    return "unknown status";
+    return "unknown status (taken by this process itself, or SIGCHLD is ignored)";
   }
 
   friend bool operator==(const exit_status&, const exit_status&) = default;
@@ -1134,6 +1159,14 @@ inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
 /// How long a server that stops waits for its clients to take what they were answered.
 inline constexpr std::chrono::milliseconds store_farewell{100};
+/// Keys and queued items that a store holds.
+inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
+/// Keys that one client of a store server watches.
+inline constexpr std::size_t store_watches_per_client = 1024;
+/// File descriptors of the process that a store server leaves to others, at most.
+inline constexpr std::size_t store_spared_descriptors = 256;
+/// What a node tells the others about its workers.
+inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.
@@ -1148,6 +1181,8 @@ inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
 inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
 /// A line of output that is held back until it is whole; a longer one is passed on in pieces.
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// How long a console that takes nothing is waited for at least, when a stop's grace is over.
+inline constexpr std::chrono::milliseconds console_after_stop{1000};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 
@@ -2702,6 +2737,8 @@ inline opened_stream open_stream(const output_plan& plan, const syscalls& calls 
 
 // ---- elastic/process/tee.hpp ----
 
+#include <algorithm>
+
 namespace elastic {
 
 /// What a `tee` does with the bytes that it reads.
@@ -2885,22 +2922,19 @@ class tee {
 
 // ---- elastic/process/detail/process_slot.hpp ----
 
-#include <fstream>
-#include <ios>
-
 namespace elastic::detail {
 
 /// The last lines of a file, as many as a report shows; none where it cannot be read.
 inline std::vector<std::string> read_file_tail(const std::string& path) {
-  constexpr auto most = static_cast<std::streamoff>(limits::report_stderr_bytes);
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  const std::streamoff size = file.tellg();
-  const std::streamoff wanted = std::min(size, most);
-  std::string bytes(static_cast<std::size_t>(std::max<std::streamoff>(wanted, 0)), '\0');
-  file.seekg(size - wanted);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  // A process may have put anything there, a FIFO that nobody writes to included.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
+  const off_t wanted = std::min(status.st_size, most);
+  std::string bytes(static_cast<std::size_t>(wanted), '\0');
+  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   line_tail tail;
   tail.keep(bytes);
   return tail.lines();
@@ -3121,6 +3155,8 @@ inline std::string find_program(const process_spec& spec) {
 
 #include <sys/mman.h>
 
+#include <fstream>
+
 namespace elastic::detail {
 
 /// The stack on which a child runs until its exec. Made once, with a page below it that no
@@ -3298,6 +3334,13 @@ inline std::vector<char*> pointers_to(const std::string* first,
   return all;
 }
 
+/// Whether a standard stream was closed when this process began, and its number has gone to a
+/// descriptor of this process's own since.
+inline bool is_private(int fd) {
+  const int flags = ::fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
+
 /// Starts `path` and returns when it has been executed, or says what failed and leaves nothing.
 ///
 /// The child shares the parent's memory until then (no page table is copied), and the calling
@@ -3320,6 +3363,13 @@ inline spawn_result spawn(const process_spec& spec, const std::string& path, boo
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .parent = ::getpid(),
                   .die_with_parent = die_with_parent};
+
+  unique_fd nowhere;
+  for (int target = 0; target < 3; ++target) {
+    if (plan.streams[target] >= 0 || !is_private(target)) continue;
+    if (!nowhere) nowhere = unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    plan.streams[target] = nowhere.get();
+  }
 
   // By the system call: the library's function leaves out the two signals that threads use.
   constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
@@ -4155,8 +4205,9 @@ class process_set {
   }
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
-  /// then clears every place. When it returns, nothing runs and all output is written. The ends
-  /// stay to be told by `next_end` and `take_ends`.
+  /// then clears every place. When it returns, nothing runs and all output is written, except
+  /// what a console did not take within the grace (`limits::console_after_stop` at least). The
+  /// ends stay to be told by `next_end` and `take_ends`.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done.
   /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
@@ -4305,6 +4356,7 @@ class process_set {
 
   static task<void> stop_all(state_pointer all, stop_plan plan) {
     time_source& time = *all->services.time;
+    const time_point patience_ends = later(time.now(), plan.grace);
     stop_ladder ladder(plan);
     for (;;) {
       all->progress.reset();
@@ -4320,19 +4372,35 @@ class process_set {
         co_await with_deadline(time, step.until, all->progress.wait());
       }
     }
-    co_await clear_all(all);
+    begin_clearing_all(*all);
+    const time_point give_up =
+        std::max(patience_ends, later(time.now(), limits::console_after_stop));
+    if (co_await with_deadline(time, give_up, all_cleared(all))) co_return;
+    for (const auto& place : all->places) {
+      if (place) place->hurry();
+    }
+    co_await all_cleared(all);
   }
 
-  static task<void> clear_all(state_pointer all) {
+  static time_point later(time_point now, duration how_much) {
+    return how_much < time_point::max() - now ? now + how_much : time_point::max();
+  }
+
+  static void begin_clearing_all(state& all) {
+    const std::vector<place_pointer> places = all.places;
+    for (const auto& place : places) {
+      if (place) begin_clearing(all, place);
+    }
+  }
+
+  static task<void> all_cleared(state_pointer all) {
     const std::vector<place_pointer> places = all->places;
     for (const auto& place : places) {
-      if (place) begin_clearing(*all, place);
+      if (place) co_await place->cleared.wait();
     }
     std::exception_ptr failure;
     for (const auto& place : places) {
-      if (!place) continue;
-      co_await place->cleared.wait();
-      if (!failure) failure = std::exchange(place->clear_failure, nullptr);
+      if (place && !failure) failure = std::exchange(place->clear_failure, nullptr);
     }
     if (failure) std::rethrow_exception(failure);
   }
@@ -5278,8 +5346,14 @@ inline std::optional<int> whole_number(const json_value& value, int least, int m
   return static_cast<int>(number);
 }
 
+/// What another node wrote; not an object nor an array where it is longer than any node writes.
+inline json_value parse_told(const std::string& text) {
+  if (text.size() > limits::rank_exchange_bytes) return {};
+  return json_value::parse(text, nullptr, false);
+}
+
 inline role_info parse_role_info(const std::string& text, int group_rank) {
-  const auto json = json_value::parse(text, nullptr, false);
+  const auto json = parse_told(text);
   if (json.is_object() && json.contains("role") && json["role"].is_string() &&
       json.contains("local_world_size")) {
     const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
@@ -5292,7 +5366,7 @@ inline role_info parse_role_info(const std::string& text, int group_rank) {
 }
 
 inline assigned_ranks parse_assigned_ranks(const std::string& text) {
-  const auto json = json_value::parse(text, nullptr, false);
+  const auto json = parse_told(text);
   std::vector<int> ranks;
   if (json.is_array()) {
     for (const json_value& value : json) {
@@ -5561,12 +5635,9 @@ class local_agent {
     log().warning("{}: {} the workers",
                   request.reason.empty() ? "stop requested" : request.reason,
                   now ? "killing" : "stopping");
-    if (state.stop) {
-      state.group.kill();
-    } else {
-      state.stop = request;
-      state.stop_asked.set();
-    }
+    if (!state.stop) state.stop = request;
+    if (now) state.group.kill();
+    state.stop_asked.set();
   }
 
   /// The whole life of the job on this node: each turn of the loop is one attempt.
@@ -5578,7 +5649,8 @@ class local_agent {
 
       const worker_state outcome = state.group.state();
       if (outcome == worker_state::succeeded) {
-        co_await stop_workers(state, SIGKILL);
+        // They have ended; who reads their output slowly is waited for.
+        co_await stop_workers(state, {SIGKILL, duration::max()});
         co_await meet_at_exit(state);
         co_return finish(state, worker_state::succeeded, "all workers ended with success");
       }
@@ -5592,7 +5664,8 @@ class local_agent {
         co_await telemetry.timed("SimpleElasticAgent._restart_workers",
                                  restart(state, decision.remaining));
       } else {
-        co_await telemetry.timed("LocalElasticAgent._stop_workers", stop_workers(state, SIGTERM));
+        co_await telemetry.timed("LocalElasticAgent._stop_workers",
+                                 stop_workers(state, usual_stop()));
         if (!state.stop) co_return finish(state, worker_state::failed, decision.reason);
       }
     }
@@ -5601,7 +5674,7 @@ class local_agent {
   /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
   task<void> restart(running& state, int remaining_restarts) {
     co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                   stop_workers(state, SIGTERM));
+                                   stop_workers(state, usual_stop()));
     if (state.stop) co_return;
     state.remaining_restarts = remaining_restarts;
     co_await begin_attempt(state);
@@ -5668,11 +5741,10 @@ class local_agent {
     }
   }
 
-  /// Stops the workers by `signal`, or as a request says that was made or comes meanwhile.
-  task<void> stop_workers(running& state, int signal) {
-    stop_plan plan;
-    plan.signal = signal;
-    plan.grace = options_.workers.shutdown_timeout;
+  stop_plan usual_stop() const { return {SIGTERM, options_.workers.shutdown_timeout}; }
+
+  /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
+  task<void> stop_workers(running& state, stop_plan plan) {
     if (!state.stop) co_await race(state.group.stop(plan), state.stop_asked.wait());
     if (!state.stop) co_return;
     plan.signal = state.stop->signal;
@@ -5700,7 +5772,7 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
-    co_await stop_workers(state, request.signal);
+    co_await stop_workers(state, usual_stop());
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
@@ -5723,7 +5795,7 @@ class local_agent {
   task<void> wind_up(running& state) {
     std::exception_ptr failure;
     try {
-      if (state.group.running() > 0) co_await stop_workers(state, SIGTERM);
+      co_await stop_workers(state, usual_stop());
     } catch (...) {
       failure = std::current_exception();
     }
@@ -7676,6 +7748,7 @@ class key_value_engine {
     return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
   }
   void grow(std::size_t added, std::size_t removed);
+  void refuse_if_full() const;
   void store(std::string_view key, std::string_view value);
   void store_number(std::string_view key, std::int64_t number);
   std::int64_t number_of(std::string_view key) const;
@@ -7699,6 +7772,7 @@ class key_value_engine {
   bool delivering_ = false;
   wait_id last_id_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t queued_items_ = 0;
   const std::size_t max_bytes_;
 };
 
@@ -7799,9 +7873,17 @@ inline void key_value_engine::grow(std::size_t added, std::size_t removed) {
   bytes_ = after;
 }
 
+inline void key_value_engine::refuse_if_full() const {
+  if (values_.size() + queued_items_ < limits::store_entries) return;
+  throw error(errc::invalid_argument,
+              fmt::format("the store is full: it may hold {} keys and items",
+                          limits::store_entries));
+}
+
 inline void key_value_engine::store(std::string_view key, std::string_view value) {
   const auto found = values_.find(key);
   if (found == values_.end()) {
+    refuse_if_full();
     grow(key.size() + value.size(), 0);
     values_.emplace(key, value);
     note_change(change_kind::created, key, {}, value);
@@ -7958,7 +8040,9 @@ inline void key_value_engine::note_change(change_kind kind, std::string_view key
 
 inline void key_value_engine::queue_push(std::string_view key, std::string_view item) {
   std::unique_lock lock(mutex_);
+  refuse_if_full();
   grow(key.size() + item.size(), 0);
+  ++queued_items_;
   queues_[std::string(key)].emplace_back(item);
   wake_one(key);
   deliver(lock);
@@ -7973,6 +8057,7 @@ inline std::optional<std::string> key_value_engine::queue_pop(std::string_view k
   length = static_cast<std::int64_t>(found->second.size());
   std::string item = std::move(found->second.front());
   found->second.pop_front();
+  --queued_items_;
   grow(0, found->first.size() + item.size());
   if (found->second.empty()) queues_.erase(found);
   return item;
@@ -8240,6 +8325,10 @@ class tcp_store_session {
     const auto& texts = request.texts;
     switch (request.op) {
       case store_op::watch_key:
+        if (watches_.size() >= limits::store_watches_per_client) {
+          fail("watches too many keys");
+          return false;
+        }
         output_.push_back(reply_watching);
         watches_.push_back(engine_->watch(texts[0], listener_));
         return true;
@@ -8684,6 +8773,7 @@ class tcp_store_ring_connection final : public tcp_store_connection {
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 
 namespace elastic {
 
@@ -8956,6 +9046,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   int accept_waiting(acceptor& listening) {
     constexpr int most_at_once = 64;
     for (int count = 0; count < most_at_once; ++count) {
+      if (connections_.size() >= most_connections_) return EMFILE;
       sockaddr_storage from{};
       socklen_t size = sizeof from;
       // A ring waits for a socket in blocking mode by itself, and not for one that is not.
@@ -8976,6 +9067,14 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
       if (has_no_room) return errno;
     }
     return 0;
+  }
+
+  // How many connections leave descriptors to others: workers have to be started, too.
+  static std::size_t spare_descriptors() {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    const auto all = static_cast<std::size_t>(files.rlim_cur);
+    return all - std::min(all / 4, limits::store_spared_descriptors);
   }
 
   void note_back_off(int problem) {
@@ -9065,6 +9164,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::vector<std::unique_ptr<asio::cancellation_signal>> cancels_;
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
   std::atomic<std::size_t> connected_ = 0;
+  std::size_t most_connections_ = spare_descriptors();
   std::unique_ptr<char[]> scratch_;
   int running_ = 0;
   bool is_closed_ = false;

@@ -242,6 +242,24 @@ TEST_CASE("elasticrun: several workers get OMP_NUM_THREADS 1 with a warning, one
   CHECK(one.err.empty());
 }
 
+TEST_CASE("elasticrun: what its parent did to signals and streams reaches no worker",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  const std::string run = std::string("exec '") + ELASTIC_ELASTICRUN + "' --log-dir '" +
+                          (stage / "logs") + "' --redirects 3 --no-python ";
+  const auto shell = [&](const std::string& script) {
+    return elastic::test::run_program({"/bin/sh", "-c", script});
+  };
+  CHECK(shell("trap '' CHLD; " + run + "/bin/true").code == 0);
+  for (const std::string closed : {"0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"}) {
+    CAPTURE(closed);
+    CHECK(shell(run + "/bin/sh -c '[ -z \"$(find -L /proc/self/fd -type p -o -type s)\" ] && "
+                      "[ \"$(readlink /proc/self/fd/0)\" = /dev/null ]' " + closed +
+                (closed[0] == '0' ? "" : " </dev/null"))
+              .code == 0);
+  }
+}
+
 TEST_CASE("elasticrun: a failed worker ends in exit code 1 with a report",
           "[integration][elasticrun]") {
   const et::stage stage;

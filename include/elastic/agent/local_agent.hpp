@@ -205,12 +205,9 @@ class local_agent {
     log().warning("{}: {} the workers",
                   request.reason.empty() ? "stop requested" : request.reason,
                   now ? "killing" : "stopping");
-    if (state.stop) {
-      state.group.kill();
-    } else {
-      state.stop = request;
-      state.stop_asked.set();
-    }
+    if (!state.stop) state.stop = request;
+    if (now) state.group.kill();
+    state.stop_asked.set();
   }
 
   /// The whole life of the job on this node: each turn of the loop is one attempt.
@@ -222,7 +219,8 @@ class local_agent {
 
       const worker_state outcome = state.group.state();
       if (outcome == worker_state::succeeded) {
-        co_await stop_workers(state, SIGKILL);
+        // They have ended; who reads their output slowly is waited for.
+        co_await stop_workers(state, {SIGKILL, duration::max()});
         co_await meet_at_exit(state);
         co_return finish(state, worker_state::succeeded, "all workers ended with success");
       }
@@ -236,7 +234,8 @@ class local_agent {
         co_await telemetry.timed("SimpleElasticAgent._restart_workers",
                                  restart(state, decision.remaining));
       } else {
-        co_await telemetry.timed("LocalElasticAgent._stop_workers", stop_workers(state, SIGTERM));
+        co_await telemetry.timed("LocalElasticAgent._stop_workers",
+                                 stop_workers(state, usual_stop()));
         if (!state.stop) co_return finish(state, worker_state::failed, decision.reason);
       }
     }
@@ -245,7 +244,7 @@ class local_agent {
   /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
   task<void> restart(running& state, int remaining_restarts) {
     co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                   stop_workers(state, SIGTERM));
+                                   stop_workers(state, usual_stop()));
     if (state.stop) co_return;
     state.remaining_restarts = remaining_restarts;
     co_await begin_attempt(state);
@@ -312,11 +311,10 @@ class local_agent {
     }
   }
 
-  /// Stops the workers by `signal`, or as a request says that was made or comes meanwhile.
-  task<void> stop_workers(running& state, int signal) {
-    stop_plan plan;
-    plan.signal = signal;
-    plan.grace = options_.workers.shutdown_timeout;
+  stop_plan usual_stop() const { return {SIGTERM, options_.workers.shutdown_timeout}; }
+
+  /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
+  task<void> stop_workers(running& state, stop_plan plan) {
     if (!state.stop) co_await race(state.group.stop(plan), state.stop_asked.wait());
     if (!state.stop) co_return;
     plan.signal = state.stop->signal;
@@ -344,7 +342,7 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
-    co_await stop_workers(state, request.signal);
+    co_await stop_workers(state, usual_stop());
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
@@ -367,7 +365,7 @@ class local_agent {
   task<void> wind_up(running& state) {
     std::exception_ptr failure;
     try {
-      if (state.group.running() > 0) co_await stop_workers(state, SIGTERM);
+      co_await stop_workers(state, usual_stop());
     } catch (...) {
       failure = std::current_exception();
     }

@@ -41,8 +41,14 @@ inline std::optional<int> whole_number(const json_value& value, int least, int m
   return static_cast<int>(number);
 }
 
+/// What another node wrote; not an object nor an array where it is longer than any node writes.
+inline json_value parse_told(const std::string& text) {
+  if (text.size() > limits::rank_exchange_bytes) return {};
+  return json_value::parse(text, nullptr, false);
+}
+
 inline role_info parse_role_info(const std::string& text, int group_rank) {
-  const auto json = json_value::parse(text, nullptr, false);
+  const auto json = parse_told(text);
   if (json.is_object() && json.contains("role") && json["role"].is_string() &&
       json.contains("local_world_size")) {
     const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
@@ -55,7 +61,7 @@ inline role_info parse_role_info(const std::string& text, int group_rank) {
 }
 
 inline assigned_ranks parse_assigned_ranks(const std::string& text) {
-  const auto json = json_value::parse(text, nullptr, false);
+  const auto json = parse_told(text);
   std::vector<int> ranks;
   if (json.is_array()) {
     for (const json_value& value : json) {

@@ -24,6 +24,14 @@ inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
 /// How long a server that stops waits for its clients to take what they were answered.
 inline constexpr std::chrono::milliseconds store_farewell{100};
+/// Keys and queued items that a store holds.
+inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
+/// Keys that one client of a store server watches.
+inline constexpr std::size_t store_watches_per_client = 1024;
+/// File descriptors of the process that a store server leaves to others, at most.
+inline constexpr std::size_t store_spared_descriptors = 256;
+/// What a node tells the others about its workers.
+inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.
@@ -38,6 +46,8 @@ inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
 inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
 /// A line of output that is held back until it is whole; a longer one is passed on in pieces.
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// How long a console that takes nothing is waited for at least, when a stop's grace is over.
+inline constexpr std::chrono::milliseconds console_after_stop{1000};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 

@@ -6,11 +6,11 @@
 
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/process/console_target.hpp>
 
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -18,6 +18,8 @@
 #include <ctime>
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,15 +59,14 @@ inline std::string log_line(log_level level, wall_time at, std::string_view text
 /// Writes log records to a descriptor, such as that of stderr: for programs, not for libraries.
 ///
 /// Where nobody reads the other end, it waits a tenth of a second once and then leaves records out
-/// until there is room again; how many is then said. A closed other end is ignored, but raises
-/// SIGPIPE unless the program ignores that signal.
+/// until there is room again; how many is then said. A closed other end is ignored.
 ///
 /// Thread-safety: all members, from any thread.
 class console_log final : public log_handler {
  public:
-  /// `descriptor` is borrowed.
+  /// `descriptor` is borrowed: the log keeps one of its own.
   explicit console_log(std::shared_ptr<time_source> time, int descriptor = STDERR_FILENO)
-      : time_(std::move(time)), descriptor_(descriptor) {}
+      : time_(std::move(time)), target_(descriptor) {}
 
   void write(log_level level, std::string_view text) noexcept override {
     try {
@@ -77,6 +78,7 @@ class console_log final : public log_handler {
                          fmt::format("{} log records were left out: nobody read them", lost));
       }
       lines += log_line(level, now, text);
+      const std::lock_guard one_at_a_time(mutex_);
       if (!send(lines, lost > 0)) lost_ += lost + 1;
     } catch (const std::exception&) {
       ++lost_;  // no memory to format it
@@ -85,18 +87,18 @@ class console_log final : public log_handler {
 
  private:
   /// Result: false where nothing was written because there was no room.
-  bool send(std::string_view bytes, bool was_full) const {
-    // A pipe that poll says can be written takes this much without blocking.
-    constexpr std::size_t piece = 4096;
+  bool send(std::string_view bytes, bool was_full) {
     const std::size_t whole = bytes.size();
     while (!bytes.empty()) {
-      pollfd room{descriptor_, POLLOUT, 0};
+      const std::optional<std::size_t> written = target_.write_some(bytes);
+      if (written) {
+        bytes.remove_prefix(*written);
+        continue;
+      }
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return true;  // there is nobody to tell
+      pollfd room{target_.fd(), POLLOUT, 0};
       if (::poll(&room, 1, was_full ? 0 : patience_milliseconds) <= 0) break;
-      const ssize_t written = ::write(descriptor_, bytes.data(), std::min(piece, bytes.size()));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0 && errno == EAGAIN) break;
-      if (written < 0) return true;  // closed: there is nobody to tell
-      bytes.remove_prefix(static_cast<std::size_t>(written));
+      was_full = true;
     }
     return bytes.size() < whole;
   }
@@ -104,7 +106,8 @@ class console_log final : public log_handler {
   static constexpr int patience_milliseconds = 100;
 
   std::shared_ptr<time_source> time_;
-  int descriptor_;
+  std::mutex mutex_;
+  console_target target_;
   std::atomic<int> lost_{0};
 };
 

@@ -14,6 +14,9 @@
 
 #include <signal.h>
 
+#include <array>
+#include <cstddef>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -28,6 +31,24 @@ inline bool is_ignored(int number) {
   struct sigaction action {};
   return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
+
+/// Puts back at its end how this process handled the signals to be forwarded; Asio would leave the
+/// default.
+class kept_signal_handling {
+ public:
+  kept_signal_handling() {
+    for (std::size_t i = 0; i < numbers.size(); ++i) ::sigaction(numbers[i], nullptr, &before_[i]);
+  }
+  kept_signal_handling(const kept_signal_handling&) = delete;
+  kept_signal_handling& operator=(const kept_signal_handling&) = delete;
+  ~kept_signal_handling() {
+    for (std::size_t i = 0; i < numbers.size(); ++i) ::sigaction(numbers[i], &before_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array<int, 4> numbers{SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+  std::array<struct sigaction, 4> before_{};
+};
 
 /// Turns the signals that this process gets into requests to stop; ends by cancellation only.
 inline task<void> forward_signals(asio::signal_set& signals, local_agent& agent) {
@@ -47,17 +68,27 @@ inline task<void> forward_signals(asio::signal_set& signals, local_agent& agent)
 
 /// Runs an agent as a program does: SIGINT, SIGTERM, SIGHUP and SIGQUIT of this process stop it in
 /// order, its workers getting the same signal; a SIGINT while it stops kills them at once. SIGHUP
-/// stays ignored where the program was started so (`nohup`). When this returns, the signals have
-/// their former effect.
+/// stays ignored where the program was started so (`nohup`). When this returns, the signals are
+/// handled as before.
 ///
 /// Result, errors and cancellation: those of `local_agent::run`.
 inline task<run_result> run_with_signals(local_agent& agent) {
+  co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
+  auto executor = co_await asio::this_coro::executor;
+  const detail::kept_signal_handling kept;
   // Before a worker can run: none may see this process die of a signal that is to be forwarded.
-  asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM, SIGQUIT);
+  asio::signal_set signals(executor, SIGINT, SIGTERM, SIGQUIT);
   if (!detail::is_ignored(SIGHUP)) signals.add(SIGHUP);
   std::optional<run_result> result;
   task<void> running = detail::keep_result(agent.run(), result);
-  co_await race(std::move(running), detail::forward_signals(signals, agent));
+  // Requests of the caller go to the agent alone: it decides when this ends.
+  const auto outcome = co_await detail::run_race(executor, 1, std::move(running),
+                                                 detail::forward_signals(signals, agent));
+  co_await asio::this_coro::reset_cancellation_state();
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
 }
 

@@ -47,7 +47,7 @@ class exit_status {
     return 255;
   }
 
-  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status".
+  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
   std::string text() const {
     switch (kind_) {
       case kind::exited: return fmt::format("exit code {}", value_);
@@ -55,7 +55,7 @@ class exit_status {
         return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
       case kind::unknown: break;
     }
-    return "unknown status";
+    return "unknown status (taken by this process itself, or SIGCHLD is ignored)";
   }
 
   friend bool operator==(const exit_status&, const exit_status&) = default;

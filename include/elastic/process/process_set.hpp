@@ -118,8 +118,9 @@ class process_set {
   }
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
-  /// then clears every place. When it returns, nothing runs and all output is written. The ends
-  /// stay to be told by `next_end` and `take_ends`.
+  /// then clears every place. When it returns, nothing runs and all output is written, except
+  /// what a console did not take within the grace (`limits::console_after_stop` at least). The
+  /// ends stay to be told by `next_end` and `take_ends`.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done.
   /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
@@ -268,6 +269,7 @@ class process_set {
 
   static task<void> stop_all(state_pointer all, stop_plan plan) {
     time_source& time = *all->services.time;
+    const time_point patience_ends = later(time.now(), plan.grace);
     stop_ladder ladder(plan);
     for (;;) {
       all->progress.reset();
@@ -283,19 +285,35 @@ class process_set {
         co_await with_deadline(time, step.until, all->progress.wait());
       }
     }
-    co_await clear_all(all);
+    begin_clearing_all(*all);
+    const time_point give_up =
+        std::max(patience_ends, later(time.now(), limits::console_after_stop));
+    if (co_await with_deadline(time, give_up, all_cleared(all))) co_return;
+    for (const auto& place : all->places) {
+      if (place) place->hurry();
+    }
+    co_await all_cleared(all);
   }
 
-  static task<void> clear_all(state_pointer all) {
+  static time_point later(time_point now, duration how_much) {
+    return how_much < time_point::max() - now ? now + how_much : time_point::max();
+  }
+
+  static void begin_clearing_all(state& all) {
+    const std::vector<place_pointer> places = all.places;
+    for (const auto& place : places) {
+      if (place) begin_clearing(all, place);
+    }
+  }
+
+  static task<void> all_cleared(state_pointer all) {
     const std::vector<place_pointer> places = all->places;
     for (const auto& place : places) {
-      if (place) begin_clearing(*all, place);
+      if (place) co_await place->cleared.wait();
     }
     std::exception_ptr failure;
     for (const auto& place : places) {
-      if (!place) continue;
-      co_await place->cleared.wait();
-      if (!failure) failure = std::exchange(place->clear_failure, nullptr);
+      if (place && !failure) failure = std::exchange(place->clear_failure, nullptr);
     }
     if (failure) std::rethrow_exception(failure);
   }

@@ -185,6 +185,7 @@ class key_value_engine {
     return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
   }
   void grow(std::size_t added, std::size_t removed);
+  void refuse_if_full() const;
   void store(std::string_view key, std::string_view value);
   void store_number(std::string_view key, std::int64_t number);
   std::int64_t number_of(std::string_view key) const;
@@ -208,6 +209,7 @@ class key_value_engine {
   bool delivering_ = false;
   wait_id last_id_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t queued_items_ = 0;
   const std::size_t max_bytes_;
 };
 
@@ -308,9 +310,17 @@ inline void key_value_engine::grow(std::size_t added, std::size_t removed) {
   bytes_ = after;
 }
 
+inline void key_value_engine::refuse_if_full() const {
+  if (values_.size() + queued_items_ < limits::store_entries) return;
+  throw error(errc::invalid_argument,
+              fmt::format("the store is full: it may hold {} keys and items",
+                          limits::store_entries));
+}
+
 inline void key_value_engine::store(std::string_view key, std::string_view value) {
   const auto found = values_.find(key);
   if (found == values_.end()) {
+    refuse_if_full();
     grow(key.size() + value.size(), 0);
     values_.emplace(key, value);
     note_change(change_kind::created, key, {}, value);
@@ -467,7 +477,9 @@ inline void key_value_engine::note_change(change_kind kind, std::string_view key
 
 inline void key_value_engine::queue_push(std::string_view key, std::string_view item) {
   std::unique_lock lock(mutex_);
+  refuse_if_full();
   grow(key.size() + item.size(), 0);
+  ++queued_items_;
   queues_[std::string(key)].emplace_back(item);
   wake_one(key);
   deliver(lock);
@@ -482,6 +494,7 @@ inline std::optional<std::string> key_value_engine::queue_pop(std::string_view k
   length = static_cast<std::int64_t>(found->second.size());
   std::string item = std::move(found->second.front());
   found->second.pop_front();
+  --queued_items_;
   grow(0, found->first.size() + item.size());
   if (found->second.empty()) queues_.erase(found);
   return item;

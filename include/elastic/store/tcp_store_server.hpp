@@ -35,6 +35,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -309,6 +310,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   int accept_waiting(acceptor& listening) {
     constexpr int most_at_once = 64;
     for (int count = 0; count < most_at_once; ++count) {
+      if (connections_.size() >= most_connections_) return EMFILE;
       sockaddr_storage from{};
       socklen_t size = sizeof from;
       // A ring waits for a socket in blocking mode by itself, and not for one that is not.
@@ -329,6 +331,14 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
       if (has_no_room) return errno;
     }
     return 0;
+  }
+
+  // How many connections leave descriptors to others: workers have to be started, too.
+  static std::size_t spare_descriptors() {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    const auto all = static_cast<std::size_t>(files.rlim_cur);
+    return all - std::min(all / 4, limits::store_spared_descriptors);
   }
 
   void note_back_off(int problem) {
@@ -418,6 +428,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::vector<std::unique_ptr<asio::cancellation_signal>> cancels_;
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
   std::atomic<std::size_t> connected_ = 0;
+  std::size_t most_connections_ = spare_descriptors();
   std::unique_ptr<char[]> scratch_;
   int running_ = 0;
   bool is_closed_ = false;

@@ -69,6 +69,19 @@ elastic::task<void> exchange(std::shared_ptr<elastic::store> agents, role_info m
   learned = co_await elastic::exchange_ranks(agents, mine, rank, size);
 }
 
+CO_TEST("rank exchange: what no node would write is refused unread", "[agent]") {
+  const auto agents = std::make_shared<elastic::memory_store>();
+  std::string members = R"({"role": "t", "local_world_size": 1)";
+  for (int i = 0; i < 2000; ++i) members += ", \"" + std::to_string(i) + "\": 0";
+  co_await agents->set("torchelastic/role_info/1", members + "}");
+  try {
+    co_await elastic::exchange_ranks(agents, role_info{"t", 1}, 0, 2);
+    FAIL("it was taken");
+  } catch (const elastic::error& failure) {
+    CHECK(failure.code() == elastic::errc::protocol_violation);
+  }
+}
+
 CO_TEST("rank exchange: each node learns its ranks, whoever comes first", "[agent]") {
   auto agents = std::make_shared<elastic::memory_store>();
   assigned_ranks first;

@@ -140,6 +140,8 @@ CO_TEST("console_writer: a full socket makes it wait, too", "[process]") {
   task<void> writing = write_lines(writer, 'a', 1000, 1000);
   co_await (std::move(writing) && read_slowly(other, 1'000'000, all));
   CHECK(all.size() == 1'000'000);
+  // Whoever else writes to it expects it to block.
+  CHECK((::fcntl(left.get(), F_GETFL) & O_NONBLOCK) == 0);
 }
 
 // A pseudo-terminal that passes bytes through as they are: written by a program, read by its user.

@@ -39,7 +39,8 @@ TEST_CASE("exit_status: says in words how it ended", "[process]") {
   CHECK(exit_status::signalled(SIGKILL).text() == "SIGKILL");
   CHECK(exit_status::signalled(SIGSEGV, true).text() == "SIGSEGV (core dumped)");
   CHECK(exit_status::signalled(42).text() == "signal 42");
-  CHECK(exit_status::unknown().text() == "unknown status");
+  CHECK(exit_status::unknown().text() ==
+        "unknown status (taken by this process itself, or SIGCHLD is ignored)");
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <elastic/process/process_set.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
+#include <support/run_program.hpp>
+
+#include <sys/stat.h>
 
 #include <chrono>
 #include <csignal>
@@ -21,6 +24,16 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::manual_time;
+
+TEST_CASE("process_set: the tail of a file that is none is empty, and is not waited for",
+          "[process]") {
+  const test::temporary_directory folder;
+  const std::string fifo = folder / "stderr.log";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(detail::read_file_tail(fifo).empty());
+  CHECK(detail::read_file_tail(folder / "missing").empty());
+  CHECK(detail::read_file_tail(folder.path()).empty());
+}
 
 // What a process of these tests does, and what was done to it.
 struct set_act {

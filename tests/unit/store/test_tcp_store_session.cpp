@@ -333,6 +333,14 @@ TEST_CASE("tcp_store_session: what 2.1 and 1.13 say by the same bytes", "[store]
     client->session.close();
     CHECK(engine->watchers() == 0);
   }
+  SECTION("one client watches a bounded number of keys") {
+    const auto client = session_client::make(engine);
+    for (std::size_t i = 0; i < limits::store_watches_per_client; ++i) {
+      REQUIRE(client->says(seven) == "03");
+    }
+    client->says(seven);
+    CHECK(client->session.complaint() == "watches too many keys");
+  }
   SECTION("7 later is an erasure") {
     const auto client = session_client::make(engine);
     CHECK(client->says(num_keys) == "0100000000000000");

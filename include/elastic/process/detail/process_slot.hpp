@@ -9,14 +9,17 @@
 #include <elastic/base/time.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/detail/lines.hpp>
+#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/process/tee.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <exception>
-#include <fstream>
-#include <ios>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,15 +29,15 @@ namespace elastic::detail {
 
 /// The last lines of a file, as many as a report shows; none where it cannot be read.
 inline std::vector<std::string> read_file_tail(const std::string& path) {
-  constexpr auto most = static_cast<std::streamoff>(limits::report_stderr_bytes);
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  const std::streamoff size = file.tellg();
-  const std::streamoff wanted = std::min(size, most);
-  std::string bytes(static_cast<std::size_t>(std::max<std::streamoff>(wanted, 0)), '\0');
-  file.seekg(size - wanted);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  // A process may have put anything there, a FIFO that nobody writes to included.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
+  const off_t wanted = std::min(status.st_size, most);
+  std::string bytes(static_cast<std::size_t>(wanted), '\0');
+  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   line_tail tail;
   tail.keep(bytes);
   return tail.lines();

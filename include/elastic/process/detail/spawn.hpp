@@ -5,6 +5,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/process_spec.hpp>
 
 #include <fcntl.h>
@@ -199,6 +200,13 @@ inline std::vector<char*> pointers_to(const std::string* first,
   return all;
 }
 
+/// Whether a standard stream was closed when this process began, and its number has gone to a
+/// descriptor of this process's own since.
+inline bool is_private(int fd) {
+  const int flags = ::fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
+
 /// Starts `path` and returns when it has been executed, or says what failed and leaves nothing.
 ///
 /// The child shares the parent's memory until then (no page table is copied), and the calling
@@ -221,6 +229,13 @@ inline spawn_result spawn(const process_spec& spec, const std::string& path, boo
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .parent = ::getpid(),
                   .die_with_parent = die_with_parent};
+
+  unique_fd nowhere;
+  for (int target = 0; target < 3; ++target) {
+    if (plan.streams[target] >= 0 || !is_private(target)) continue;
+    if (!nowhere) nowhere = unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    plan.streams[target] = nowhere.get();
+  }
 
   // By the system call: the library's function leaves out the two signals that threads use.
   constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);

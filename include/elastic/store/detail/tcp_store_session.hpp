@@ -234,6 +234,10 @@ class tcp_store_session {
     const auto& texts = request.texts;
     switch (request.op) {
       case store_op::watch_key:
+        if (watches_.size() >= limits::store_watches_per_client) {
+          fail("watches too many keys");
+          return false;
+        }
         output_.push_back(reply_watching);
         watches_.push_back(engine_->watch(texts[0], listener_));
         return true;
