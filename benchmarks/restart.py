@@ -6,7 +6,8 @@
 8 workers stamp the clock as their first statement and in their SIGTERM handler. One of them is
 killed; measured from just before the kill: the handlers of the other 7 (the first, the median and
 the last of them), and the first statement of the last of the 8 new ones. On few cores the later
-handlers wait for the earlier ones to run and exit.
+handlers wait for the earlier ones to run and exit. The launchers take turns; `death.py` tells where
+the time goes.
 """
 
 import os
@@ -52,9 +53,10 @@ def main():
     commands = contenders(arguments, WORKERS, program, restarts=arguments.runs + 1)
     commands.pop("mpirun", None)  # it ends the job instead
     results = {name: [] for name in commands}
-    for _ in range(3):
+    turns = 6
+    for _ in range(turns):
         for name, command in commands.items():
-            results[name] += restarts(command, stamps, arguments.runs // 3)
+            results[name] += restarts(command, stamps, -(-arguments.runs // turns))
     for which, text in enumerate(("SIGTERM in the first of the other 7",
                                   "SIGTERM in the median of the other 7",
                                   "SIGTERM in the last of the other 7",

@@ -5,7 +5,8 @@
 //
 //   store serve epoll|ring            serves until stdin ends; prints its port
 //   store load PORT OPERATION CONNECTIONS SECONDS VALUE_BYTES
-//                                     prints how many operations were done, and the seconds
+//                                     prints "begin" when all are connected, and in the end how
+//                                     many operations were done, and the seconds
 //
 // The client speaks the protocol of PyTorch 1.13. Each connection has one request outstanding;
 // the connections are served in turn by blocking calls, which costs the client less than to ask
@@ -79,10 +80,6 @@ void send_all(int fd, std::string_view bytes) {
 void receive_all(int fd, std::size_t size) {
   static std::vector<char> buffer(1 << 20);
   if (::recv(fd, buffer.data(), size, MSG_WAITALL) != static_cast<ssize_t>(size)) fail("recv");
-  // A server that writes its reply in parts without TCP_NODELAY waits for each to be confirmed.
-  // The confirmation is sent at once, in favour of such a server.
-  const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
 // What is sent at once, how many operations that is, and how large the reply to all of it.
@@ -112,6 +109,12 @@ exchange exchange_of(std::string_view operation, int connection, std::size_t val
   } else if (operation == "wait") {
     write.with_keys(out, store_op::wait, keys);
     made.reply_bytes = 1;
+  } else if (operation == "num_keys") {
+    write.operation(out, store_op::num_keys);
+    made.reply_bytes = 8;
+  } else if (operation == "delete_key") {
+    write.with_key(out, store_op::erase, key + "/absent");
+    made.reply_bytes = 8;
   } else if (operation == "compare_set") {
     write.compare_set(out, key, value, value);
     made.reply_bytes = 8 + value_bytes;
@@ -141,6 +144,8 @@ int load(int port, std::string_view operation, int connections, double seconds,
     send_all(sockets.back(), first.request);
     receive_all(sockets.back(), first.reply_bytes);
   }
+  std::printf("begin\n");
+  std::fflush(stdout);
   for (int i = 0; i < connections; ++i) send_all(sockets[i], exchanges[i].request);
   using clock = std::chrono::steady_clock;
   const auto start = clock::now();
