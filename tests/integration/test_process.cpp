@@ -467,12 +467,15 @@ CO_TEST("process: any descriptors can become its streams", "[integration][proces
   exchanged.stdout_fd = 2;
   exchanged.stderr_fd = 1;
   co_await run_to_end(launcher, exchanged);
+  // One that is not named is this program's, unless it is private (close-on-exec).
   process_spec same = left.puppet(arguments);
   same.stdout_fd = 1;
   co_await run_to_end(launcher, same);
+  ::dup2(err.write.get(), 2);
+  co_await run_to_end(launcher, same);
   ::dup2(saved_out.get(), 1);
   ::dup2(saved_err.get(), 2);
-  CHECK(out.text() == "to_err\nto_out\n");
+  CHECK(out.text() == "to_err\nto_out\nto_out\n");
   CHECK(err.text() == "to_out\nto_err\n");
 }
 
