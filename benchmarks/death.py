@@ -26,7 +26,7 @@ STEPS = (("SIGKILL to its effect: the process is scheduled", "killed", "ending")
          ("until the parent runs", "told", "runs"),
          ("the parent, until its first SIGTERM", "runs", "first"),
          ("the parent, from its first to its last SIGTERM", "first", "last"),
-         ("from the median SIGTERM to the median handler: seven are scheduled", "middle", "handled"),
+         ("from the median SIGTERM to the median handler: all are scheduled", "middle", "handled"),
          ("in all, to the median SIGTERM sent", "killed", "middle"),
          ("in all, to the median handler", "killed", "handled"))
 

@@ -2052,101 +2052,6 @@ inline void validate(const worker_spec& spec) {
 
 }  // namespace elastic
 
-// ---- elastic/contract/macros.hpp ----
-
-namespace elastic {
-
-/// The names that a template may use, without "$", and what stands for them.
-using macro_values = std::map<std::string, std::string, std::less<>>;
-
-namespace detail {
-
-inline bool starts_macro_name(char letter) {
-  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-}
-
-/// The name at the start of `text`, as long as it can be; empty where there is none.
-inline std::string_view leading_macro_name(std::string_view text) {
-  if (text.empty() || !starts_macro_name(text[0])) return {};
-  std::size_t length = 1;
-  while (length < text.size() &&
-         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
-    ++length;
-  }
-  return text.substr(0, length);
-}
-
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
-/// no name follows.
-struct macro_reference {
-  std::string_view name;
-  std::size_t length = 0;
-};
-
-inline macro_reference read_macro_reference(std::string_view text) {
-  if (!text.empty() && text[0] == '{') {
-    const std::string_view name = leading_macro_name(text.substr(1));
-    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
-    if (name.empty() || !closed) return {};
-    return {name, name.size() + 2};
-  }
-  const std::string_view name = leading_macro_name(text);
-  return {name, name.size()};
-}
-
-}  // namespace detail
-
-/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
-/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are.
-inline std::string substitute_macros(std::string_view text, const macro_values& values) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    if (!text.empty() && text[0] == '$') {
-      result += '$';
-      text.remove_prefix(1);
-      continue;
-    }
-    const detail::macro_reference reference = detail::read_macro_reference(text);
-    const auto value = values.find(reference.name);
-    if (reference.length > 0 && value != values.end()) {
-      result += value->second;
-    } else {
-      result += '$';
-      result += text.substr(0, reference.length);
-    }
-    text.remove_prefix(reference.length);
-  }
-  return result;
-}
-
-/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
-inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
-  macro_values values;
-  values.emplace("local_rank", std::to_string(local_rank));
-  return substitute_macros(argument, values);
-}
-
-/// What stands before each line that a worker's output is copied with: the template with
-/// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
-/// prints it, where the template is empty.
-inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
-                               int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
-  if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
-  return substitute_macros(prefix_template, values);
-}
-
-}  // namespace elastic
-
 // ---- elastic/base/detail/waiters.hpp ----
 
 #include <asio/execution_context.hpp>
@@ -2354,6 +2259,101 @@ class event_flag {
   std::uint64_t next_ = 0;
   detail::waiters<std::uint64_t> waiting_;
 };
+
+}  // namespace elastic
+
+// ---- elastic/contract/macros.hpp ----
+
+namespace elastic {
+
+/// The names that a template may use, without "$", and what stands for them.
+using macro_values = std::map<std::string, std::string, std::less<>>;
+
+namespace detail {
+
+inline bool starts_macro_name(char letter) {
+  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// The name at the start of `text`, as long as it can be; empty where there is none.
+inline std::string_view leading_macro_name(std::string_view text) {
+  if (text.empty() || !starts_macro_name(text[0])) return {};
+  std::size_t length = 1;
+  while (length < text.size() &&
+         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return text.substr(0, length);
+}
+
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
+/// no name follows.
+struct macro_reference {
+  std::string_view name;
+  std::size_t length = 0;
+};
+
+inline macro_reference read_macro_reference(std::string_view text) {
+  if (!text.empty() && text[0] == '{') {
+    const std::string_view name = leading_macro_name(text.substr(1));
+    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
+    if (name.empty() || !closed) return {};
+    return {name, name.size() + 2};
+  }
+  const std::string_view name = leading_macro_name(text);
+  return {name, name.size()};
+}
+
+}  // namespace detail
+
+/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
+/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
+/// name, stay as they are.
+inline std::string substitute_macros(std::string_view text, const macro_values& values) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (!text.empty() && text[0] == '$') {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const detail::macro_reference reference = detail::read_macro_reference(text);
+    const auto value = values.find(reference.name);
+    if (reference.length > 0 && value != values.end()) {
+      result += value->second;
+    } else {
+      result += '$';
+      result += text.substr(0, reference.length);
+    }
+    text.remove_prefix(reference.length);
+  }
+  return result;
+}
+
+/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  return substitute_macros(argument, values);
+}
+
+/// What stands before each line that a worker's output is copied with: the template with
+/// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
+/// prints it, where the template is empty.
+inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
+                               int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
+  return substitute_macros(prefix_template, values);
+}
 
 }  // namespace elastic
 
@@ -4052,6 +4052,8 @@ struct stop_plan {
   int signal = SIGTERM;
   /// How long they may take, all together. Zero or less: they are killed at once.
   duration grace = std::chrono::seconds(30);
+
+  friend bool operator==(const stop_plan&, const stop_plan&) = default;
 };
 
 /// What to do next on the way to a stop, and why.
@@ -4146,6 +4148,9 @@ struct process_set_services {
   /// Where copied output is shown; null: nowhere.
   std::shared_ptr<output_sink> console_out{};
   std::shared_ptr<output_sink> console_err{};
+  /// Told of each end the moment it is seen, in the place of `next_end` and `take_ends`, which
+  /// then tell nothing. Must not throw, nor destroy the set.
+  std::function<void(const process_end&)> on_end{};
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -4202,6 +4207,15 @@ class process_set {
   void signal(std::size_t index, int number) {
     const auto place = find(*state_, index);
     if (place && place->running()) place->process->signal(number);
+  }
+
+  /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
+  /// by `stop` with the same plan, which goes on from there.
+  void begin_stop(stop_plan plan) {
+    stop_ladder& ladder = state_->begun.emplace(plan, stop_ladder(plan)).second;
+    const stop_step step =
+        ladder.next(state_->running, state_->services.time->now(), state_->hurry);
+    if (step.what == stop_step::action::send) carry_out(*state_, step);
   }
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
@@ -4271,8 +4285,9 @@ class process_set {
     std::size_t running = 0;
     bool hurry = false;
     bool abandoned = false;
+    std::optional<std::pair<stop_plan, stop_ladder>> begun;
     event_flag end_noted;
-    /// Set where a stop under way should look again.
+    /// Set where a stop under way should look again: nothing runs, or nobody wants to wait.
     event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
@@ -4299,6 +4314,7 @@ class process_set {
     if (all->places.size() <= index) all->places.resize(index + 1);
     ELASTIC_ASSERT(!all->places[index] || all->places[index]->is_free());
     all->hurry = false;
+    all->begun.reset();
 
     const process_set_services& services = all->services;
     detail::opened_stream out = detail::open_stream(what.out);
@@ -4334,10 +4350,14 @@ class process_set {
     if (place->abandoned) co_return;
     const time_source& time = *all->services.time;
     const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
-    all->ends.push_back(end);
     --all->running;
-    all->end_noted.set();
-    all->progress.set();
+    if (all->running == 0) all->progress.set();
+    if (all->services.on_end) {
+      all->services.on_end(end);
+    } else {
+      all->ends.push_back(end);
+      all->end_noted.set();
+    }
   }
 
   static task<process_end> next_end_of(state_pointer all) {
@@ -4354,20 +4374,25 @@ class process_set {
     throw std::system_error(make_error_code(asio::error::operation_aborted));
   }
 
+  static void carry_out(state& all, const stop_step& step) {
+    signal_all(all, step.signal);
+    // One that is stopped would sleep through the question.
+    if (step.signal != SIGKILL) signal_all(all, SIGCONT);
+    all.services.log.debug("{} sent to {} processes: {}", signal_name(step.signal), all.running,
+                           step.reason);
+  }
+
   static task<void> stop_all(state_pointer all, stop_plan plan) {
     time_source& time = *all->services.time;
     const time_point patience_ends = later(time.now(), plan.grace);
-    stop_ladder ladder(plan);
+    const auto begun = std::exchange(all->begun, std::nullopt);
+    stop_ladder ladder = begun && begun->first == plan ? begun->second : stop_ladder(plan);
     for (;;) {
       all->progress.reset();
       const stop_step step = ladder.next(all->running, time.now(), all->hurry);
       if (step.what == stop_step::action::done) break;
       if (step.what == stop_step::action::send) {
-        signal_all(*all, step.signal);
-        // One that is stopped would sleep through the question.
-        if (step.signal != SIGKILL) signal_all(*all, SIGCONT);
-        all->services.log.debug("{} sent to {} processes: {}", signal_name(step.signal),
-                                all->running, step.reason);
+        carry_out(*all, step);
       } else {
         co_await with_deadline(time, step.until, all->progress.wait());
       }
@@ -4663,7 +4688,15 @@ class worker_group {
       : spec_(std::move(spec)),
         layout_(layout),
         log_(services.log),
-        processes_(std::move(strand), process_services(services)) {}
+        outcome_known_(strand),
+        processes_(strand, process_services(services)) {}
+
+  worker_group(const worker_group&) = delete;
+  worker_group& operator=(const worker_group&) = delete;
+
+  /// From now on the first worker that fails has the others asked to end in the same moment, before
+  /// anybody who waits for the outcome hears of it. `stop` with the same plan then goes on.
+  void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Starts every worker for a round. The group must have no worker that runs.
   ///
@@ -4678,24 +4711,24 @@ class worker_group {
     workers_.clear();
     ended_.clear();
     succeeded_ = 0;
+    has_failed_ = false;
     stop_signal_.reset();
+    outcome_known_.reset();
     state_ = worker_state::init;
     stop_plan at_once;
     at_once.signal = SIGKILL;
     co_await with_rollback(start_all(identities(spec_, round, ranks), job), stop(at_once));
     state_ = worker_state::healthy;
+    judge();
   }
 
   /// Waits until the group's fate is known: all workers ended with success, one failed, or all
   /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
-  /// group still run.
+  /// group still run (see `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
   task<void> wait_for_outcome() {
-    while (state_ == worker_state::healthy) {
-      const process_end end = co_await processes_.next_end();
-      note(end);
-    }
+    if (state_ == worker_state::healthy) co_await outcome_known_.wait();
   }
 
   /// Stops what runs: the plan's signal to all, its grace, SIGKILL. When this returns nothing of
@@ -4704,10 +4737,8 @@ class worker_group {
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
-    note_ends();
     stop_signal_ = plan.signal;
     co_await processes_.stop(plan);
-    note_ends();
   }
 
   /// Passes a signal on to every worker that runs.
@@ -4715,7 +4746,6 @@ class worker_group {
 
   /// Kills every worker that runs; a stop under way ends at once. Where none is, call it next.
   void kill() {
-    note_ends();
     if (!stop_signal_) stop_signal_ = SIGKILL;
     processes_.kill();
   }
@@ -4740,13 +4770,17 @@ class worker_group {
   }
 
  private:
-  static process_set_services process_services(const agent_services& services) {
+  process_set_services process_services(const agent_services& services) {
     process_set_services parts;
     parts.launcher = services.launcher;
     parts.time = services.time;
     parts.log = services.log;
     parts.console_out = services.console_out;
     parts.console_err = services.console_err;
+    parts.on_end = [this](const process_end& end) {
+      note(end);
+      judge();
+    };
     return parts;
   }
 
@@ -4775,25 +4809,35 @@ class worker_group {
     workers_.push_back(std::move(one));
   }
 
-  // Those that have ended before they were told to did so by themselves.
-  void note_ends() {
-    for (const process_end& end : processes_.take_ends()) note(end);
-  }
-
   void note(const process_end& end) {
     worker& one = workers_.at(end.index);
     one.end = end;
     ended_.push_back(end.index);
     one.stopped_by_agent = stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
-    if (end.status.success()) ++succeeded_;
+    if (end.status.success()) {
+      ++succeeded_;
+    } else if (!stop_signal_) {
+      // Those that end before they are told to do so by themselves.
+      has_failed_ = true;
+    }
+  }
+
+  void judge() {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
       state_ = worker_state::succeeded;
-    } else if (!stop_signal_ && !end.status.success()) {
+    } else if (has_failed_) {
       state_ = worker_state::failed;
     } else if (stop_signal_ && ended_.size() == workers_.size()) {
       state_ = worker_state::stopped;
+    } else {
+      return;
     }
+    if (state_ == worker_state::failed && on_failure_) {
+      stop_signal_ = on_failure_->signal;
+      processes_.begin_stop(*on_failure_);
+    }
+    outcome_known_.set();
   }
 
   worker_failure describe(const worker& one, const std::string& host) const {
@@ -4817,13 +4861,17 @@ class worker_group {
   worker_spec spec_;
   log_layout& layout_;
   logger log_;
-  process_set processes_;
+  std::optional<stop_plan> on_failure_;
+  event_flag outcome_known_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;
   std::size_t succeeded_ = 0;
+  bool has_failed_ = false;
   std::optional<int> stop_signal_;
   worker_state state_ = worker_state::init;
+  // The last, since it tells the others of ends.
+  process_set processes_;
 };
 
 }  // namespace elastic
@@ -5555,7 +5603,10 @@ class local_agent {
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
           stop_asked(strand),
-          remaining_restarts(options.workers.max_restarts) {}
+          remaining_restarts(options.workers.max_restarts) {
+      // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
+      group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
+    }
 
     static log_layout make_layout(const agent_options& options) {
       if (options.workers.log_directory == "/dev/null") return {};

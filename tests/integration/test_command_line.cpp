@@ -60,6 +60,7 @@ class stage {
 
   elastic::test::program_result run(const arguments& given, variables changes = {}) const {
     changes.emplace("PYTHON_EXEC", folder_ / "python");
+    changes.emplace("TMPDIR", folder_.path());  // for the logs of jobs that fail
     return elastic::test::run_program(elasticrun(given), changes);
   }
 

@@ -125,7 +125,10 @@ class local_agent {
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
           stop_asked(strand),
-          remaining_restarts(options.workers.max_restarts) {}
+          remaining_restarts(options.workers.max_restarts) {
+      // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
+      group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
+    }
 
     static log_layout make_layout(const agent_options& options) {
       if (options.workers.log_directory == "/dev/null") return {};

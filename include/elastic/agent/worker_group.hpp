@@ -9,6 +9,7 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/assert.hpp>
+#include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/contract/environment.hpp>
@@ -117,7 +118,15 @@ class worker_group {
       : spec_(std::move(spec)),
         layout_(layout),
         log_(services.log),
-        processes_(std::move(strand), process_services(services)) {}
+        outcome_known_(strand),
+        processes_(strand, process_services(services)) {}
+
+  worker_group(const worker_group&) = delete;
+  worker_group& operator=(const worker_group&) = delete;
+
+  /// From now on the first worker that fails has the others asked to end in the same moment, before
+  /// anybody who waits for the outcome hears of it. `stop` with the same plan then goes on.
+  void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Starts every worker for a round. The group must have no worker that runs.
   ///
@@ -132,24 +141,24 @@ class worker_group {
     workers_.clear();
     ended_.clear();
     succeeded_ = 0;
+    has_failed_ = false;
     stop_signal_.reset();
+    outcome_known_.reset();
     state_ = worker_state::init;
     stop_plan at_once;
     at_once.signal = SIGKILL;
     co_await with_rollback(start_all(identities(spec_, round, ranks), job), stop(at_once));
     state_ = worker_state::healthy;
+    judge();
   }
 
   /// Waits until the group's fate is known: all workers ended with success, one failed, or all
   /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
-  /// group still run.
+  /// group still run (see `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
   task<void> wait_for_outcome() {
-    while (state_ == worker_state::healthy) {
-      const process_end end = co_await processes_.next_end();
-      note(end);
-    }
+    if (state_ == worker_state::healthy) co_await outcome_known_.wait();
   }
 
   /// Stops what runs: the plan's signal to all, its grace, SIGKILL. When this returns nothing of
@@ -158,10 +167,8 @@ class worker_group {
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
-    note_ends();
     stop_signal_ = plan.signal;
     co_await processes_.stop(plan);
-    note_ends();
   }
 
   /// Passes a signal on to every worker that runs.
@@ -169,7 +176,6 @@ class worker_group {
 
   /// Kills every worker that runs; a stop under way ends at once. Where none is, call it next.
   void kill() {
-    note_ends();
     if (!stop_signal_) stop_signal_ = SIGKILL;
     processes_.kill();
   }
@@ -194,13 +200,17 @@ class worker_group {
   }
 
  private:
-  static process_set_services process_services(const agent_services& services) {
+  process_set_services process_services(const agent_services& services) {
     process_set_services parts;
     parts.launcher = services.launcher;
     parts.time = services.time;
     parts.log = services.log;
     parts.console_out = services.console_out;
     parts.console_err = services.console_err;
+    parts.on_end = [this](const process_end& end) {
+      note(end);
+      judge();
+    };
     return parts;
   }
 
@@ -229,25 +239,35 @@ class worker_group {
     workers_.push_back(std::move(one));
   }
 
-  // Those that have ended before they were told to did so by themselves.
-  void note_ends() {
-    for (const process_end& end : processes_.take_ends()) note(end);
-  }
-
   void note(const process_end& end) {
     worker& one = workers_.at(end.index);
     one.end = end;
     ended_.push_back(end.index);
     one.stopped_by_agent = stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
-    if (end.status.success()) ++succeeded_;
+    if (end.status.success()) {
+      ++succeeded_;
+    } else if (!stop_signal_) {
+      // Those that end before they are told to do so by themselves.
+      has_failed_ = true;
+    }
+  }
+
+  void judge() {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
       state_ = worker_state::succeeded;
-    } else if (!stop_signal_ && !end.status.success()) {
+    } else if (has_failed_) {
       state_ = worker_state::failed;
     } else if (stop_signal_ && ended_.size() == workers_.size()) {
       state_ = worker_state::stopped;
+    } else {
+      return;
     }
+    if (state_ == worker_state::failed && on_failure_) {
+      stop_signal_ = on_failure_->signal;
+      processes_.begin_stop(*on_failure_);
+    }
+    outcome_known_.set();
   }
 
   worker_failure describe(const worker& one, const std::string& host) const {
@@ -271,13 +291,17 @@ class worker_group {
   worker_spec spec_;
   log_layout& layout_;
   logger log_;
-  process_set processes_;
+  std::optional<stop_plan> on_failure_;
+  event_flag outcome_known_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;
   std::size_t succeeded_ = 0;
+  bool has_failed_ = false;
   std::optional<int> stop_signal_;
   worker_state state_ = worker_state::init;
+  // The last, since it tells the others of ends.
+  process_set processes_;
 };
 
 }  // namespace elastic

@@ -21,7 +21,9 @@
 #include <cstddef>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -59,6 +61,9 @@ struct process_set_services {
   /// Where copied output is shown; null: nowhere.
   std::shared_ptr<output_sink> console_out{};
   std::shared_ptr<output_sink> console_err{};
+  /// Told of each end the moment it is seen, in the place of `next_end` and `take_ends`, which
+  /// then tell nothing. Must not throw, nor destroy the set.
+  std::function<void(const process_end&)> on_end{};
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -115,6 +120,15 @@ class process_set {
   void signal(std::size_t index, int number) {
     const auto place = find(*state_, index);
     if (place && place->running()) place->process->signal(number);
+  }
+
+  /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
+  /// by `stop` with the same plan, which goes on from there.
+  void begin_stop(stop_plan plan) {
+    stop_ladder& ladder = state_->begun.emplace(plan, stop_ladder(plan)).second;
+    const stop_step step =
+        ladder.next(state_->running, state_->services.time->now(), state_->hurry);
+    if (step.what == stop_step::action::send) carry_out(*state_, step);
   }
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
@@ -184,8 +198,9 @@ class process_set {
     std::size_t running = 0;
     bool hurry = false;
     bool abandoned = false;
+    std::optional<std::pair<stop_plan, stop_ladder>> begun;
     event_flag end_noted;
-    /// Set where a stop under way should look again.
+    /// Set where a stop under way should look again: nothing runs, or nobody wants to wait.
     event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
@@ -212,6 +227,7 @@ class process_set {
     if (all->places.size() <= index) all->places.resize(index + 1);
     ELASTIC_ASSERT(!all->places[index] || all->places[index]->is_free());
     all->hurry = false;
+    all->begun.reset();
 
     const process_set_services& services = all->services;
     detail::opened_stream out = detail::open_stream(what.out);
@@ -247,10 +263,14 @@ class process_set {
     if (place->abandoned) co_return;
     const time_source& time = *all->services.time;
     const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
-    all->ends.push_back(end);
     --all->running;
-    all->end_noted.set();
-    all->progress.set();
+    if (all->running == 0) all->progress.set();
+    if (all->services.on_end) {
+      all->services.on_end(end);
+    } else {
+      all->ends.push_back(end);
+      all->end_noted.set();
+    }
   }
 
   static task<process_end> next_end_of(state_pointer all) {
@@ -267,20 +287,25 @@ class process_set {
     throw std::system_error(make_error_code(asio::error::operation_aborted));
   }
 
+  static void carry_out(state& all, const stop_step& step) {
+    signal_all(all, step.signal);
+    // One that is stopped would sleep through the question.
+    if (step.signal != SIGKILL) signal_all(all, SIGCONT);
+    all.services.log.debug("{} sent to {} processes: {}", signal_name(step.signal), all.running,
+                           step.reason);
+  }
+
   static task<void> stop_all(state_pointer all, stop_plan plan) {
     time_source& time = *all->services.time;
     const time_point patience_ends = later(time.now(), plan.grace);
-    stop_ladder ladder(plan);
+    const auto begun = std::exchange(all->begun, std::nullopt);
+    stop_ladder ladder = begun && begun->first == plan ? begun->second : stop_ladder(plan);
     for (;;) {
       all->progress.reset();
       const stop_step step = ladder.next(all->running, time.now(), all->hurry);
       if (step.what == stop_step::action::done) break;
       if (step.what == stop_step::action::send) {
-        signal_all(*all, step.signal);
-        // One that is stopped would sleep through the question.
-        if (step.signal != SIGKILL) signal_all(*all, SIGCONT);
-        all->services.log.debug("{} sent to {} processes: {}", signal_name(step.signal),
-                                all->running, step.reason);
+        carry_out(*all, step);
       } else {
         co_await with_deadline(time, step.until, all->progress.wait());
       }

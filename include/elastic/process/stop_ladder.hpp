@@ -17,6 +17,8 @@ struct stop_plan {
   int signal = SIGTERM;
   /// How long they may take, all together. Zero or less: they are killed at once.
   duration grace = std::chrono::seconds(30);
+
+  friend bool operator==(const stop_plan&, const stop_plan&) = default;
 };
 
 /// What to do next on the way to a stop, and why.

@@ -278,6 +278,25 @@ TIME_TEST("worker group: success is known with the last, failure with the first"
   }
 }
 
+TIME_TEST("worker group: the first failure has the others asked to end, where that is wanted",
+          "[agent]") {
+  group_stage stage(time, 3);
+  const stop_plan plan{SIGTERM, 30s};
+  co_await stage.start();
+  stage.group().stop_on_failure(plan);
+  stage.worker(1).exit(1);
+  co_await time.sleep_until(time.now());
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
+  co_await stage.group().wait_for_outcome();
+  CHECK(stage.group().state() == worker_state::failed);
+  co_await stage.group().stop(plan);
+  const auto failures = stage.group().failures("host");
+  REQUIRE(failures.size() == 3);
+  CHECK_FALSE(failures[0].stopped_by_agent);
+  CHECK(failures[1].stopped_by_agent);
+  CHECK(failures[2].stopped_by_agent);
+}
+
 TIME_TEST("worker group: the wait for the outcome can be cancelled and begun again", "[agent]") {
   group_stage stage(time, 2);
   co_await stage.start();

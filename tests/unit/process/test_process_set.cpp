@@ -110,12 +110,11 @@ class set_launcher final : public process_launcher {
 };
 
 struct set_world {
-  explicit set_world(manual_time& clock)
+  explicit set_world(manual_time& clock, process_set_services parts = {})
       : launcher(std::make_shared<set_launcher>(clock.context().get_executor())),
-        set(clock.context().get_executor(), services(clock)) {}
+        set(clock.context().get_executor(), services(clock, std::move(parts))) {}
 
-  process_set_services services(manual_time& clock) const {
-    process_set_services parts;
+  process_set_services services(manual_time& clock, process_set_services parts) const {
     parts.launcher = launcher;
     // Not owned: the clock outlives the world.
     parts.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &clock);
@@ -197,6 +196,39 @@ TIME_TEST("process_set: a signal goes to those that run, or to one of them", "[p
   CHECK(world.act(1).signals.empty());
   CHECK(world.act(2).signals == std::vector<int>{SIGUSR1, SIGUSR1});
   co_await world.set.stop(set_plan(SIGKILL, 0s));
+}
+
+TIME_TEST("process_set: a stop that was begun goes on without asking twice", "[process]") {
+  for (const bool same_plan : {true, false}) {
+    set_world world(time);
+    co_await start_several(world.set, 2);
+    world.act(0).ignores = {SIGTERM};
+    world.act(1).ignores = {SIGTERM};
+    const time_point begun = time.now();
+    world.set.begin_stop(set_plan(SIGTERM, 30s));
+    const std::vector<int> asked{SIGTERM, SIGCONT};
+    CHECK(world.act(0).signals == asked);
+    CHECK(world.act(1).signals == asked);
+    co_await time.sleep_until(time.now() + 10s);
+    co_await world.set.stop(same_plan ? set_plan(SIGTERM, 30s) : set_plan(SIGINT, 30s));
+    // The grace counts from the first request; another plan is another request.
+    CHECK(world.act(0).signals[2] == (same_plan ? SIGKILL : SIGINT));
+    CHECK(time.now() - begun == (same_plan ? 30s : 10s));
+  }
+}
+
+TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "[process]") {
+  process_set_services services;
+  std::vector<std::size_t> heard;
+  services.on_end = [&](const process_end& end) { heard.push_back(end.index); };
+  set_world world(time, services);
+  co_await start_several(world.set, 3);
+  world.act(1).end(exit_status::exited(0));
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(heard == std::vector<std::size_t>{1});
+  co_await world.set.stop(set_plan(SIGTERM, 30s));
+  CHECK(heard.size() == 3);
+  CHECK(world.set.take_ends().empty());
 }
 
 TIME_TEST("process_set: stop asks all at once and clears their trees", "[process]") {
