@@ -61,8 +61,8 @@ struct process_set_services {
   /// Where copied output is shown; null: nowhere.
   std::shared_ptr<output_sink> console_out{};
   std::shared_ptr<output_sink> console_err{};
-  /// Told of each end the moment it is seen, in the place of `next_end` and `take_ends`, which
-  /// then tell nothing. Must not throw, nor destroy the set.
+  /// Told of each end the moment it is seen (not before `start` has returned), in the place of
+  /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
   std::function<void(const process_end&)> on_end{};
 };
 
@@ -255,6 +255,8 @@ class process_set {
   static task<void> watch(state_pointer all, place_pointer place) {
     exit_status status = exit_status::unknown();
     try {
+      // One that has ended already is told of when its starter knows of it.
+      co_await asio::post(all->strand, asio::use_awaitable);
       status = co_await place->process->wait();
     } catch (const std::exception& failure) {
       all->services.log.debug("process {} cannot be waited for: {}", place->pid, failure.what());
@@ -266,7 +268,7 @@ class process_set {
     --all->running;
     if (all->running == 0) all->progress.set();
     if (all->services.on_end) {
-      all->services.on_end(end);
+      [&]() noexcept { all->services.on_end(end); }();
     } else {
       all->ends.push_back(end);
       all->end_noted.set();

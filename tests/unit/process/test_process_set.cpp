@@ -226,8 +226,15 @@ TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "
   world.act(1).end(exit_status::exited(0));
   co_await time.sleep_until(time.now() + 1s);
   CHECK(heard == std::vector<std::size_t>{1});
+  // Not before its starter can know of it, however early it ends.
+  world.launcher->prepare = [](set_act& act) { act.end(exit_status::exited(1)); };
+  const supervised_process brief;
+  co_await world.set.start(3, brief);
+  CHECK(heard.size() == 1);
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(heard == std::vector<std::size_t>{1, 3});
   co_await world.set.stop(set_plan(SIGTERM, 30s));
-  CHECK(heard.size() == 3);
+  CHECK(heard.size() == 4);
   CHECK(world.set.take_ends().empty());
 }
 
