@@ -948,8 +948,8 @@ class child {
   virtual pid_t pid() const noexcept = 0;
 
   /// Sends a signal to the process and its process group. After the process has ended: does
-  /// nothing.
-  virtual void signal(int number) noexcept = 0;
+  /// nothing. Result: whether it had not ended.
+  virtual bool signal(int number) noexcept = 0;
 
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`).
   /// May be called again, also after its end; one waiter at a time.
@@ -3040,6 +3040,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   event_flag copied;
   event_flag cleared;
   bool clearing = false;
+  bool was_stopped = false;
   bool abandoned = false;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
@@ -3758,10 +3759,12 @@ class pidfd_child final : public child {
 
   pid_t pid() const noexcept override { return pid_; }
 
-  void signal(int number) noexcept override {
-    if (status_) return;
+  bool signal(int number) noexcept override {
+    look();
+    if (status_) return false;
     if (number != SIGCONT) note_outsiders();
     signal_group(number);
+    return true;
   }
 
   task<exit_status> wait() override {
@@ -4135,6 +4138,8 @@ struct process_end {
   exit_status status;
   time_point at;
   wall_time wall;
+  /// Whether the set had asked it to end, or killed it, before it ended.
+  bool was_stopped = false;
 };
 
 /// What a `process_set` works with.
@@ -4232,7 +4237,7 @@ class process_set {
   /// console that does not take what is to be shown.
   void kill() {
     state_->hurry = true;
-    signal_all(*state_, SIGKILL);
+    ask_all(*state_, SIGKILL);
     for (const auto& place : state_->places) {
       if (place) place->hurry();
     }
@@ -4302,6 +4307,13 @@ class process_set {
     }
   }
 
+  // The same for a request to end.
+  static void ask_all(state& all, int number) {
+    for (const auto& place : all.places) {
+      if (place && place->running() && place->process->signal(number)) place->was_stopped = true;
+    }
+  }
+
   static void abandon(state& all) noexcept {
     all.abandoned = true;
     for (const auto& place : all.places) {
@@ -4351,7 +4363,8 @@ class process_set {
     place->ended.set();
     if (place->abandoned) co_return;
     const time_source& time = *all->services.time;
-    const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
+    process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
+    end.was_stopped = place->was_stopped;
     --all->running;
     if (all->running == 0) all->progress.set();
     if (all->services.on_end) {
@@ -4377,7 +4390,7 @@ class process_set {
   }
 
   static void carry_out(state& all, const stop_step& step) {
-    signal_all(all, step.signal);
+    ask_all(all, step.signal);
     // One that is stopped would sleep through the question.
     if (step.signal != SIGKILL) signal_all(all, SIGCONT);
     all.services.log.debug("{} sent to {} processes: {}", signal_name(step.signal), all.running,
@@ -4445,6 +4458,7 @@ class process_set {
   // In the background, so that who waits for it may stop waiting, and two may wait.
   static void begin_clearing(state& all, const place_pointer& place) {
     if (std::exchange(place->clearing, true)) return;
+    if (place->running()) place->was_stopped = true;
     place->run(clear_place(place, all.services.time), place->cancel_clear,
                [place](const std::exception_ptr& failure) {
                  if (!place->clear_failure) place->clear_failure = failure;
@@ -4815,11 +4829,11 @@ class worker_group {
     worker& one = workers_.at(end.index);
     one.end = end;
     ended_.push_back(end.index);
-    one.stopped_by_agent = stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
+    one.stopped_by_agent =
+        end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
     if (end.status.success()) {
       ++succeeded_;
-    } else if (!stop_signal_) {
-      // Those that end before they are told to do so by themselves.
+    } else if (!end.was_stopped) {
       has_failed_ = true;
     }
   }

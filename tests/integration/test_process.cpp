@@ -296,6 +296,23 @@ CO_TEST("process: who answers the question ends as it likes", "[integration][pro
   CHECK(bench.set.take_ends().at(0).status.code() == 7);
 }
 
+CO_TEST("process: who had ended before the question was not stopped by it, seen or not",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const supervised_process brief = bench.puppet("exit 3");
+  const supervised_process lasting = bench.puppet("hang");
+  co_await bench.set.start(0, brief);
+  co_await bench.set.start(1, lasting);
+  // It ends while nobody looks.
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(bench.set.pid(0)), &info, WEXITED | WNOWAIT) == 0);
+  co_await bench.set.stop(plan_of(SIGTERM, 30s));
+  for (const process_end& end : bench.set.take_ends()) {
+    CHECK(end.was_stopped == (end.index == 1));
+    if (end.index == 0) CHECK(end.status.code() == 3);
+  }
+}
+
 CO_TEST("process: a stopped process follows the question, too", "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
   const supervised_process asleep =

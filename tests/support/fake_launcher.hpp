@@ -135,7 +135,11 @@ class fake_child final : public child {
   ~fake_child() override { process_->signal(SIGKILL); }
 
   pid_t pid() const noexcept override { return process_->pid; }
-  void signal(int number) noexcept override { process_->signal(number); }
+  bool signal(int number) noexcept override {
+    const bool runs = process_->running();
+    process_->signal(number);
+    return runs;
+  }
   task<exit_status> wait() override { return process_->wait(); }
   task<void> end_tree() override { return end_tree_of(process_); }
 

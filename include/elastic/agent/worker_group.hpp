@@ -243,11 +243,11 @@ class worker_group {
     worker& one = workers_.at(end.index);
     one.end = end;
     ended_.push_back(end.index);
-    one.stopped_by_agent = stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
+    one.stopped_by_agent =
+        end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
     if (end.status.success()) {
       ++succeeded_;
-    } else if (!stop_signal_) {
-      // Those that end before they are told to do so by themselves.
+    } else if (!end.was_stopped) {
       has_failed_ = true;
     }
   }

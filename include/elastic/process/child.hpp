@@ -21,8 +21,8 @@ class child {
   virtual pid_t pid() const noexcept = 0;
 
   /// Sends a signal to the process and its process group. After the process has ended: does
-  /// nothing.
-  virtual void signal(int number) noexcept = 0;
+  /// nothing. Result: whether it had not ended.
+  virtual bool signal(int number) noexcept = 0;
 
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`).
   /// May be called again, also after its end; one waiter at a time.

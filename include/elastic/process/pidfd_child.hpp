@@ -75,10 +75,12 @@ class pidfd_child final : public child {
 
   pid_t pid() const noexcept override { return pid_; }
 
-  void signal(int number) noexcept override {
-    if (status_) return;
+  bool signal(int number) noexcept override {
+    look();
+    if (status_) return false;
     if (number != SIGCONT) note_outsiders();
     signal_group(number);
+    return true;
   }
 
   task<exit_status> wait() override {

@@ -48,6 +48,8 @@ struct process_end {
   exit_status status;
   time_point at;
   wall_time wall;
+  /// Whether the set had asked it to end, or killed it, before it ended.
+  bool was_stopped = false;
 };
 
 /// What a `process_set` works with.
@@ -145,7 +147,7 @@ class process_set {
   /// console that does not take what is to be shown.
   void kill() {
     state_->hurry = true;
-    signal_all(*state_, SIGKILL);
+    ask_all(*state_, SIGKILL);
     for (const auto& place : state_->places) {
       if (place) place->hurry();
     }
@@ -215,6 +217,13 @@ class process_set {
     }
   }
 
+  // The same for a request to end.
+  static void ask_all(state& all, int number) {
+    for (const auto& place : all.places) {
+      if (place && place->running() && place->process->signal(number)) place->was_stopped = true;
+    }
+  }
+
   static void abandon(state& all) noexcept {
     all.abandoned = true;
     for (const auto& place : all.places) {
@@ -264,7 +273,8 @@ class process_set {
     place->ended.set();
     if (place->abandoned) co_return;
     const time_source& time = *all->services.time;
-    const process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
+    process_end end{place->index, place->pid, status, time.now(), time.wall_now()};
+    end.was_stopped = place->was_stopped;
     --all->running;
     if (all->running == 0) all->progress.set();
     if (all->services.on_end) {
@@ -290,7 +300,7 @@ class process_set {
   }
 
   static void carry_out(state& all, const stop_step& step) {
-    signal_all(all, step.signal);
+    ask_all(all, step.signal);
     // One that is stopped would sleep through the question.
     if (step.signal != SIGKILL) signal_all(all, SIGCONT);
     all.services.log.debug("{} sent to {} processes: {}", signal_name(step.signal), all.running,
@@ -358,6 +368,7 @@ class process_set {
   // In the background, so that who waits for it may stop waiting, and two may wait.
   static void begin_clearing(state& all, const place_pointer& place) {
     if (std::exchange(place->clearing, true)) return;
+    if (place->running()) place->was_stopped = true;
     place->run(clear_place(place, all.services.time), place->cancel_clear,
                [place](const std::exception_ptr& failure) {
                  if (!place->clear_failure) place->clear_failure = failure;

@@ -73,9 +73,11 @@ CO_TEST("rank exchange: what no node would write is refused unread", "[agent]") 
   const auto agents = std::make_shared<elastic::memory_store>();
   std::string members = R"({"role": "t", "local_world_size": 1)";
   for (int i = 0; i < 2000; ++i) members += ", \"" + std::to_string(i) + "\": 0";
-  co_await agents->set("torchelastic/role_info/1", members + "}");
+  members += "}";
+  co_await agents->set("torchelastic/role_info/1", members);
+  const role_info mine{"t", 1};
   try {
-    co_await elastic::exchange_ranks(agents, role_info{"t", 1}, 0, 2);
+    co_await elastic::exchange_ranks(agents, mine, 0, 2);
     FAIL("it was taken");
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == elastic::errc::protocol_violation);

@@ -284,7 +284,9 @@ TIME_TEST("worker group: the first failure has the others asked to end, where th
   const stop_plan plan{SIGTERM, 30s};
   co_await stage.start();
   stage.group().stop_on_failure(plan);
+  co_await time.sleep_until(time.now());
   stage.worker(1).exit(1);
+  stage.worker(2).exit(2);
   co_await time.sleep_until(time.now());
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
   co_await stage.group().wait_for_outcome();
@@ -292,8 +294,9 @@ TIME_TEST("worker group: the first failure has the others asked to end, where th
   co_await stage.group().stop(plan);
   const auto failures = stage.group().failures("host");
   REQUIRE(failures.size() == 3);
+  // Two had ended before anybody was asked.
   CHECK_FALSE(failures[0].stopped_by_agent);
-  CHECK(failures[1].stopped_by_agent);
+  CHECK_FALSE(failures[1].stopped_by_agent);
   CHECK(failures[2].stopped_by_agent);
 }
 
@@ -373,6 +376,7 @@ TIME_TEST("worker group: who had failed before the stop is to blame, who ends by
     }
   };
   co_await stage.start();
+  co_await time.sleep_until(time.now());
   stage.worker(2).exit(9);
   stage.worker(0).exit(8);
   co_await stage.group().wait_for_outcome();

@@ -64,12 +64,14 @@ class set_child final : public child {
 
   pid_t pid() const noexcept override { return pid_; }
 
-  void signal(int number) noexcept override {
+  bool signal(int number) noexcept override {
+    const bool runs = !act_->status;
     act_->signals.push_back(number);
     const auto& ignored = act_->ignores;
     const bool harmless = number == SIGCONT || number == SIGUSR1 ||
                           std::count(ignored.begin(), ignored.end(), number) > 0;
-    if (!harmless && !act_->status) act_->end(exit_status::signalled(number));
+    if (!harmless && runs) act_->end(exit_status::signalled(number));
+    return runs;
   }
 
   task<exit_status> wait() override {
@@ -220,7 +222,11 @@ TIME_TEST("process_set: a stop that was begun goes on without asking twice", "[p
 TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "[process]") {
   process_set_services services;
   std::vector<std::size_t> heard;
-  services.on_end = [&](const process_end& end) { heard.push_back(end.index); };
+  std::vector<bool> stopped;
+  services.on_end = [&](const process_end& end) {
+    heard.push_back(end.index);
+    stopped.push_back(end.was_stopped);
+  };
   set_world world(time, services);
   co_await start_several(world.set, 3);
   world.act(1).end(exit_status::exited(0));
@@ -235,6 +241,7 @@ TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "
   CHECK(heard == std::vector<std::size_t>{1, 3});
   co_await world.set.stop(set_plan(SIGTERM, 30s));
   CHECK(heard.size() == 4);
+  CHECK(stopped == std::vector<bool>{false, false, true, true});
   CHECK(world.set.take_ends().empty());
 }
 

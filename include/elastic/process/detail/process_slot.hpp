@@ -143,6 +143,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   event_flag copied;
   event_flag cleared;
   bool clearing = false;
+  bool was_stopped = false;
   bool abandoned = false;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
