@@ -73,6 +73,10 @@ class logger {
 // The one place that knows which Asio is under us. Everything else includes this header and
 // writes `asio::`, so that a change in a newer Asio is answered here and nowhere else.
 
+// Before Asio: where no header of the standard library came first, it takes its memory from another
+// place, and must do so in all translation units or in none.
+#include <cstddef>
+
 #include <asio/version.hpp>
 
 #include <asio/any_io_executor.hpp>
@@ -151,7 +155,6 @@ using task = asio::awaitable<T>;
 // ---- elastic/base/race.hpp ----
 
 #include <array>
-#include <cstddef>
 #include <exception>
 #include <system_error>
 
@@ -5667,8 +5670,10 @@ class local_agent {
 
   task<run_result> serve(asio::any_io_executor strand) {
     if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-    running state(strand, options_, with_defaults(options_.services, strand));
-    // It may have sockets of the context, which this object may outlive, but not the run.
+    // The run owns them: they may hold on to the context, which this object may outlive.
+    agent_services services = std::exchange(options_.services, {});
+    options_.services.log = services.log;
+    running state(strand, options_, with_defaults(std::move(services), strand));
     options_.rendezvous.reset();
     const inbox_user listening{inbox_};
     inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });

@@ -173,8 +173,10 @@ class local_agent {
 
   task<run_result> serve(asio::any_io_executor strand) {
     if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-    running state(strand, options_, with_defaults(options_.services, strand));
-    // It may have sockets of the context, which this object may outlive, but not the run.
+    // The run owns them: they may hold on to the context, which this object may outlive.
+    agent_services services = std::exchange(options_.services, {});
+    options_.services.log = services.log;
+    running state(strand, options_, with_defaults(std::move(services), strand));
     options_.rendezvous.reset();
     const inbox_user listening{inbox_};
     inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });

@@ -5,6 +5,10 @@
 // The one place that knows which Asio is under us. Everything else includes this header and
 // writes `asio::`, so that a change in a newer Asio is answered here and nowhere else.
 
+// Before Asio: where no header of the standard library came first, it takes its memory from another
+// place, and must do so in all translation units or in none.
+#include <cstddef>
+
 #include <asio/version.hpp>
 
 #include <asio/any_io_executor.hpp>

@@ -448,13 +448,17 @@ TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepte
       client->connect(server->port());
       client->send(set_k + count_keys);
     }
-    CHECK(comes_true([&] { return log->out_of_files() > 0; }));
-    CHECK(server->connections() == 0);
+    // Nothing is checked meanwhile: a sanitizer that looks at it would want a descriptor, too.
+    const bool backs_off = comes_true([&] { return log->out_of_files() > 0; });
+    const std::size_t served_without = server->connections();
     // One number becomes free: one client is served.
     ::close(taken.back());
     taken.pop_back();
-    CHECK(comes_true([&] { return server->connections() == 1; }));
+    const bool serves_one = comes_true([&] { return server->connections() == 1; });
     limit.lift();
+    CHECK(backs_off);
+    CHECK(served_without == 0);
+    CHECK(serves_one);
     for (auto& client : clients) CHECK(client->receive(8) == one);
     CHECK(server->connections() == clients.size());
     CHECK(log->out_of_files() <= 2);
