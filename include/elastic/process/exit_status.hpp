@@ -19,8 +19,9 @@ inline std::string signal_name(int number) {
 
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
-/// A third way, `unknown`, is for a process whose status somebody else took (a host that calls
-/// `wait(-1)` or ignores SIGCHLD). It counts as a failure, since nobody can say that it was none.
+/// Two more are for a process of which nobody can say how it ended, and which counts as failed:
+/// `unknown`, where somebody else took its status (a host that calls `wait(-1)` or ignores
+/// SIGCHLD), and `guard_lost`, where its guard was killed, and it with that.
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }
@@ -28,6 +29,7 @@ class exit_status {
     return {kind::signalled, number, core_dumped};
   }
   static exit_status unknown() { return {kind::unknown, 0, false}; }
+  static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
   bool success() const { return kind_ == kind::exited && value_ == 0; }
   /// The exit code, where the process exited by itself.
@@ -37,12 +39,13 @@ class exit_status {
   bool core_dumped() const { return core_dumped_; }
 
   /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
-  /// 255 where it is unknown.
+  /// 255 where neither is known.
   int as_python() const {
     switch (kind_) {
       case kind::exited: return value_;
       case kind::signalled: return -value_;
-      case kind::unknown: break;
+      case kind::unknown:
+      case kind::guard_lost: break;
     }
     return 255;
   }
@@ -53,6 +56,7 @@ class exit_status {
       case kind::exited: return fmt::format("exit code {}", value_);
       case kind::signalled:
         return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
+      case kind::guard_lost: return "its guard was killed, descendants of it may survive";
       case kind::unknown: break;
     }
     return "unknown status (taken by this process itself, or SIGCHLD is ignored)";
@@ -61,7 +65,7 @@ class exit_status {
   friend bool operator==(const exit_status&, const exit_status&) = default;
 
  private:
-  enum class kind { exited, signalled, unknown };
+  enum class kind { exited, signalled, unknown, guard_lost };
   exit_status(kind how, int value, bool core_dumped)
       : kind_(how), value_(value), core_dumped_(core_dumped) {}
   std::optional<int> only(kind wanted) const {

@@ -59,8 +59,12 @@ class pidfd_launcher final : public process_launcher {
   std::unique_ptr<child> start(const process_spec& spec) {
     detail::refuse_zero_bytes(spec);
     const std::string path = detail::find_program(spec);
-    const detail::spawn_result started =
-        detail::spawn(spec, path, static_cast<bool>(options_.parent), stack_, calls_);
+    const detail::spawn_request request{
+        .spec = spec,
+        .path = path,
+        .arguments = detail::pointers_to(&spec.program, spec.arguments),
+        .die_with_parent = static_cast<bool>(options_.parent)};
+    const detail::spawn_result started = detail::spawn(request, stack_, calls_);
     if (started.failure) detail::throw_start_error(spec, path, started);
     return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
   }

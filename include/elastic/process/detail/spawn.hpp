@@ -74,6 +74,8 @@ struct child_plan {
   char* const* environment;
   const char* directory;
   int streams[3];
+  int passed[2];
+  int program;
   pid_t parent;
   bool die_with_parent;
   volatile int failure = 0;
@@ -122,8 +124,22 @@ ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
   return true;
 }
 
+// How many descriptors stay, from 0 on.
+ELASTIC_RUNS_IN_CHILD inline int kept_descriptors(const child_plan& plan) {
+  return 3 + (plan.passed[0] >= 0 ? 1 : 0) + (plan.passed[1] >= 0 ? 1 : 0);
+}
+
+// Descriptors 3 and 4, after the streams, for which the sources may have had these numbers.
+ELASTIC_RUNS_IN_CHILD inline bool pass_descriptors(const child_plan& plan) {
+  for (int place = 0; place < 2; ++place) {
+    if (plan.passed[place] < 0) continue;
+    if (plan.calls->duplicate_to(plan.passed[place], 3 + place) < 0) return false;
+  }
+  return true;
+}
+
 // For kernels before 5.9 and filters that do not know the call: what /proc lists, else by number.
-ELASTIC_RUNS_IN_CHILD inline void close_one_by_one() {
+ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
   struct entry_head {
     std::uint64_t inode;
     std::int64_t offset;
@@ -134,7 +150,9 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one() {
   const long folder =
       ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (folder < 0) {
-    for (int fd = 3; fd < 65'536; ++fd) ::syscall(SYS_close, fd);
+    for (int fd = first; fd < 65'536; ++fd) {
+      if (fd != kept) ::syscall(SYS_close, fd);
+    }
     return;
   }
   alignas(entry_head) char entries[2048];
@@ -151,7 +169,7 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one() {
              ++digit) {
           fd = fd * 10 + (*digit - '0');
         }
-        if (fd > 2 && fd != folder) {
+        if (fd >= first && fd != folder && fd != kept) {
           ::syscall(SYS_close, fd);
           closed_some = true;
         }
@@ -160,6 +178,17 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one() {
     }
   }
   ::syscall(SYS_close, folder);
+}
+
+// All but the streams, what is passed and, until it is executed, the program.
+ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
+  const auto first = static_cast<unsigned>(kept_descriptors(plan));
+  const auto program = static_cast<unsigned>(plan.program);
+  const syscalls& calls = *plan.calls;
+  const int failed = plan.program < 0
+                         ? calls.close_range(first, ~0U)
+                         : calls.close_range(first, program - 1) | calls.close_range(program + 1, ~0U);
+  if (failed < 0) close_one_by_one(static_cast<int>(first), plan.program);
 }
 
 // Every step up to exec; returns the one that failed, with its error in `errno`.
@@ -174,10 +203,15 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
   }
   if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
   if (!arrange_streams(plan)) return spawn_stage::streams;
-  if (calls.close_range(3, ~0U) < 0) close_one_by_one();
+  if (!pass_descriptors(plan)) return spawn_stage::streams;
+  close_others(plan);
   static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
-  calls.execute(plan.path, plan.arguments, plan.environment);
+  if (plan.program >= 0) {
+    calls.execute_open(plan.program, plan.arguments, plan.environment);
+  } else {
+    calls.execute(plan.path, plan.arguments, plan.environment);
+  }
   return spawn_stage::execute;
 }
 
@@ -207,28 +241,45 @@ inline bool is_private(int fd) {
   return flags >= 0 && (flags & FD_CLOEXEC) != 0;
 }
 
-/// Starts `path` and returns when it has been executed, or says what failed and leaves nothing.
+/// What is started: a program of a process_spec, or another one in its place and on its behalf.
+struct spawn_request {
+  /// Its environment, directory and streams.
+  const process_spec& spec;
+  /// Executed where `program` is not set.
+  const std::string& path;
+  /// From the program's name on.
+  std::vector<char*> arguments;
+  bool die_with_parent = false;
+  /// An open file to be executed; -1: none. It and what is passed have numbers over 4.
+  int program = -1;
+  /// What becomes descriptors 3 and 4; -1: nothing.
+  int passed[2] = {-1, -1};
+};
+
+/// Starts a program and returns when it has been executed, or says what failed and leaves nothing.
 ///
 /// The child shares the parent's memory until then (no page table is copied), and the calling
 /// thread stands still. All signals are blocked meanwhile, so that no handler runs in the child.
-inline spawn_result spawn(const process_spec& spec, const std::string& path, bool die_with_parent,
-                          child_stack& stack, const syscalls& calls) {
+inline spawn_result spawn(const spawn_request& request, child_stack& stack,
+                          const syscalls& calls) {
+  const process_spec& spec = request.spec;
   spawn_result result;
   void* const stack_top = stack.top();
   if (!stack_top) {
     result.failure = errno;
     return result;
   }
-  const std::vector<char*> arguments = pointers_to(&spec.program, spec.arguments);
   const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
   child_plan plan{.calls = &calls,
-                  .path = path.c_str(),
-                  .arguments = arguments.data(),
+                  .path = request.path.c_str(),
+                  .arguments = request.arguments.data(),
                   .environment = environment.data(),
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
+                  .passed = {request.passed[0], request.passed[1]},
+                  .program = request.program,
                   .parent = ::getpid(),
-                  .die_with_parent = die_with_parent};
+                  .die_with_parent = request.die_with_parent};
 
   unique_fd nowhere;
   for (int target = 0; target < 3; ++target) {

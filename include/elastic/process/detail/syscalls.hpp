@@ -62,6 +62,7 @@ struct syscalls {
   int (*keep_at_exec)(int fd);
   int (*close_range)(unsigned first, unsigned last);
   int (*execute)(const char* path, char* const* arguments, char* const* environment);
+  int (*execute_open)(int program, char* const* arguments, char* const* environment);
 };
 
 namespace real {
@@ -99,6 +100,11 @@ ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
 ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
   return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
 }
+ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
+                                              char* const* environment) {
+  return static_cast<int>(
+      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
+}
 ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
 #if defined(SYS_close_range)
   return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
@@ -133,6 +139,7 @@ inline constexpr syscalls real_syscalls{
     .keep_at_exec = real::keep_at_exec,
     .close_range = real::close_range,
     .execute = real::execute,
+    .execute_open = real::execute_open,
 };
 
 /// A call that is made again for as long as a signal interrupts it.

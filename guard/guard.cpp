@@ -1,0 +1,361 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// The guard: one small process between an agent and each of its workers, so that no descendant of
+// the worker outlives either of them.
+//
+//   agent ── guard (subreaper, session of its own, one thread) ── worker ── descendants
+//
+// The kernel keeps the list: whatever the worker's tree leaves behind (a double fork, setsid,
+// nohup) falls to the guard. It signals its own children only, before it reaps them, so that no
+// number can have passed to a stranger; and that it has no child left is a proof, not a guess.
+//
+// It has no library, no writable data and no heap: some 3 kB, which the kernel maps and starts in
+// a tenth of a millisecond, whatever the size of the agent.
+//
+// Arguments: the protocol's version, the path of the worker's program, the worker's arguments from
+// its name on. Environment, directory and the streams 0 to 2 are the worker's. Descriptor 3 is a
+// SOCK_SEQPACKET to the agent, 4 a pidfd of the agent, where there is one.
+//
+// The agent sends a byte at a time: the number of a signal for the worker and its process group,
+// or 255 to end the tree. Where the socket ends or the agent does, the tree ends, too.
+
+#include <elastic/process/detail/guard_protocol.hpp>
+
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x1000
+#endif
+
+namespace {
+
+using namespace elastic::detail;
+
+// ---- the kernel: results are negative error numbers -----------------------------------------------
+
+#if defined(__x86_64__)
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
+  long result;
+  register long fourth __asm__("r10") = d;
+  register long fifth __asm__("r8") = e;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+__asm__(
+    ".globl _start\n_start:\n"
+    "  xor %ebp, %ebp\n"
+    "  mov %rsp, %rdi\n"
+    "  and $-16, %rsp\n"
+    "  call guard_main\n");
+#elif defined(__aarch64__)
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
+  register long which __asm__("x8") = number;
+  register long first __asm__("x0") = a;
+  register long second __asm__("x1") = b;
+  register long third __asm__("x2") = c;
+  register long fourth __asm__("x3") = d;
+  register long fifth __asm__("x4") = e;
+  __asm__ volatile("svc 0"
+                   : "+r"(first)
+                   : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth)
+                   : "memory");
+  return first;
+}
+__asm__(
+    ".globl _start\n_start:\n"
+    "  mov x29, #0\n"
+    "  mov x30, #0\n"
+    "  mov x0, sp\n"
+    "  bl guard_main\n");
+#else
+#error "no guard for this processor"
+#endif
+
+template <class T>
+long address(T* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+[[noreturn]] void leave(int code) {
+  for (;;) call(SYS_exit_group, code);
+}
+
+using signal_set = unsigned long;  // the kernel's: one bit for each of 64
+constexpr signal_set bit(int number) { return 1UL << (number - 1); }
+
+void set_mask(signal_set blocked) {
+  call(SYS_rt_sigprocmask, SIG_SETMASK, address(&blocked), 0, sizeof blocked);
+}
+
+// ---- the guard ------------------------------------------------------------------------------------
+
+struct guard {
+  int self;
+  /// 0 where it has not been started or was reaped.
+  int worker;
+  /// For SIGCHLD, and for the hint that the agent's thread has ended.
+  int signals;
+  /// A process that could not be killed was told of.
+  bool told_stuck;
+};
+
+void tell(guard_news news, long value, guard_stage stage = guard_stage::fork, int attached = -1) {
+  guard_message message{news, static_cast<int>(value), stage};
+  iovec part{&message, sizeof message};
+  alignas(cmsghdr) unsigned char control[CMSG_SPACE(sizeof(int))];
+  msghdr packet;
+  packet.msg_name = nullptr;
+  packet.msg_namelen = 0;
+  packet.msg_iov = &part;
+  packet.msg_iovlen = 1;
+  packet.msg_control = nullptr;
+  packet.msg_controllen = 0;
+  packet.msg_flags = 0;
+  if (attached >= 0) {
+    auto* const head = reinterpret_cast<cmsghdr*>(control);
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    *reinterpret_cast<int*>(CMSG_DATA(head)) = attached;
+    packet.msg_control = control;
+    packet.msg_controllen = CMSG_SPACE(sizeof(int));
+  }
+  call(SYS_sendmsg, guard_socket, address(&packet), MSG_NOSIGNAL);
+}
+
+// Shared by the guard and the child that becomes the worker, which has its memory until then.
+struct start_report {
+  long failure;
+  guard_stage stage;
+};
+
+[[noreturn]] void become_worker(int guard_pid, char** arguments, char** environment,
+                                volatile start_report& report) {
+  report.failure = call(SYS_setsid);
+  if (report.failure >= 0) {
+    report.stage = guard_stage::parent_death;
+    report.failure = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  }
+  if (report.failure >= 0) {
+    // The guard may have ended before the kernel knew what to do then.
+    if (call(SYS_getppid) != guard_pid) leave(127);
+    set_mask(0);
+    report.stage = guard_stage::execute;
+    report.failure = call(SYS_execve, address(arguments[1]), address(arguments + 2),
+                          address(environment));
+  }
+  leave(127);
+}
+
+void start_worker(guard& me, char** arguments, char** environment) {
+  start_report storage{0, guard_stage::session};
+  // The compiler shall not know whose memory this is: it would keep each side's writes to itself.
+  volatile start_report* report = &storage;
+  __asm__ volatile("" : "+r"(report) : : "memory");
+  int pidfd = -1;
+  const long flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
+  // Without a stack of its own: the guard stands still until the child has executed or ended.
+  const long pid = call(SYS_clone, flags, 0, address(&pidfd));
+  if (pid == 0) become_worker(me.self, arguments, environment, *report);
+  if (pid < 0) {
+    tell(guard_news::not_started, -pid);
+    leave(1);
+  }
+  if (report->failure < 0) {
+    tell(guard_news::not_started, -report->failure, report->stage);
+    leave(1);
+  }
+  me.worker = static_cast<int>(pid);
+  tell(guard_news::started, pid, guard_stage::fork, pidfd);
+  call(SYS_close, pidfd);
+}
+
+// Result: whether a child is left.
+bool reap_all(guard& me, bool& reaped_some) {
+  for (;;) {
+    int status = 0;
+    const long pid = call(SYS_wait4, -1, address(&status), WNOHANG | __WALL);
+    if (pid == 0) return true;
+    if (pid < 0) return false;
+    reaped_some = true;
+    if (pid != me.worker) continue;
+    me.worker = 0;
+    tell(guard_news::ended, status);
+  }
+}
+
+// ---- ending the tree ------------------------------------------------------------------------------
+
+void kill_child(guard& me, int pid) {
+  if (call(SYS_kill, pid, SIGKILL) >= 0 || me.told_stuck) return;
+  me.told_stuck = true;
+  tell(guard_news::stuck, pid);
+}
+
+// Result: the number at `at`, which moves behind it; -1 where there is none.
+int read_number(const char*& at, const char* end) {
+  while (at < end && *at == ' ') ++at;
+  if (at == end || *at < '0' || *at > '9') return -1;
+  int number = 0;
+  while (at < end && *at >= '0' && *at <= '9') number = number * 10 + (*at++ - '0');
+  return number;
+}
+
+// Result: false where the kernel keeps no such list.
+bool kill_listed_children(guard& me) {
+  const long list = call(SYS_openat, AT_FDCWD, address("/proc/thread-self/children"), O_RDONLY);
+  if (list < 0) return false;
+  // A number that is cut at the end of the piece is met again by the next look.
+  char text[4096];
+  const long size = call(SYS_read, list, address(text), sizeof text);
+  call(SYS_close, list);
+  const char* at = text;
+  const char* const end = text + (size > 0 ? size : 0);
+  for (;;) {
+    const int pid = read_number(at, end);
+    if (pid <= 0 || (at == end && size == sizeof text)) return true;
+    kill_child(me, pid);
+  }
+}
+
+// The parent's number in the text of /proc/PID/stat.
+int parent_in(const char* text, long size) {
+  const char* const end = text + size;
+  const char* at = end;
+  while (at > text && at[-1] != ')') --at;
+  if (at == text || end - at < 4) return -1;
+  at += 3;  // a blank, the state, a blank
+  return read_number(at, end);
+}
+
+void kill_found_children(guard& me) {
+  struct entry {
+    unsigned long inode;
+    long offset;
+    unsigned short size;
+    unsigned char type;
+    char name[1];
+  };
+  const long folder = call(SYS_openat, AT_FDCWD, address("/proc"), O_RDONLY | O_DIRECTORY);
+  if (folder < 0) {
+    // Nobody can tell who is left; the worker's session is known.
+    if (me.worker > 0) call(SYS_kill, -me.worker, SIGKILL);
+    return;
+  }
+  alignas(entry) char entries[2048];
+  for (;;) {
+    const long size = call(SYS_getdents64, folder, address(entries), sizeof entries);
+    if (size <= 0) break;
+    for (long at = 0; at < size;) {
+      auto* const one = reinterpret_cast<entry*>(entries + at);
+      at += one->size;
+      const char* name = one->name;
+      const int pid = read_number(name, entries + at);
+      if (pid <= 0) continue;
+      const long process = call(SYS_openat, folder, address(one->name), O_RDONLY | O_DIRECTORY);
+      const long file = call(SYS_openat, process, address("stat"), O_RDONLY);
+      char text[256];
+      const long read = call(SYS_read, file, address(text), sizeof text);
+      call(SYS_close, file);
+      call(SYS_close, process);
+      if (read > 0 && parent_in(text, read) == me.self) kill_child(me, pid);
+    }
+  }
+  call(SYS_close, folder);
+}
+
+// Waits for the end of a child, whose own children are ours from then on.
+void await_child(guard& me) {
+  pollfd ended{me.signals, POLLIN, 0};
+  // The time-out is for what the kernel does not tell: a child that could not be killed before.
+  timespec patience{me.told_stuck ? 1 : 0, me.told_stuck ? 0 : 20'000'000};
+  call(SYS_ppoll, address(&ended), 1, address(&patience), 0, 0);
+}
+
+void drain_signals(guard& me) {
+  signalfd_siginfo info;
+  while (call(SYS_read, me.signals, address(&info), sizeof info) > 0) {
+  }
+}
+
+[[noreturn]] void end_tree(guard& me) {
+  for (;;) {
+    drain_signals(me);
+    if (!kill_listed_children(me)) kill_found_children(me);
+    bool reaped_some = false;
+    if (!reap_all(me, reaped_some)) break;
+    if (!reaped_some) await_child(me);
+  }
+  tell(guard_news::empty, 0);
+  leave(0);
+}
+
+// ---- life -----------------------------------------------------------------------------------------
+
+void obey(guard& me) {
+  unsigned char request = 0;
+  const long size = call(SYS_recvfrom, guard_socket, address(&request), sizeof request, 0, 0);
+  if (size <= 0 || request == guard_end_tree) end_tree(me);
+  if (request <= 64 && me.worker > 0) call(SYS_kill, -me.worker, request);
+}
+
+[[noreturn]] void watch(guard& me) {
+  for (;;) {
+    pollfd sources[3] = {{guard_socket, POLLIN, 0}, {guard_agent, POLLIN, 0}, {me.signals, POLLIN, 0}};
+    if (call(SYS_ppoll, address(sources), 3, 0, 0, 0) <= 0) continue;
+    if (sources[2].revents != 0) {
+      drain_signals(me);
+      bool ignored = false;
+      reap_all(me, ignored);
+      if (me.worker == 0) end_tree(me);
+    }
+    // A descriptor that is not open (POLLNVAL) is an agent that could not name itself.
+    if ((sources[1].revents & POLLIN) != 0) end_tree(me);
+    if (sources[0].revents != 0) obey(me);
+  }
+}
+
+bool is_same(const char* left, const char* right) {
+  while (*left != 0 && *left == *right) ++left, ++right;
+  return *left == *right;
+}
+
+extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
+  const long count = stack[0];
+  char** const arguments = reinterpret_cast<char**>(stack + 1);
+  char** const environment = arguments + count + 1;
+  if (count < 3 || !is_same(arguments[0], guard_version)) leave(64);
+
+  guard me;
+  me.self = static_cast<int>(call(SYS_getpid));
+  me.worker = 0;
+  me.told_stuck = false;
+  set_mask(~0UL);
+  call(SYS_prctl, PR_SET_NAME, address("elastic-guard"));
+  call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+  // They serve until the worker is executed, and are not for it.
+  call(SYS_fcntl, guard_socket, F_SETFD, FD_CLOEXEC);
+  call(SYS_fcntl, guard_agent, F_SETFD, FD_CLOEXEC);
+  signal_set told = bit(SIGCHLD);
+  me.signals = static_cast<int>(
+      call(SYS_signalfd4, -1, address(&told), sizeof told, SFD_CLOEXEC | SFD_NONBLOCK));
+
+  start_worker(me, arguments, environment);
+  // The end of the worker's output is to be the end of those who write it.
+  for (int stream = 0; stream < 3; ++stream) call(SYS_close, stream);
+  watch(me);
+}
+
+}  // namespace

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What an agent and a guard say to each other. The guard has no library: no more than types here.
+
+namespace elastic::detail {
+
+/// What a guard tells, in the order in which it can.
+enum class guard_news : int {
+  /// The worker was executed; `value` is its pid, and its pidfd is attached.
+  started = 1,
+  /// It could not be; `value` is the error's number, `stage` the step. The guard ends.
+  not_started = 2,
+  /// The worker has ended; `value` is its status as `wait4` tells it.
+  ended = 3,
+  /// A process of the tree cannot be killed, such as a setuid program; `value` is its pid.
+  stuck = 4,
+  /// Nothing of the tree is left. The guard ends.
+  empty = 5,
+};
+
+/// The steps by which the worker is started.
+enum class guard_stage : int { fork, session, parent_death, execute };
+
+struct guard_message {
+  guard_news news;
+  int value;
+  guard_stage stage;
+};
+
+/// Descriptors that a guard is started with.
+inline constexpr int guard_socket = 3;
+inline constexpr int guard_agent = 4;
+
+/// A byte to a guard that is none of a signal: end the tree.
+inline constexpr unsigned char guard_end_tree = 255;
+
+/// The first argument of a guard of this form of the protocol: of another it refuses to work.
+inline constexpr char guard_version[] = "elastic-guard-1";
+
+}  // namespace elastic::detail

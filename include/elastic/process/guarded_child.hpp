@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/process/child.hpp>
+#include <elastic/process/detail/guard_protocol.hpp>
+#include <elastic/process/detail/reaper.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/detail/unique_fd.hpp>
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace elastic {
+
+namespace detail {
+
+/// A message of a guard with what was attached to it.
+struct received_news {
+  guard_message message{};
+  unique_fd attached;
+};
+
+/// Result: the next message; empty where there is none yet, or with `has_ended` none any more.
+inline std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept {
+  received_news news;
+  alignas(cmsghdr) unsigned char control[CMSG_SPACE(sizeof(int))];
+  iovec part{&news.message, sizeof news.message};
+  msghdr packet{};
+  packet.msg_iov = &part;
+  packet.msg_iovlen = 1;
+  packet.msg_control = control;
+  packet.msg_controllen = sizeof control;
+  const ssize_t size = uninterrupted(
+      [&] { return ::recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); });
+  if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+  if (size != static_cast<ssize_t>(sizeof news.message)) {
+    has_ended = true;
+    return std::nullopt;
+  }
+  for (cmsghdr* head = CMSG_FIRSTHDR(&packet); head; head = CMSG_NXTHDR(&packet, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
+    news.attached = unique_fd(fd);
+  }
+  return news;
+}
+
+inline exit_status as_exit_status(int waited) {
+  if (WIFSIGNALED(waited)) return exit_status::signalled(WTERMSIG(waited), WCOREDUMP(waited));
+  return exit_status::exited(WEXITSTATUS(waited));
+}
+
+}  // namespace detail
+
+/// A process behind a guard: all that it ever starts, daemons too, ends with it, with this object
+/// and with this program, however they end.
+///
+/// Thread-safety: one strand at a time.
+class guarded_child final : public child {
+ public:
+  /// Takes over the guard of a worker that was started: its pidfd, the socket to it, and the
+  /// worker's pidfd.
+  guarded_child(const asio::any_io_executor& executor, pid_t worker, detail::unique_fd worker_pidfd,
+                asio::posix::stream_descriptor socket, detail::unique_fd guard_pidfd, logger log,
+                const detail::syscalls& calls)
+      : calls_(calls),
+        reaper_(detail::reaper::of(executor)),
+        socket_(std::move(socket)),
+        guard_(executor),
+        worker_(std::move(worker_pidfd)),
+        pid_(worker),
+        owner_(::getpid()),
+        log_(std::move(log)) {
+    guard_.assign(guard_pidfd.release());
+  }
+  guarded_child(const guarded_child&) = delete;
+  guarded_child& operator=(const guarded_child&) = delete;
+
+  /// The guard ends the tree when the socket closes.
+  ~guarded_child() override {
+    // The copy that a fork of the host leaves behind owns nothing.
+    if (::getpid() != owner_) return;
+    socket_.close();
+    reaper_.adopt(std::move(guard_), calls_);
+  }
+
+  pid_t pid() const noexcept override { return pid_; }
+
+  bool signal(int number) noexcept override {
+    look();
+    if (status_) return false;
+    send(static_cast<unsigned char>(number));
+    return true;
+  }
+
+  task<exit_status> wait() override {
+    look();
+    while (!status_) {
+      co_await news();
+      look();
+    }
+    co_return *status_;
+  }
+
+  task<void> end_tree() override {
+    look();
+    if (!is_empty_) send(detail::guard_end_tree);
+    while (!is_empty_) {
+      co_await news();
+      look();
+    }
+  }
+
+ private:
+  task<void> news() {
+    co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  }
+
+  void send(unsigned char request) noexcept {
+    ::send(socket_.native_handle(), &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
+  // Takes in all that the guard has told.
+  void look() noexcept {
+    bool has_ended = false;
+    while (const auto news = detail::receive_news(socket_.native_handle(), has_ended)) {
+      const int value = news->message.value;
+      switch (news->message.news) {
+        case detail::guard_news::ended: status_ = detail::as_exit_status(value); break;
+        case detail::guard_news::empty: is_empty_ = true; break;
+        case detail::guard_news::stuck:
+          log_.error("process {}, left by worker {}, cannot be killed: it runs as another user",
+                     value, pid_);
+          break;
+        case detail::guard_news::started:
+        case detail::guard_news::not_started: break;
+      }
+    }
+    if (has_ended && !is_empty_) lose_guard();
+  }
+
+  // Somebody has killed the guard. Its worker, which it was the parent of, dies with it.
+  void lose_guard() noexcept {
+    is_empty_ = true;
+    calls_.pidfd_send_signal(worker_.get(), SIGKILL, detail::pidfd_signal_process_group);
+    calls_.pidfd_send_signal(worker_.get(), SIGKILL, 0);
+    log_.error("the guard of worker {} was killed: descendants of the worker may survive", pid_);
+    if (!status_) status_ = exit_status::guard_lost();
+  }
+
+  const detail::syscalls& calls_;
+  detail::reaper& reaper_;
+  asio::posix::stream_descriptor socket_;
+  asio::posix::stream_descriptor guard_;
+  detail::unique_fd worker_;
+  pid_t pid_;
+  pid_t owner_;
+  logger log_;
+  std::optional<exit_status> status_;
+  // Nothing of the tree is left, or nobody is left who could tell.
+  bool is_empty_ = false;
+};
+
+}  // namespace elastic

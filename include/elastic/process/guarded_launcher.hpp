@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/process/detail/guard_file.hpp>
+#include <elastic/process/detail/guard_protocol.hpp>
+#include <elastic/process/detail/program_path.hpp>
+#include <elastic/process/detail/spawn.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/guarded_child.hpp>
+#include <elastic/process/pidfd_launcher.hpp>
+#include <elastic/process/process_launcher.hpp>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// Whether workers get a guard.
+enum class guard_policy {
+  /// They do, or nothing is started.
+  required,
+  /// They do where a guard can be had; where not, the log says so and what is then lost.
+  best_effort,
+  /// They do not.
+  none,
+};
+
+/// How `guarded_launcher` starts processes.
+struct guarded_launcher_options {
+  guard_policy policy = guard_policy::required;
+  /// The program of the guard, such as the installed one; empty: the bytes that this library
+  /// carries, from memory or, where that is forbidden, from a file without a name.
+  std::string guard_file = {};
+  /// For processes that get no guard.
+  pidfd_launcher_options unguarded = {};
+  logger log = {};
+};
+
+/// Starts each process behind a guard of its own: a tiny process that is told by the kernel of all
+/// that the process ever leaves behind, and ends it when the process has ended, when it is told
+/// to, or when this program ends, however it does.
+///
+/// Nothing process-wide is set or changed in the host. A guard takes some 80 kB and wakes up for
+/// nothing but its worker.
+///
+/// Thread-safety: one strand at a time.
+class guarded_launcher final : public process_launcher {
+ public:
+  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  explicit guarded_launcher(asio::any_io_executor executor, guarded_launcher_options options = {},
+                            const detail::syscalls& calls = detail::real_syscalls)
+      : executor_(std::move(executor)),
+        options_(std::move(options)),
+        calls_(calls),
+        sources_(options_.guard_file),
+        unguarded_(executor_, options_.unguarded, calls),
+        is_guarding_(options_.policy != guard_policy::none) {}
+
+  /// Errors, besides those of the interface: `errc::start_failed` where a guard is required and
+  /// cannot be had, naming the files that were tried; `errc::program_not_executable` for a guard
+  /// file of another version.
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    if (is_guarding_) {
+      detail::refuse_zero_bytes(spec);
+      const std::string path = detail::find_program(spec);
+      std::optional<started_guard> started = start_guard(spec, path);
+      if (started) co_return co_await meet(spec, path, std::move(*started));
+    }
+    co_return co_await unguarded_.launch(std::move(spec));
+  }
+
+ private:
+  struct started_guard {
+    detail::unique_fd socket;
+    detail::unique_fd pidfd;
+  };
+
+  // Result: empty where no guard can be had, and none is required.
+  std::optional<started_guard> start_guard(const process_spec& spec, const std::string& path) {
+    for (;;) {
+      if (!file_.fd && !take_next_source()) return std::nullopt;
+      int ends[2];
+      if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        throw error(errc::start_failed,
+                    fmt::format("program '{}' cannot be started: {} (a socket to its guard)", path,
+                                errno_text(errno)));
+      }
+      detail::unique_fd ours(ends[0]);
+      const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
+      const detail::spawn_result result = spawn_guard(spec, path, theirs.get());
+      if (!result.failure) {
+        return started_guard{std::move(ours), detail::unique_fd(result.pidfd)};
+      }
+      if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
+        detail::throw_start_error(spec, path, result);
+      }
+      // The file cannot be executed here: perhaps the next one can.
+      note_problem(file_.name, errno_text(result.failure));
+      file_.fd.reset();
+    }
+  }
+
+  detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path, int socket) {
+    if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
+    std::vector<char*> arguments{const_cast<char*>(detail::guard_version),
+                                 const_cast<char*>(path.c_str())};
+    for (char* one : detail::pointers_to(&spec.program, spec.arguments)) arguments.push_back(one);
+    const detail::spawn_request request{.spec = spec,
+                                        .path = file_.name,
+                                        .arguments = std::move(arguments),
+                                        .program = file_.fd.get(),
+                                        .passed = {socket, agent_.get()}};
+    return detail::spawn(request, stack_, calls_);
+  }
+
+  // Result: false where there is none left, and none is required.
+  bool take_next_source() {
+    for (;;) {
+      std::optional<detail::guard_file> next = sources_.next();
+      if (!next) break;
+      if (next->fd) {
+        file_ = std::move(*next);
+        return true;
+      }
+      note_problem(next->name, next->problem);
+    }
+    const std::string why = problems_.empty() ? "none for this processor" : problems_;
+    if (options_.policy == guard_policy::required) {
+      sources_ = detail::guard_sources(options_.guard_file);
+      problems_.clear();
+      throw error(errc::start_failed, fmt::format("no guard can be executed: {}", why));
+    }
+    is_guarding_ = false;
+    options_.log.warning("workers run without a guard, so that what they leave behind may outlive "
+                         "them and this program: no guard can be executed: {}", why);
+    return false;
+  }
+
+  void note_problem(std::string_view name, std::string_view problem) {
+    if (!problems_.empty()) problems_ += "; ";
+    problems_ += fmt::format("{}: {}", name, problem);
+  }
+
+  // The first word of the guard: whether the program runs.
+  task<std::unique_ptr<child>> meet(process_spec spec, std::string path, started_guard started) {
+    asio::posix::stream_descriptor socket(executor_, started.socket.release());
+    bool has_ended = false;
+    std::optional<detail::received_news> first;
+    while (!(first = detail::receive_news(socket.native_handle(), has_ended)) && !has_ended) {
+      // Cancellation does not reach it: what was started is always handed over.
+      co_await socket.async_wait(
+          asio::posix::stream_descriptor::wait_read,
+          asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    }
+    if (first && first->message.news == detail::guard_news::started) {
+      co_return std::make_unique<guarded_child>(
+          executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
+          std::move(socket), std::move(started.pidfd), options_.log, calls_);
+    }
+    asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
+    detail::reaper::of(executor_).adopt(std::move(ending), calls_);
+    if (!first) {
+      throw error(errc::program_not_executable,
+                  fmt::format("the guard ({}) ended without a word: it is of another version, or "
+                              "was killed", file_.name));
+    }
+    detail::throw_start_error(spec, path, as_spawn_result(first->message));
+  }
+
+  static detail::spawn_result as_spawn_result(const detail::guard_message& refused) {
+    detail::spawn_result result;
+    result.failure = refused.value;
+    switch (refused.stage) {
+      case detail::guard_stage::fork: result.stage = detail::spawn_stage::clone; break;
+      case detail::guard_stage::session: result.stage = detail::spawn_stage::session; break;
+      case detail::guard_stage::parent_death:
+        result.stage = detail::spawn_stage::parent_death;
+        break;
+      case detail::guard_stage::execute: result.stage = detail::spawn_stage::execute; break;
+    }
+    return result;
+  }
+
+  asio::any_io_executor executor_;
+  guarded_launcher_options options_;
+  const detail::syscalls& calls_;
+  detail::guard_sources sources_;
+  detail::guard_file file_;
+  std::string problems_;
+  detail::unique_fd agent_;
+  detail::child_stack stack_;
+  pidfd_launcher unguarded_;
+  bool is_guarding_;
+};
+
+}  // namespace elastic

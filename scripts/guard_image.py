@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Compiles guard/guard.cpp and writes its bytes into the header that carries them.
+
+  guard_image.py                     writes the header
+  guard_image.py --check             says whether the header is what the source compiles to
+  guard_image.py --build ARCH FILE   writes the program of one architecture
+
+Needs g++ 12 for x86_64 and aarch64 (Debian: g++-12, g++-aarch64-linux-gnu): the bytes depend on
+the compiler.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "guard/guard.cpp"
+HEADER = ROOT / "include/elastic/process/detail/guard_image.hpp"
+COMPILERS = {"x86_64": "x86_64-linux-gnu-g++", "aarch64": "aarch64-linux-gnu-g++"}
+# No library, no writable data, one segment; nothing that depends on the place or the day.
+FLAGS = """-std=c++20 -Wall -Wextra -Werror -Os -ffreestanding -fno-exceptions -fno-rtti
+  -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fomit-frame-pointer
+  -fno-tree-loop-distribute-patterns -fno-pie -nostdlib -static -no-pie -s
+  -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,norelro -Wl,-z,noexecstack
+  -Wl,-z,max-page-size=4096""".split()
+PER_ARCH = {"x86_64": ["-fcf-protection=none", "-march=x86-64"],
+            "aarch64": ["-march=armv8-a", "-mbranch-protection=none", "-mno-outline-atomics"]}
+
+
+def build(arch, target):
+    """The program of one architecture, as bytes."""
+    command = [COMPILERS[arch], *FLAGS, f"-Wl,-T,{ROOT / 'guard/guard.ld'}", *PER_ARCH[arch],
+               f"-I{ROOT / 'include'}", "-o", str(target), str(SOURCE)]
+    subprocess.run(command, check=True)
+    return pathlib.Path(target).read_bytes()
+
+
+def listing(image):
+    """The bytes as C++, sixteen in a line."""
+    rows = [image[at:at + 16] for at in range(0, len(image), 16)]
+    return "\n".join("    " + ", ".join(f"0x{byte:02x}" for byte in row) + "," for row in rows)
+
+
+def header_text():
+    """The whole header."""
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for arch in COMPILERS:
+            image = build(arch, pathlib.Path(folder) / arch)
+            keyword = "#if" if not parts else "#elif"
+            parts.append(f"{keyword} defined(__{arch}__)\n"
+                         f"inline constexpr unsigned char guard_image[{len(image)}] = {{\n"
+                         f"{listing(image)}\n}};\n")
+    return ("// SPDX-FileCopyrightText: 2026 The elastic authors\n"
+            "// SPDX-License-Identifier: MIT\n"
+            "#pragma once\n\n"
+            "// Written by scripts/guard_image.py from guard/guard.cpp. Do not edit.\n\n"
+            "namespace elastic::detail {\n\n" + "".join(parts) +
+            "#else\n// No guard for this processor.\n"
+            "inline constexpr unsigned char guard_image[1] = {};\n#endif\n\n"
+            "}  // namespace elastic::detail\n")
+
+
+def main():
+    if sys.argv[1:2] == ["--build"]:
+        build(sys.argv[2], sys.argv[3])
+        return
+    text = header_text()
+    if sys.argv[1:] == ["--check"]:
+        if HEADER.read_text(encoding="utf-8") != text:
+            sys.exit(f"{HEADER} is not what {SOURCE} compiles to: run scripts/guard_image.py")
+        return
+    HEADER.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
