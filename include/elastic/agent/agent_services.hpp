@@ -6,21 +6,27 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/console_writer.hpp>
+#include <elastic/process/guard_policy.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
 
 #include <memory>
+#include <string>
 
 namespace elastic {
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
-  /// How workers are started. Default: a `pidfd_launcher` with `worker_parent` as its parent.
+  /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
-  /// An executor that runs on one thread alone, which lasts as long as the workers: they are
-  /// started there, and die with it, and so with this process, however it dies. Default: none, and
-  /// a line of the log says that workers would outlive this process if it were killed.
+  /// Whether what workers leave behind is held by a guard.
+  guard_policy guard = guard_policy::best_effort;
+  /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
+  std::string guard_file = {};
+  /// For workers without a guard: an executor that runs on one thread alone, which lasts as long
+  /// as they do. They are started there, and die with it, and so with this process, however it
+  /// dies. Default: none, and a line of the log says what is then lost.
   asio::any_io_executor worker_parent = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};

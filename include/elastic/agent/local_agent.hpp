@@ -18,7 +18,7 @@
 #include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/process/console_writer.hpp>
-#include <elastic/process/pidfd_launcher.hpp>
+#include <elastic/process/guarded_launcher.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <chrono>
@@ -158,13 +158,12 @@ class local_agent {
   static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
     if (!services.time) services.time = std::make_shared<system_time>();
     if (!services.launcher) {
-      pidfd_launcher_options starting;
-      starting.parent = services.worker_parent;
-      services.launcher = std::make_shared<pidfd_launcher>(strand, starting);
-      if (!services.worker_parent) {
-        services.log.info("workers outlive this process if it is killed: no executor was named "
-                          "whose thread lasts (agent_services::worker_parent)");
-      }
+      guarded_launcher_options starting;
+      starting.policy = services.guard;
+      starting.guard_file = services.guard_file;
+      starting.unguarded.parent = services.worker_parent;
+      starting.log = services.log;
+      services.launcher = std::make_shared<guarded_launcher>(strand, std::move(starting));
     }
     if (!services.console_out) services.console_out = make_console_writer(strand, 1);
     if (!services.console_err) services.console_err = make_console_writer(strand, 2);

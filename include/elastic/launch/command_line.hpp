@@ -330,6 +330,19 @@ inline void read_times(const option_values& values, launch_config& config) {
   }
 }
 
+inline void read_guard(const option_values& values, launch_config& config) {
+  config.guard_file = find_variable(config.environment, "ELASTIC_GUARD").value_or("");
+  const auto policy = values.find("--guard");
+  if (!policy || policy->text == "best-effort") return;
+  if (policy->text == "required") {
+    config.guard = guard_policy::required;
+  } else if (policy->text == "none") {
+    config.guard = guard_policy::none;
+  } else {
+    refuse_value(*policy, "allowed are required, best-effort and none");
+  }
+}
+
 /// LOGLEVEL, with Python's names.
 inline log_level read_log_level(const environment_map& environment) {
   std::string name = find_variable(environment, "LOGLEVEL").value_or("");
@@ -368,6 +381,7 @@ inline command_line interpret(const option_values& values, const std::vector<std
   read_workers(values, facts, config);
   read_text(values, "--role", config.role);
   read_times(values, config);
+  read_guard(values, config);
   read_output(values, config);
   read_program(values, operands, config);
   return result;

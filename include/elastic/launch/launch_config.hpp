@@ -4,6 +4,7 @@
 
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/stream_selection.hpp>
+#include <elastic/process/guard_policy.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -74,6 +75,10 @@ struct launch_config {
   int max_restarts = 0;
   /// How long workers may take to end after the stop signal before they are killed; 0: at once.
   std::chrono::milliseconds shutdown_timeout{30'000};
+  /// Whether what workers leave behind is held by a guard, and the guard's program; empty: what the
+  /// library carries.
+  guard_policy guard = guard_policy::best_effort;
+  std::string guard_file;
   /// The period of the state metrics, for the metric handler that an embedder may give; over 0.
   /// Nothing else is paced by it: workers are not polled.
   std::chrono::milliseconds monitor_interval{5'000};

@@ -9,6 +9,7 @@
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_child.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
@@ -26,16 +27,6 @@
 #include <fmt/format.h>
 
 namespace elastic {
-
-/// Whether workers get a guard.
-enum class guard_policy {
-  /// They do, or nothing is started.
-  required,
-  /// They do where a guard can be had; where not, the log says so and what is then lost.
-  best_effort,
-  /// They do not.
-  none,
-};
 
 /// How `guarded_launcher` starts processes.
 struct guarded_launcher_options {
@@ -66,7 +57,9 @@ class guarded_launcher final : public process_launcher {
         calls_(calls),
         sources_(options_.guard_file),
         unguarded_(executor_, options_.unguarded, calls),
-        is_guarding_(options_.policy != guard_policy::none) {}
+        is_guarding_(options_.policy != guard_policy::none) {
+    if (!is_guarding_) note_unguarded("");
+  }
 
   /// Errors, besides those of the interface: `errc::start_failed` where a guard is required and
   /// cannot be had, naming the files that were tried; `errc::program_not_executable` for a guard
@@ -143,9 +136,23 @@ class guarded_launcher final : public process_launcher {
       throw error(errc::start_failed, fmt::format("no guard can be executed: {}", why));
     }
     is_guarding_ = false;
-    options_.log.warning("workers run without a guard, so that what they leave behind may outlive "
-                         "them and this program: no guard can be executed: {}", why);
+    note_unguarded(why);
     return false;
+  }
+
+  void note_unguarded(std::string_view why) const {
+    const bool is_wanted = options_.policy == guard_policy::none;
+    const std::string_view lost =
+        options_.unguarded.parent
+            ? "what they leave behind may outlive them and this program"
+            : "they outlive this program if it is killed (no executor was named whose thread "
+              "lasts), and what they leave behind may outlive them";
+    if (is_wanted) {
+      options_.log.info("workers have no guard: {}", lost);
+    } else {
+      options_.log.warning("workers have no guard, so that {}; none can be executed: {}", lost,
+                           why);
+    }
   }
 
   void note_problem(std::string_view name, std::string_view problem) {

@@ -85,6 +85,9 @@ inline constexpr option_row option_rows[] = {
     {"--shutdown-timeout", "SECONDS", heading_failure,
      "How long workers may take to end after they were told to (SIGTERM, or the signal that "
      "elasticrun got) before they are killed. Default: TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30."},
+    {"--guard", "POLICY", heading_failure,
+     "Whether a guard process ends what a worker leaves behind, daemons too, even if elasticrun is "
+     "killed: required, best-effort or none. Default: best-effort."},
     {"--log-dir", "DIR", heading_output,
      "Where the log files of the workers go, each run in a directory of its own. Default: the "
      "temporary folder, where nothing is kept of a run that succeeds. /dev/null: no files at all."},
@@ -307,6 +310,7 @@ Environment:
   OMP_NUM_THREADS   Becomes 1 for several workers where it is not set.
   LOGLEVEL          DEBUG, INFO, WARNING, ERROR or CRITICAL. Default: WARNING.
   ELASTIC_IO        auto, ring (io_uring) or epoll. Default: auto.
+  ELASTIC_GUARD     The guard's program. Default: what elasticrun carries.
   TORCHELASTIC_ERROR_FILE
                     Where the error of the first failed worker is copied to.
   TORCH_DISABLE_SHARE_RDZV_TCP_STORE

@@ -185,9 +185,13 @@ ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
   const auto first = static_cast<unsigned>(kept_descriptors(plan));
   const auto program = static_cast<unsigned>(plan.program);
   const syscalls& calls = *plan.calls;
-  const int failed = plan.program < 0
-                         ? calls.close_range(first, ~0U)
-                         : calls.close_range(first, program - 1) | calls.close_range(program + 1, ~0U);
+  int failed = 0;
+  if (plan.program < 0) {
+    failed = calls.close_range(first, ~0U);
+  } else {
+    failed = first < program ? calls.close_range(first, program - 1) : 0;
+    if (failed == 0) failed = calls.close_range(program + 1, ~0U);
+  }
   if (failed < 0) close_one_by_one(static_cast<int>(first), plan.program);
 }
 

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elastic {
+
+/// Whether each worker is started behind a guard: a tiny process that ends whatever the worker
+/// leaves behind, when the worker ends, when it is told to, or when this program ends.
+enum class guard_policy {
+  /// It is, or nothing is started.
+  required,
+  /// It is where a guard can be had; where not, the log says so and what is then lost.
+  best_effort,
+  /// It is not.
+  none,
+};
+
+}  // namespace elastic
