@@ -22,6 +22,9 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/FindAsio.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindLiburing.cmake"
   DESTINATION "${elastic_package_dir}")
+if(TARGET elastic-guard)
+  install(PROGRAMS "${elastic_guard}" DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}")
+endif()
 if(TARGET elasticrun)
   install(TARGETS elasticrun DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()

@@ -105,6 +105,8 @@ struct guard {
   int self;
   /// 0 where it has not been started or was reaped.
   int worker;
+  /// Its pidfd; -1 where it could not name itself: then the socket's end alone tells of its end.
+  int agent;
   /// For SIGCHLD, and for the hint that the agent's thread has ended.
   int signals;
   /// A process that could not be killed was told of.
@@ -313,7 +315,8 @@ void obey(guard& me) {
 
 [[noreturn]] void watch(guard& me) {
   for (;;) {
-    pollfd sources[3] = {{guard_socket, POLLIN, 0}, {guard_agent, POLLIN, 0}, {me.signals, POLLIN, 0}};
+    pollfd sources[3] = {
+        {guard_socket, POLLIN, 0}, {me.agent, POLLIN, 0}, {me.signals, POLLIN, 0}};
     if (call(SYS_ppoll, address(sources), 3, 0, 0, 0) <= 0) continue;
     if (sources[2].revents != 0) {
       drain_signals(me);
@@ -321,8 +324,7 @@ void obey(guard& me) {
       reap_all(me, ignored);
       if (me.worker == 0) end_tree(me);
     }
-    // A descriptor that is not open (POLLNVAL) is an agent that could not name itself.
-    if ((sources[1].revents & POLLIN) != 0) end_tree(me);
+    if (sources[1].revents != 0) end_tree(me);
     if (sources[0].revents != 0) obey(me);
   }
 }
@@ -347,7 +349,7 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
   // They serve until the worker is executed, and are not for it.
   call(SYS_fcntl, guard_socket, F_SETFD, FD_CLOEXEC);
-  call(SYS_fcntl, guard_agent, F_SETFD, FD_CLOEXEC);
+  me.agent = call(SYS_fcntl, guard_agent, F_SETFD, FD_CLOEXEC) < 0 ? -1 : guard_agent;
   signal_set told = bit(SIGCHLD);
   me.signals = static_cast<int>(
       call(SYS_signalfd4, -1, address(&told), sizeof told, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -45,6 +45,7 @@ const std::map<std::string_view, long> syscalls = {
     {"epoll_create1", SYS_epoll_create1},
     {"eventfd2", SYS_eventfd2},
     {"execve", SYS_execve},
+    {"execveat", SYS_execveat},
     {"getrandom", SYS_getrandom},
     {"inotify_init1", SYS_inotify_init1},
     {"io_uring_enter", SYS_io_uring_enter},

@@ -39,16 +39,22 @@ class leftovers {
   const std::string name = "ELASTIC_TEST_MARK";
   std::string value;
 
-  /// The processes that have the mark and have not ended.
+  /// The processes that have the mark and have not ended, but for guards, which have the
+  /// environment of their worker.
   std::vector<pid_t> processes() const {
     const std::string mark = name + "=" + value;
     std::vector<pid_t> found;
     for (const process_entry& entry : read_processes()) {
       if (entry.dead()) continue;
       const std::string path = fmt::format("/proc/{}/environ", entry.pid);
-      if (file_text(path).find(mark) != std::string::npos) found.push_back(entry.pid);
+      if (file_text(path).find(mark) == std::string::npos || is_guard(entry.pid)) continue;
+      found.push_back(entry.pid);
     }
     return found;
+  }
+
+  static bool is_guard(pid_t pid) {
+    return file_text(fmt::format("/proc/{}/comm", pid)) == "elastic-guard\n";
   }
 
   /// Waits until there are so many of them, for as long as a test may.

@@ -21,7 +21,7 @@ struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
   /// Whether what workers leave behind is held by a guard.
-  guard_policy guard = guard_policy::best_effort;
+  guard_policy guard = guard_policy::none;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
   std::string guard_file = {};
   /// For workers without a guard: an executor that runs on one thread alone, which lasts as long

@@ -77,7 +77,7 @@ struct launch_config {
   std::chrono::milliseconds shutdown_timeout{30'000};
   /// Whether what workers leave behind is held by a guard, and the guard's program; empty: what the
   /// library carries.
-  guard_policy guard = guard_policy::best_effort;
+  guard_policy guard = guard_policy::none;
   std::string guard_file;
   /// The period of the state metrics, for the metric handler that an embedder may give; over 0.
   /// Nothing else is paced by it: workers are not polled.

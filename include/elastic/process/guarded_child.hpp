@@ -91,7 +91,7 @@ class guarded_child final : public child {
     // The copy that a fork of the host leaves behind owns nothing.
     if (::getpid() != owner_) return;
     socket_.close();
-    reaper_.adopt(std::move(guard_), calls_);
+    if (!is_reaped_) reaper_.adopt(std::move(guard_), calls_);
   }
 
   pid_t pid() const noexcept override { return pid_; }
@@ -119,11 +119,23 @@ class guarded_child final : public child {
       co_await news();
       look();
     }
+    // It says so with its last breath.
+    co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    reap_guard();
   }
 
  private:
   task<void> news() {
     co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  }
+
+  void reap_guard() noexcept {
+    siginfo_t ignored{};
+    detail::uninterrupted([&] {
+      const auto guard = static_cast<id_t>(guard_.native_handle());
+      return calls_.waitid(static_cast<idtype_t>(P_PIDFD), guard, &ignored, WEXITED | WNOHANG);
+    });
+    is_reaped_ = true;
   }
 
   void send(unsigned char request) noexcept {
@@ -169,6 +181,7 @@ class guarded_child final : public child {
   std::optional<exit_status> status_;
   // Nothing of the tree is left, or nobody is left who could tell.
   bool is_empty_ = false;
+  bool is_reaped_ = false;
 };
 
 }  // namespace elastic

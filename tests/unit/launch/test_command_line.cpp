@@ -154,6 +154,9 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--shutdown-timeout", "5"}, has(&c::shutdown_timeout, milliseconds(5000))},
       {{"--shutdown-timeout", "0.25"}, has(&c::shutdown_timeout, milliseconds(250))},
       {{"--shutdown-timeout", "0"}, has(&c::shutdown_timeout, milliseconds(0))},
+      {{"--guard", "required"}, has(&c::guard, elastic::guard_policy::required)},
+      {{"--guard=best-effort"}, has(&c::guard, elastic::guard_policy::best_effort)},
+      {{"--guard", "none"}, has(&c::guard, elastic::guard_policy::none)},
       {{"--monitor-interval", "0.5"}, has(&c::monitor_interval, milliseconds(500))},
       {{"--monitor-interval", "0"}, has(&c::monitor_interval, milliseconds(1))},
       {{"--log-dir", "/logs"}, has(&c::log_dir, std::string("/logs"))},
@@ -303,6 +306,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
       "a whole number from 0 to 2147483647 is needed");
   add("--node-rank", {"-1", "x", ""}, "a whole number from 0");
   add("--master-port", {"-1", "65536", "70000", "x", ""}, "a whole number from 0 to 65535");
+  add("--guard", {"", "yes", "Required"}, "allowed are required, best-effort and none");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
   add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");
   add("--redirects", {"4", "a", "10:1", "0:4", "0:1,", "", "0:1,1"}, streams);
