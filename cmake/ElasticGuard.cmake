@@ -11,6 +11,6 @@ if(ELASTIC_BUILD_PROGRAM AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
       DEPENDS guard/guard.cpp guard/guard.ld scripts/guard_image.py
         include/elastic/process/detail/guard_protocol.hpp
       VERBATIM)
-    add_custom_target(elastic-guard ALL DEPENDS "${elastic_guard}")
+    add_custom_target(guard_program ALL DEPENDS "${elastic_guard}")
   endif()
 endif()

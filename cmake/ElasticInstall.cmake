@@ -22,7 +22,7 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/FindAsio.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindLiburing.cmake"
   DESTINATION "${elastic_package_dir}")
-if(TARGET elastic-guard)
+if(TARGET guard_program)
   install(PROGRAMS "${elastic_guard}" DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}")
 endif()
 if(TARGET elasticrun)
