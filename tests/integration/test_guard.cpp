@@ -312,6 +312,17 @@ TEST_CASE("guard: nothing outlives elasticrun, however it ends", "[integration][
   }
 }
 
+TEST_CASE("guard: when elasticrun has ended by itself nothing is left, at once",
+          "[integration][guard]") {
+  for (const std::string code : {"0", "1"}) {
+    const marked_sleeps sleeps;
+    const program_result result = run_program(
+        job({"--nproc-per-node", "4", "--max-restarts", "2"}, sleeps.script("exit " + code)));
+    CHECK(sleeps.alive().empty());
+    CHECK(result.code == std::stoi(code));
+  }
+}
+
 TEST_CASE("guard: stopped processes do not outlive elasticrun either", "[integration][guard]") {
   const marked_sleeps sleeps;
   running_program run(job({"--nproc-per-node", "2"}, sleeps.script("sleep 1000")));
@@ -436,6 +447,27 @@ TEST_CASE("guard: a file that is none is named", "[integration][guard]") {
   CHECK(without.out == "ran\n");
   CHECK_THAT(without.err, contains_text("workers have no guard"));
   CHECK_THAT(without.err, contains_text(folder / "missing: No such file or directory"));
+}
+
+TEST_CASE("guard: runs where files in memory may not be executed", "[integration][guard]") {
+  // The setting is that of a pid namespace, so that a new one can have its own.
+  const std::string write = "echo \"$1\" > /proc/sys/vm/memfd_noexec && shift && exec \"$@\"";
+  for (const std::string policy : {"0", "1", "2"}) {
+    CAPTURE(policy);
+    words command{"unshare", "--pid", "--fork", "--mount-proc", "/bin/sh",
+                  "-c",      write,   "sh",     policy};
+    for (const std::string& word : job({"--guard", "required"}, "echo ran")) {
+      command.push_back(word);
+    }
+    const program_result result = run_program(command);
+    if (result.err.find("unshare") != std::string::npos ||
+        result.err.find("memfd_noexec") != std::string::npos) {
+      WARN("left out, it takes a pid namespace of its own: " << result.err);
+      return;
+    }
+    CHECK(result.code == 0);
+    CHECK(result.out == "ran\n");
+  }
 }
 
 TEST_CASE("guard: goes on where a filter refuses a system call", "[integration][guard]") {
