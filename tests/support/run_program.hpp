@@ -45,9 +45,16 @@ class temporary_directory {
   std::string path_;
 };
 
+/// What a file holds; what could be read of it, where it goes away meanwhile as files of /proc do.
 inline std::string file_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text;
+  char part[4096];
+  do {
+    in.read(part, sizeof part);
+    text.append(part, static_cast<std::size_t>(in.gcount()));
+  } while (in);
+  return text;
 }
 
 /// How a program ended and what it wrote.
