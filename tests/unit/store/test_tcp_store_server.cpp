@@ -435,6 +435,9 @@ std::vector<int> take_all_numbers(int highest_open) {
   return taken;
 }
 
+// Not with AddressSanitizer, which comes with UBSan here: that looks at an object's type through a
+// pipe, and takes it for a wrong one where it gets none.
+#if !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepted", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     const auto log = std::make_shared<server_log>();
@@ -465,6 +468,7 @@ TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepte
     for (const int fd : taken) ::close(fd);
   });
 }
+#endif
 
 TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
   on_each_io([](tcp_store_server_options options) {
