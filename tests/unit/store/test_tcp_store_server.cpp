@@ -410,6 +410,10 @@ TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[
   });
 }
 
+// Not with AddressSanitizer, which comes with UBSan here: that looks at an object's type through a
+// pipe, and takes it for a wrong one where it gets none.
+#if !defined(__SANITIZE_ADDRESS__)
+
 // Lowers the number of files that this process may open.
 class file_limit {
  public:
@@ -435,9 +439,6 @@ std::vector<int> take_all_numbers(int highest_open) {
   return taken;
 }
 
-// Not with AddressSanitizer, which comes with UBSan here: that looks at an object's type through a
-// pipe, and takes it for a wrong one where it gets none.
-#if !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepted", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     const auto log = std::make_shared<server_log>();
