@@ -2,12 +2,12 @@
 add_library(elastic_warnings INTERFACE)
 target_compile_options(elastic_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
 
-# With AddressSanitizer g++ 12 sees a mismatch of new and delete in the frames of coroutines, and
+# With a sanitizer g++ 12 sees a mismatch of new and delete in the frames of coroutines, and
 # uninitialised memory in std::function and std::optional, where there is none.
-set(elastic_asan_warnings)
+set(elastic_sanitizer_warnings)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set(elastic_asan_warnings -Wno-mismatched-new-delete -Wno-maybe-uninitialized)
+  set(elastic_sanitizer_warnings -Wno-mismatched-new-delete -Wno-maybe-uninitialized)
 endif()
-if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
-  target_compile_options(elastic_warnings INTERFACE ${elastic_asan_warnings})
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  target_compile_options(elastic_warnings INTERFACE ${elastic_sanitizer_warnings})
 endif()

@@ -410,10 +410,6 @@ TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[
   });
 }
 
-// Not with AddressSanitizer, which comes with UBSan here: that looks at an object's type through a
-// pipe, and takes it for a wrong one where it gets none.
-#if !defined(__SANITIZE_ADDRESS__)
-
 // Lowers the number of files that this process may open.
 class file_limit {
  public:
@@ -469,7 +465,6 @@ TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepte
     for (const int fd : taken) ::close(fd);
   });
 }
-#endif
 
 TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
   on_each_io([](tcp_store_server_options options) {
