@@ -165,6 +165,23 @@ CO_TEST("guard: every exit code and signal comes home through it", "[integration
   }
 }
 
+CO_TEST("guard: an end that crosses a request is told all the same", "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  guarded_launcher launcher(executor);
+  const process_spec spec = shell("exit 5");
+  for (int round = 0; round < 200; ++round) {
+    const std::unique_ptr<child> worker = co_await launcher.launch(spec);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(round * 10);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    co_await worker->end_tree();
+    const exit_status status = co_await worker->wait();
+    const bool is_told = status == exit_status::exited(5) ||
+                         status == exit_status::signalled(SIGKILL);
+    REQUIRE(is_told);
+  }
+}
+
 CO_TEST("guard: a signal goes to the worker and its group, and to none that has ended",
         "[integration][guard]") {
   auto executor = co_await asio::this_coro::executor;

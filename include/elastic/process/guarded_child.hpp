@@ -39,8 +39,10 @@ inline std::optional<received_news> receive_news(int socket, bool& has_ended) no
   packet.msg_iovlen = 1;
   packet.msg_control = control;
   packet.msg_controllen = sizeof control;
-  const ssize_t size = uninterrupted(
-      [&] { return ::recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); });
+  const auto receive = [&] { return ::recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
+  ssize_t size = uninterrupted(receive);
+  // It ended with a request unread, which is told once; what it had said is still there.
+  if (size < 0 && errno == ECONNRESET) size = uninterrupted(receive);
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
   if (size != static_cast<ssize_t>(sizeof news.message)) {
     has_ended = true;
