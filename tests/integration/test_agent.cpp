@@ -369,7 +369,7 @@ TEST_CASE("agent: a temporary log directory goes with success, or where it is em
   const std::string saved = before ? before : "";
   ::setenv("TMPDIR", temporary.path().c_str(), 1);
   const auto run = [](const std::string& code, std_streams redirected) {
-    job one({"line", "x", "exit", code});
+    job one({"line", "x", "exit", code}, 1);
     one.config.log_dir = "";
     one.config.redirects = stream_selection(redirected);
     return one.run();
