@@ -73,7 +73,6 @@ inline task<void> forward_signals(asio::signal_set& signals, local_agent& agent)
 ///
 /// Result, errors and cancellation: those of `local_agent::run`.
 inline task<run_result> run_with_signals(local_agent& agent) {
-  co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await asio::this_coro::executor;
