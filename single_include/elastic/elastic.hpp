@@ -9560,7 +9560,7 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
   /// while something is being sent: the transport calls again when it is.
   void advance() {
-    if (is_sending_ || is_closed_) return;
+    if (is_sending_) return;
     // Enough to keep a socket busy, little enough to keep other clients from waiting.
     constexpr int most_rounds = 16;
     is_executing_ = true;
