@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>

@@ -1193,6 +1193,8 @@ inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 inline constexpr std::size_t store_watches_per_client = 1024;
 /// File descriptors of the process that a store server leaves to others, at most.
 inline constexpr std::size_t store_spared_descriptors = 256;
+/// The state of a rendezvous as agents of PyTorch write it: some 14,000 nodes.
+inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// Workers of one agent.
@@ -11686,6 +11688,31 @@ task<run_result> launch(launch_config&& config) = delete;
 // ---- elastic/launch.hpp ----
 
 // launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
+
+// ---- elastic/rendezvous/node_id.hpp ----
+
+#include <compare>
+
+namespace elastic {
+
+/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
+/// ranks, on every node the same.
+struct node_id {
+  /// The name or address of the machine; compared byte by byte.
+  std::string host;
+  /// The process of the agent.
+  std::int64_t pid = 0;
+  /// Tells the agents of one process apart, from 0.
+  std::int64_t local_id = 0;
+
+  friend auto operator<=>(const node_id&, const node_id&) = default;
+  friend bool operator==(const node_id&, const node_id&) = default;
+
+  /// "host_pid_localid", as messages show it.
+  std::string text() const { return fmt::format("{}_{}_{}", host, pid, local_id); }
+};
+
+}  // namespace elastic
 
 // ---- elastic/telemetry/console_metric_handler.hpp ----
 
