@@ -8,4 +8,7 @@
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
+#include <elastic/rendezvous/torch_dialect.hpp>
+#include <elastic/rendezvous/torch_state.hpp>
+#include <elastic/rendezvous/torch_state_codec.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>

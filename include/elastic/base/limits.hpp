@@ -30,6 +30,8 @@ inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 inline constexpr std::size_t store_watches_per_client = 1024;
 /// File descriptors of the process that a store server leaves to others, at most.
 inline constexpr std::size_t store_spared_descriptors = 256;
+/// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
+inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// Workers of one agent.

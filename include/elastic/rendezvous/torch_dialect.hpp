@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
+/// dialects cannot read each other's state.
+enum class torch_dialect {
+  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
+  torch_1_13,
+  /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
+  torch_2_0,
+  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
+  torch_2_6,
+};
+
+/// "1.13", "2.0" or "2.6": the release that a dialect began with.
+inline std::string_view to_text(torch_dialect dialect) {
+  switch (dialect) {
+    case torch_dialect::torch_1_13: return "1.13";
+    case torch_dialect::torch_2_0: return "2.0";
+    default: return "2.6";
+  }
+}
+
+/// The dialect that `to_text` shows as `text`.
+/// Errors: `errc::invalid_argument` for any other text.
+inline torch_dialect parse_torch_dialect(std::string_view text) {
+  for (const torch_dialect each :
+       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
+    if (to_text(each) == text) return each;
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
+}
+
+}  // namespace elastic
