@@ -10,5 +10,6 @@
 #include <elastic/rendezvous/static_rendezvous.hpp>
 #include <elastic/rendezvous/torch_dialect.hpp>
 #include <elastic/rendezvous/torch_state.hpp>
+#include <elastic/rendezvous/torch_state_clock.hpp>
 #include <elastic/rendezvous/torch_state_codec.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>
