@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/task.hpp>
+
+#include <memory>
+#include <string>
+
+namespace elastic {
+
+/// A connection over which whole messages go, in order.
+///
+/// Thread-safety: one strand at a time.
+class message_channel {
+ public:
+  virtual ~message_channel() = default;
+
+  /// Sends a message; never waits. After the end of the connection it does nothing.
+  virtual void send(std::string message) = 0;
+
+  /// The next message.
+  ///
+  /// Errors: `errc::connection_failed` where the connection has ended,
+  /// `errc::protocol_violation` where the other side sends something else than messages.
+  /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
+  virtual task<std::string> receive() = 0;
+
+  /// Waits until what was sent has left this process.
+  ///
+  /// Errors: `errc::connection_failed`. Cancellation: all types.
+  virtual task<void> flush() = 0;
+
+  /// Ends the connection now; who receives is told so.
+  virtual void close() = 0;
+
+  /// The address of this end, numeric.
+  virtual std::string local_address() const = 0;
+};
+
+/// Where channels come from.
+class message_connector {
+ public:
+  virtual ~message_connector() = default;
+
+  /// Connects, in one try.
+  ///
+  /// Errors: `errc::connection_failed`, with a sentence that names the addresses tried.
+  /// Cancellation: all types.
+  virtual task<std::shared_ptr<message_channel>> connect() = 0;
+
+  /// The other side, for people: "host:port".
+  virtual std::string name() const = 0;
+};
+
+}  // namespace elastic
