@@ -6,6 +6,7 @@
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>
+#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>

@@ -14,6 +14,7 @@
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 
@@ -43,7 +44,7 @@ namespace elastic {
 
 struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
-  /// a name, which means every address that it stands for.
+  /// a name, which means every address that it stands for. Empty: every address of this host.
   std::string address = "127.0.0.1";
   /// 0: one that the system picks.
   std::uint16_t port = 0;
@@ -55,6 +56,8 @@ struct tcp_store_server_options {
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
   std::shared_ptr<key_value_engine> engine;
+  /// A further protocol on the same port; empty: none.
+  std::shared_ptr<store_extension> extension;
   /// Empty: the clocks of the machine.
   std::shared_ptr<time_source> time;
 };
@@ -159,6 +162,14 @@ inline int listen_at(const asio::ip::tcp::endpoint& at) {
   }
 }
 
+/// What means all addresses of this host: those of IPv4, too, where the kernel knows IPv6.
+inline std::string every_address() {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return "0.0.0.0";
+  ::close(fd);
+  return "::";
+}
+
 /// The addresses that `host` stands for. Blocks where a resolver has to be asked.
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
@@ -201,20 +212,14 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
     if (!options_.time) options_.time = std::make_shared<system_time>();
     if (options_.use_ring) make_ring();
+    if (options_.address.empty()) options_.address = every_address();
     open(addresses_of(executor, options_.address));
     options_.log.debug("store: listening at {} (I/O: {})", to_text(endpoint_), io());
   }
 
   void start() {
-    for (acceptor& listening : acceptors_) {
-      ++running_;
-      auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
-        self->on_accepting_ended(failure);
-      };
-      cancels_.push_back(std::make_unique<asio::cancellation_signal>());
-      asio::co_spawn(strand_, accept_all(listening),
-                     asio::bind_cancellation_slot(cancels_.back()->slot(), std::move(on_end)));
-    }
+    if (options_.extension) start_one(options_.extension->run());
+    for (acceptor& listening : acceptors_) start_one(accept_all(listening));
   }
 
   // What is on its way to a client still goes out, such as the word that all have met: the stop
@@ -252,6 +257,17 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     std::string why_not;
     ring_ = ring::try_make(strand_, ring_options{}, &why_not);
     if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
+  }
+
+  // What runs until the server stops.
+  void start_one(task<void> lasting) {
+    ++running_;
+    auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+      self->on_lasting_ended(failure);
+    };
+    cancels_.push_back(std::make_unique<asio::cancellation_signal>());
+    asio::co_spawn(strand_, std::move(lasting),
+                   asio::bind_cancellation_slot(cancels_.back()->slot(), std::move(on_end)));
   }
 
   // ---- listening -----------------------------------------------------------------------------
@@ -377,7 +393,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     if (!connection) return;
     connections_.emplace(connection.get(), connection);
     connected_.store(connections_.size(), std::memory_order_relaxed);
-    connection->start();
+    connection->start(options_.extension);
   }
 
   // ---- ends ----------------------------------------------------------------------------------
@@ -408,10 +424,10 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     note_end();
   }
 
-  void on_accepting_ended(const std::exception_ptr& failure) {
+  void on_lasting_ended(const std::exception_ptr& failure) {
     --running_;
     if (failure && !is_closed_) {
-      options_.log.error("store at {}: no client is accepted any more", to_text(endpoint_));
+      options_.log.error("store at {}: no client is served in full any more", to_text(endpoint_));
     }
     note_end();
   }

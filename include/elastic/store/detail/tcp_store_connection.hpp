@@ -6,6 +6,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/store_extension.hpp>
 
 #include <array>
 #include <cstddef>
@@ -15,6 +16,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <sys/socket.h>
 
 namespace elastic::detail {
 
@@ -26,6 +29,7 @@ using store_strand = asio::strand<asio::any_io_executor>;
 ///
 /// Everything but the two calls of `listener` happens on the strand.
 class tcp_store_connection : public key_value_engine::listener,
+                             public store_extension::client,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
@@ -39,9 +43,10 @@ class tcp_store_connection : public key_value_engine::listener,
         session_(std::move(engine), bounds, dialect),
         on_gone_(std::move(on_gone)) {}
 
-  /// Begins to read.
-  void start() {
+  /// Begins to read. `further` may be null.
+  void start(std::shared_ptr<store_extension> further) {
     session_.listen(weak_from_this());
+    if (further) session_.extend(std::move(further), *this);
     receive();
   }
 
@@ -59,6 +64,20 @@ class tcp_store_connection : public key_value_engine::listener,
     shut();
     tell_if_gone();
   }
+
+  void send(std::string_view bytes) override {
+    if (is_closed_) return;
+    session_.output().append(bytes);
+    send_aside();
+  }
+
+  void hang_up() override {
+    is_finishing_ = true;
+    if (!is_executing_) advance();
+  }
+
+  asio::ip::tcp::endpoint here() const override { return end_of(&::getsockname); }
+  asio::ip::tcp::endpoint there() const override { return end_of(&::getpeername); }
 
   void on_ready(key_value_engine::wait_id wait) noexcept override {
     if (strand_.running_in_this_thread()) {
@@ -90,13 +109,15 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Sends all of `output` or takes it over, leaving it empty; sets `is_sending_` while something
   /// is unsent. Called only while nothing is.
-  virtual void send(std::string& output) = 0;
+  virtual void transmit(std::string& output) = 0;
 
   /// Closes the socket and ends what is under way.
   virtual void shut() = 0;
 
   /// Whether an operation is under way that refers to this object.
   virtual bool is_busy() const = 0;
+
+  virtual int descriptor() const = 0;
 
   // ---- what the transport calls --------------------------------------------------------------
 
@@ -118,7 +139,7 @@ class tcp_store_connection : public key_value_engine::listener,
     constexpr int most_rounds = 16;
     is_executing_ = true;
     for (int round = 0; round < most_rounds && !is_closed_; ++round) {
-      if (!session_.output().empty()) send(session_.output());
+      if (!session_.output().empty()) transmit(session_.output());
       if (is_closed_ || is_sending_) break;
       if (!is_paused() || is_finishing_) break;
       session_.resume();
@@ -161,9 +182,16 @@ class tcp_store_connection : public key_value_engine::listener,
     }
     if (is_sending_) return;
     is_executing_ = true;
-    send(session_.output());
+    transmit(session_.output());
     is_executing_ = false;
     tell_if_gone();
+  }
+
+  asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const {
+    asio::ip::tcp::endpoint end;
+    auto size = static_cast<socklen_t>(end.capacity());
+    if (ask(descriptor(), end.data(), &size) == 0) end.resize(size);
+    return end;
   }
 
   tcp_store_session session_;

@@ -355,7 +355,7 @@ class request_parser {
 
 // ---- which generation a connection speaks ---------------------------------------------------
 
-enum class first_bytes { undecided, legacy, modern, foreign };
+enum class first_bytes { undecided, legacy, modern, foreign, extension };
 
 /// The bytes of a modern greeting, its operation included.
 inline constexpr std::size_t greeting_bytes = 1 + sizeof validate_magic;

@@ -58,7 +58,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
     if (!failure) received({scratch_.data(), size});
   }
 
-  void send(std::string& output) override {
+  void transmit(std::string& output) override {
     asio::error_code failure;
     const std::size_t sent = socket_.write_some(asio::buffer(output), failure);
     if (failure && failure != asio::error::would_block) {
@@ -100,6 +100,11 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
   }
 
   bool is_busy() const override { return is_receiving_ || is_sending_; }
+
+  int descriptor() const override {
+    // Asio asks for no change by this, but does not say so.
+    return const_cast<socket&>(socket_).native_handle();
+  }
 
   socket socket_;
   std::span<char> scratch_;

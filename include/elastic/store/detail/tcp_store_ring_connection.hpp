@@ -51,7 +51,7 @@ class tcp_store_ring_connection final : public tcp_store_connection {
     close();
   }
 
-  void send(std::string& output) override {
+  void transmit(std::string& output) override {
     on_the_way_.swap(output);
     is_sending_ = true;
     ring_->send(sending_, fd_, on_the_way_, shared_from_this());
@@ -75,6 +75,8 @@ class tcp_store_ring_connection final : public tcp_store_connection {
   }
 
   bool is_busy() const override { return receiving_.running() || sending_.running(); }
+
+  int descriptor() const override { return fd_; }
 
   std::shared_ptr<ring> ring_;
   int fd_;

@@ -6,6 +6,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/store_extension.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -47,6 +48,12 @@ class tcp_store_session {
   /// Who is told of waits that end and of changes; passes them on to `ready` and `changed`.
   void listen(std::weak_ptr<key_value_engine::listener> who) { listener_ = std::move(who); }
 
+  /// Lets clients that begin with the greeting of `further` converse with it, as `self`.
+  void extend(std::shared_ptr<store_extension> further, store_extension::client& self) {
+    extension_ = std::move(further);
+    self_ = &self;
+  }
+
   state current() const { return state_; }
 
   /// Takes what arrived. What comes while paused is kept for `resume`.
@@ -55,7 +62,9 @@ class tcp_store_session {
       if (state_ == state::paused) input_.append(bytes);
       return state_;
     }
-    if (input_.empty()) {
+    if (conversation_) {
+      converse(bytes);
+    } else if (input_.empty()) {
       const std::size_t used = execute_all(bytes);
       if (state_ != state::ended) input_.assign(bytes.substr(used));
     } else {
@@ -104,6 +113,7 @@ class tcp_store_session {
 
   /// Drops the registrations of this client. May be called again.
   void close() {
+    conversation_.reset();
     drop_wait();
     for (const auto watch : watches_) engine_->unwatch(watch);
     watches_.clear();
@@ -119,6 +129,10 @@ class tcp_store_session {
       if (generation_ == first_bytes::undecided && !decide(input, done)) break;
       const std::string_view rest = input.substr(done);
       if (rest.empty()) break;
+      if (conversation_) {
+        converse(rest);
+        return input.size();
+      }
       drop_stale_wait();
       if (parser_.at_start()) parser_.begin(operation_of(rest.front()));
       const outcome result = parser_.parse(rest);
@@ -140,12 +154,38 @@ class tcp_store_session {
   }
 
   bool decide(std::string_view input, std::size_t& done) {
+    if (extension_ && input.front() == extension_->greeting().front()) {
+      return decide_extension(input, done);
+    }
     generation_ = classify(input);
     if (generation_ == first_bytes::modern) done += greeting_bytes;
     if (generation_ == first_bytes::foreign) {
       fail("the first byte is none of a store's client");
     }
     return generation_ == first_bytes::legacy || generation_ == first_bytes::modern;
+  }
+
+  // Result: whether the greeting is whole.
+  bool decide_extension(std::string_view input, std::size_t& done) {
+    const std::string_view greeting = extension_->greeting();
+    const std::size_t known = std::min(input.size(), greeting.size());
+    if (input.substr(0, known) != greeting.substr(0, known)) {
+      fail("the first bytes are none of a store's client");
+      return false;
+    }
+    if (known < greeting.size()) return false;
+    done += known;
+    generation_ = first_bytes::extension;
+    conversation_ = extension_->begin(*self_);
+    return true;
+  }
+
+  void converse(std::string_view bytes) {
+    try {
+      conversation_->received(bytes);
+    } catch (const error& refused) {
+      fail(refused.what());
+    }
   }
 
   bool is_legacy() const { return generation_ == first_bytes::legacy; }
@@ -329,6 +369,9 @@ class tcp_store_session {
   request_parser parser_;
   tcp_store_legacy_dialect dialect_;
   std::weak_ptr<key_value_engine::listener> listener_;
+  std::shared_ptr<store_extension> extension_;
+  store_extension::client* self_ = nullptr;
+  std::unique_ptr<store_extension::conversation> conversation_;
   state state_ = state::reading;
   first_bytes generation_ = first_bytes::undecided;
   bool is_first_ = true;
