@@ -28,6 +28,7 @@ struct lobby_round {
       : complete(executor), over(executor), workers(executor, {}) {}
   event_flag complete, over;
   std::vector<const void*> members;  // at the place of their ranks
+  rendezvous_change why;             // it is over
   std::shared_ptr<store> agents = std::make_shared<memory_store>();
   tcp_store_server workers;
 };
@@ -35,6 +36,7 @@ struct lobby_round {
 // Used by one thread alone.
 struct lobby {
   std::shared_ptr<lobby_round> gathering;
+  int failures = 0;
   bool closed = false;
 };
 
@@ -69,6 +71,7 @@ class lobby_rendezvous final : public rendezvous_handler {
     const auto place = std::find(mine_->members.begin(), mine_->members.end(), this);
     met.group_rank = static_cast<int>(place - mine_->members.begin());
     met.group_world_size = parameters_.max_nodes;
+    met.restarts = lobby_->failures;
     met.agents = mine_->agents;
     met.master.address = "127.0.0.1";
     met.master.port = mine_->workers.port();
@@ -76,10 +79,23 @@ class lobby_rendezvous final : public rendezvous_handler {
     co_return met;
   }
 
-  task<void> wait_for_change() override {
+  task<rendezvous_change> wait_for_change() override {
     const auto round = mine_;
     co_await round->over.wait();
     throw_if_closed();
+    co_return round->why;
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    if (!mine_->over.is_set()) {
+      ++lobby_->failures;
+      end_round(change_kind::worker_failed, std::move(what));
+    }
+    co_return mine_->why;
+  }
+
+  task<void> exit_barrier() override {
+    co_await elastic::exit_barrier(mine_->agents, parameters_.max_nodes);
   }
 
   task<int> num_nodes_waiting() override {
@@ -88,10 +104,10 @@ class lobby_rendezvous final : public rendezvous_handler {
 
   task<bool> is_closed() override { co_return lobby_->closed; }
 
-  task<void> close() override {
+  task<void> close(job_end, std::string) override {
     lobby_->closed = true;
     if (lobby_->gathering) lobby_->gathering->complete.set();
-    if (mine_) mine_->over.set();
+    if (mine_) end_round(change_kind::node_lost, "the lobby was closed");
     co_return;
   }
 
@@ -105,8 +121,14 @@ class lobby_rendezvous final : public rendezvous_handler {
   void leave() {
     if (!mine_) return;
     std::erase(mine_->members, this);
-    mine_->over.set();
+    end_round(change_kind::node_lost, "the other node has left");
     mine_.reset();
+  }
+
+  void end_round(change_kind kind, std::string what) {
+    if (mine_->over.is_set()) return;
+    mine_->why = {kind, std::move(what), lobby_->failures};
+    mine_->over.set();
   }
 
   void throw_if_closed() const {

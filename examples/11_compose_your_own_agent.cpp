@@ -54,12 +54,11 @@ class replica_agent {
       const process_end end = co_await replicas_.next_end();
       co_await replicas_.clear(end.index);  // whatever it had started, and its last output
       int& used = restarts_[end.index];
-      const restart_decision next = decide_restart(group_change::worker_failed,
-                                                   spec_.max_restarts - used, spec_.max_restarts);
+      const restart_decision next =
+          decide_restart(change_kind::worker_failed, ++used, spec_.max_restarts);
       std::printf("replica %zu ended by %s: %s\n", end.index, end.status.text().c_str(),
                   next.reason.c_str());
       if (!next.restart) co_return;
-      ++used;
       co_await start(end.index);
     }
   }

@@ -4,7 +4,6 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/agent_telemetry.hpp>
-#include <elastic/agent/exit_barrier.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/log_layout.hpp>

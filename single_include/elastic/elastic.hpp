@@ -92,6 +92,7 @@ class logger {
 #include <asio/error.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/ip/udp.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
@@ -497,7 +498,7 @@ enum class errc {
   program_not_executable = 6,
   /// A worker could not be started for another reason of the operating system.
   start_failed = 7,
-  /// The rendezvous is closed: the job has ended for every node.
+  /// The rendezvous is closed: the job has failed, or was ended, for every node.
   rendezvous_closed = 8,
   /// The rendezvous did not complete within the join timeout.
   rendezvous_timeout = 9,
@@ -513,6 +514,8 @@ enum class errc {
   store_value = 14,
   /// The other side does not know the operation.
   not_supported = 15,
+  /// The rendezvous is closed: the job has succeeded.
+  rendezvous_finished = 16,
 };
 
 namespace detail {
@@ -537,6 +540,7 @@ class error_category_type final : public std::error_category {
       case errc::stopped: return "stopped";
       case errc::store_value: return "unexpected value in the store";
       case errc::not_supported: return "not supported by the other side";
+      case errc::rendezvous_finished: return "rendezvous finished";
     }
     return "unknown error";
   }
@@ -1197,6 +1201,14 @@ inline constexpr std::size_t store_spared_descriptors = 256;
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
+/// One message of the rendezvous.
+inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
+/// Jobs that meet at one server.
+inline constexpr std::size_t rendezvous_jobs = 1024;
+/// How long a node looks for a server of the rendezvous that it had reached before.
+inline constexpr std::chrono::milliseconds rendezvous_absence{5000};
+/// How long the last words of a node that leaves the rendezvous may take.
+inline constexpr std::chrono::milliseconds rendezvous_farewell{500};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.
@@ -4657,6 +4669,8 @@ struct rendezvous_round {
   /// This node's place among the nodes of the round, 0 … group_world_size - 1.
   int group_rank = 0;
   int group_world_size = 1;
+  /// How often workers of the job have failed before: what max_restarts is compared with.
+  int restarts = 0;
   /// Shared by the agents of this round and of no other.
   std::shared_ptr<store> agents;
   /// How long these agents wait for each other to tell about their workers.
@@ -4664,9 +4678,32 @@ struct rendezvous_round {
   master_endpoint master;
 };
 
+/// Why a round ends before its workers do.
+enum class change_kind {
+  /// A node waits to join.
+  node_waiting,
+  /// A node is gone.
+  node_lost,
+  /// Workers failed, on whichever node.
+  worker_failed,
+};
+
+struct rendezvous_change {
+  change_kind kind = change_kind::node_waiting;
+  /// One half sentence that names the node: "node a_71_0 waits to join".
+  std::string what;
+  /// How often workers of the job have failed, this time included; the other kinds are free.
+  int restarts = 0;
+};
+
+/// How a job ends, for all of its nodes.
+enum class job_end { succeeded, failed };
+
 /// How nodes agree on who is in. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
+/// Errors of every member that waits: `errc::rendezvous_closed` where the job failed meanwhile,
+/// `errc::rendezvous_finished` where it succeeded, `errc::connection_failed`.
 /// Thread-safety: one strand at a time.
 class rendezvous_handler {
  public:
@@ -4680,16 +4717,30 @@ class rendezvous_handler {
   /// Leaves the round that this node is in, if any, and takes part in the next one. What served
   /// the workers of the round before (its master endpoint) ends: call it when they are gone.
   ///
-  /// Errors: `errc::rendezvous_closed`, `errc::rendezvous_timeout`, `errc::rendezvous_state`,
-  /// `errc::connection_failed`.
+  /// Errors: `errc::rendezvous_timeout`, `errc::rendezvous_state`, those of all members.
   /// Cancellation: all types; this node is then in no round.
   virtual task<rendezvous_round> next_round() = 0;
 
-  /// Waits until the membership of the round should change: a node waits to join, or one was lost.
+  /// Waits until the round is to end: a node waits to join, one was lost, or workers failed. The
+  /// first such change of a round stays: who asks later is told at once.
   ///
-  /// Errors: `errc::rendezvous_closed`, `errc::connection_failed`.
   /// Cancellation: all types, no effect.
-  virtual task<void> wait_for_change() = 0;
+  virtual task<rendezvous_change> wait_for_change() = 0;
+
+  /// Workers of this node have failed: tells every other node of the round at once.
+  ///
+  /// @param what  a half sentence, such as "rank 3 ended: signal SIGKILL"
+  /// Result: the change that ends the round: this one, or an earlier one, where the failure is
+  /// taken for its consequence and costs no restart.
+  /// Cancellation: all types; the others may or may not have been told.
+  virtual task<rendezvous_change> report_failure(std::string what) = 0;
+
+  /// The workers of this node have succeeded: waits until those of every node of the round have,
+  /// so that one that finishes early is not taken for a lost node. Bound it by `with_deadline`,
+  /// and race it against `wait_for_change`.
+  ///
+  /// Cancellation: all types; this node stays counted as one that has finished.
+  virtual task<void> exit_barrier() = 0;
 
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
@@ -4697,7 +4748,8 @@ class rendezvous_handler {
   virtual task<bool> is_closed() = 0;
 
   /// Closes the rendezvous: the job is over for every node, and later ones are told so.
-  virtual task<void> close() = 0;
+  /// @param why  one sentence, for them
+  virtual task<void> close(job_end how, std::string why) = 0;
 
   /// Leaves without closing, and ends everything that this handler runs. The last call.
   virtual task<void> shutdown() = 0;
@@ -5175,30 +5227,6 @@ class agent_telemetry {
 
 }  // namespace elastic
 
-// ---- elastic/agent/exit_barrier.hpp ----
-
-namespace elastic {
-
-/// Waits until every agent of the round has come here, so that one that finishes early is not
-/// taken for a lost node.
-///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; this agent stays counted as having come.
-/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
-inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
-  const std::string prefix = "torchelastic/agent/terminal_state/";
-  const std::string last_key = prefix + "last_member";
-  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
-  if (arrived < group_world_size) {
-    co_await agents->get(last_key);
-  } else {
-    // The last one knows, and does not ask: whoever serves the store may leave at this word.
-    co_await agents->set(last_key, "<val_ignored>");
-  }
-}
-
-}  // namespace elastic
-
 // ---- elastic/agent/failure_report.hpp ----
 
 #include <ctime>
@@ -5584,36 +5612,26 @@ inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_i
 
 namespace elastic {
 
-/// Why the workers of a node cannot go on as they are.
-enum class group_change {
-  /// A worker of this node failed.
-  worker_failed,
-  /// A node joined or was lost.
-  membership_changed,
-};
-
-/// What to do about it, with the sentence that says why.
+/// Whether the workers start again, with the half sentence that says why.
 struct restart_decision {
   bool restart = false;
-  /// How many restarts are left after this one.
-  int remaining = 0;
   std::string reason;
 };
 
 /// Decides whether the worker group starts again. Failures use up restarts; a change of the
 /// membership is nobody's failure and is free.
-inline restart_decision decide_restart(group_change change, int remaining, int max_restarts) {
-  ELASTIC_ASSERT(remaining >= 0 && remaining <= max_restarts);
-  if (change == group_change::membership_changed) {
-    return {true, remaining, "the membership changed; this uses up no restart"};
+///
+/// @param failures      how often workers of the job have failed, this time included
+/// @param max_restarts  how often they may start again because of that
+inline restart_decision decide_restart(change_kind why, int failures, int max_restarts) {
+  if (why != change_kind::worker_failed) {
+    return {true, "the membership changed; this uses up no restart"};
   }
-  if (remaining == 0) {
-    return {false, 0,
-            max_restarts == 0 ? std::string("no restarts were allowed (--max-restarts 0)")
-                              : fmt::format("all {} restarts are used up", max_restarts)};
+  if (max_restarts == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
+  if (failures > max_restarts) {
+    return {false, fmt::format("all {} restarts are used up", max_restarts)};
   }
-  return {true, remaining - 1,
-          fmt::format("restart {} of {}", max_restarts - remaining + 1, max_restarts)};
+  return {true, fmt::format("restart {} of {}", failures, max_restarts)};
 }
 
 }  // namespace elastic
@@ -6574,8 +6592,7 @@ class local_agent {
           group(strand, options.workers, services, layout),
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
-          stop_asked(strand),
-          remaining_restarts(options.workers.max_restarts) {
+          stop_asked(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
     }
@@ -6592,11 +6609,17 @@ class local_agent {
     worker_group group;
     agent_telemetry telemetry;
     std::optional<rendezvous_round> round;
+    /// Why the round is to end.
+    std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
-    int remaining_restarts;
+    /// How often workers of the job have failed, on whichever node.
+    int failures = 0;
+    /// The job has succeeded without this node.
+    bool is_late = false;
     /// The job ended by itself, which ends it for the other nodes, too.
-    bool job_ended = false;
+    std::optional<job_end> job_ended;
+    std::string end_reason;
   };
 
   /// Closes the inbox, also where the context is destroyed while the agent runs.
@@ -6668,48 +6691,90 @@ class local_agent {
   task<run_result> attempt_until_done(running& state) {
     co_await begin_attempt(state);
     for (;;) {
+      if (state.is_late) co_return finish_late(state);
       if (!state.stop) co_await watch(state);
-      if (state.stop) co_return co_await finish_stopped(state);
-
-      const worker_state outcome = state.group.state();
-      if (outcome == worker_state::succeeded) {
-        // They have ended; who reads their output slowly is waited for.
-        co_await stop_workers(state, {SIGKILL, duration::max()});
-        co_await meet_at_exit(state);
-        co_return finish(state, worker_state::succeeded, "all workers ended with success");
+      if (!state.stop && !state.change) {
+        co_await take_outcome(state);
+        // A stop at the exit barrier only ends the wait: the work was done.
+        if (!state.change && succeeded(state)) co_return finish_succeeded(state);
       }
-      const auto change = outcome == worker_state::failed ? group_change::worker_failed
-                                                          : group_change::membership_changed;
-      const restart_decision decision = decide_restart(change, state.remaining_restarts,
+      if (state.stop) co_return co_await finish_stopped(state);
+      if (!state.change) co_return finish(state, worker_state::failed, state.end_reason);
+
+      const restart_decision decision = decide_restart(state.change->kind, state.failures,
                                                        options_.workers.max_restarts);
       log_change(state, decision);
       agent_telemetry& telemetry = state.telemetry;
       if (decision.restart) {
-        co_await telemetry.timed("SimpleElasticAgent._restart_workers",
-                                 restart(state, decision.remaining));
-      } else {
-        co_await telemetry.timed("LocalElasticAgent._stop_workers",
-                                 stop_workers(state, usual_stop()));
-        if (!state.stop) co_return finish(state, worker_state::failed, decision.reason);
+        co_await telemetry.timed("SimpleElasticAgent._restart_workers", restart(state));
+        continue;
+      }
+      co_await telemetry.timed("LocalElasticAgent._stop_workers",
+                               stop_workers(state, usual_stop()));
+      if (!state.stop) {
+        co_return finish(state, worker_state::failed,
+                         fmt::format("{}: {}", state.change->what, decision.reason));
       }
     }
   }
 
-  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
-  task<void> restart(running& state, int remaining_restarts) {
-    co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                   stop_workers(state, usual_stop()));
-    if (state.stop) co_return;
-    state.remaining_restarts = remaining_restarts;
-    co_await begin_attempt(state);
+  /// The workers of this node have ended: tells the others, and learns what that leads to.
+  task<void> take_outcome(running& state) {
+    if (succeeded(state)) {
+      // They have ended; who reads their output slowly is waited for.
+      co_await stop_workers(state, {SIGKILL, duration::max()});
+      co_await meet_at_exit(state);
+    } else {
+      co_await race(tell_of_failure(state), state.stop_asked.wait());
+    }
   }
 
-  /// Until the workers run or a stop is asked for.
+  task<void> tell_of_failure(running& state) {
+    bool has_told = true;
+    try {
+      state.change = co_await state.rendezvous->report_failure(first_failure(state));
+      state.failures = state.change->restarts;
+    } catch (const error& failure) {
+      has_told = false;
+      state.end_reason = failure.what();
+    }
+    // Without the others there is no next attempt; what failed here is said all the same.
+    if (!has_told) co_await stop_workers(state, usual_stop());
+  }
+
+  static bool succeeded(const running& state) {
+    return state.group.state() == worker_state::succeeded;
+  }
+
+  run_result finish_succeeded(running& state) {
+    return finish(state, worker_state::succeeded, "all workers ended with success");
+  }
+
+  /// The job had succeeded before this node could take part, or again.
+  run_result finish_late(running& state) {
+    log().warning("this node has nothing left to do: {}", state.end_reason);
+    return finish(state, worker_state::succeeded, state.end_reason);
+  }
+
+  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
+  task<void> restart(running& state) {
+    co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
+                                   stop_workers(state, usual_stop()));
+    if (!state.stop) co_await begin_attempt(state);
+  }
+
+  /// Until the workers run, a stop is asked for, or there is nothing left to do.
   task<void> begin_attempt(running& state) {
     if (state.stop) co_return;
-    co_await race(state.telemetry.timed("SimpleElasticAgent._initialize_workers",
-                                        meet_and_start(state)),
-                  state.stop_asked.wait());
+    try {
+      co_await race(state.telemetry.timed("SimpleElasticAgent._initialize_workers",
+                                          meet_and_start(state)),
+                    state.stop_asked.wait());
+    } catch (const error& failure) {
+      if (failure.code() != errc::rendezvous_finished) throw;
+      state.is_late = true;
+      state.end_reason = failure.what();
+    }
   }
 
   task<void> meet_and_start(running& state) {
@@ -6720,7 +6785,7 @@ class local_agent {
     const rendezvous_round& round = *state.round;
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
-                                               restarts(state)));
+                                               state.failures));
     if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
@@ -6728,9 +6793,24 @@ class local_agent {
                round.master.address, round.master.port);
   }
 
-  /// Meets the other nodes and learns the ranks of this one's workers.
+  /// Meets the other nodes and learns the ranks of this one's workers; again, where one is lost
+  /// before all have told about theirs.
   task<assigned_ranks> meet(running& state) {
-    state.round = co_await state.rendezvous->next_round();
+    for (;;) {
+      state.round = co_await state.rendezvous->next_round();
+      state.failures = state.round->restarts;
+      state.change.reset();
+      std::optional<assigned_ranks> ranks;
+      co_await race(keep(state.telemetry.timed("SimpleElasticAgent._assign_worker_ranks",
+                                               tell_about_workers(state)),
+                         ranks),
+                    note_change(state));
+      if (ranks) co_return *ranks;
+      log().warning("meeting again: {}", state.change->what);
+    }
+  }
+
+  task<assigned_ranks> tell_about_workers(running& state) {
     const rendezvous_round& round = *state.round;
     role_info mine;
     mine.role = options_.workers.role;
@@ -6738,9 +6818,8 @@ class local_agent {
     time_source& time = *state.services.time;
     task<assigned_ranks> exchange =
         exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size);
-    const std::optional<assigned_ranks> ranks = co_await state.telemetry.timed(
-        "SimpleElasticAgent._assign_worker_ranks",
-        with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange)));
+    const std::optional<assigned_ranks> ranks =
+        co_await with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange));
     if (ranks) co_return *ranks;
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about their workers within {} s",
@@ -6748,11 +6827,20 @@ class local_agent {
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
 
-  /// Until the workers' fate is known, the membership changes or a stop is asked for.
+  static task<void> keep(task<assigned_ranks> work, std::optional<assigned_ranks>& result) {
+    result = co_await std::move(work);
+  }
+
+  task<void> note_change(running& state) {
+    state.change = co_await state.rendezvous->wait_for_change();
+    state.failures = state.change->restarts;
+  }
+
+  /// Until the workers' fate is known, the round is to end or a stop is asked for.
   task<void> watch(running& state) {
-    co_await race(state.group.wait_for_outcome(), state.rendezvous->wait_for_change(),
-                  state.stop_asked.wait(), report_state(state));
-    if (!state.stop) state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+    co_await race(state.group.wait_for_outcome(), note_change(state), state.stop_asked.wait(),
+                  report_state(state));
+    if (!state.stop) emit_state(state);
   }
 
   /// The periodic state metrics; waits for ever where nobody takes them.
@@ -6761,8 +6849,13 @@ class local_agent {
     if (!state.services.metrics) co_await time.sleep_until(time_point::max());
     for (;;) {
       co_await time.sleep_until(time.now() + options_.workers.monitor_interval);
-      state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+      emit_state(state);
     }
+  }
+
+  void emit_state(running& state) const {
+    const int remaining = options_.workers.max_restarts - restarts(state);
+    state.telemetry.emit_state(state.group.state(), remaining);
   }
 
   stop_plan usual_stop() const { return {SIGTERM, options_.workers.shutdown_timeout}; }
@@ -6776,20 +6869,24 @@ class local_agent {
     co_await state.group.stop(plan);
   }
 
+  /// Until the other nodes have succeeded, too, or the round is to end.
   task<void> meet_at_exit(running& state) {
     time_source& time = *state.services.time;
     const time_point deadline = time.now() + options_.workers.exit_barrier_timeout;
-    bool met = true;
+    bool met = false;
     try {
-      task<void> waiting = note_met(
-          with_deadline(time, deadline,
-                        exit_barrier(state.round->agents, state.round->group_world_size)),
-          met);
-      co_await race(std::move(waiting), state.stop_asked.wait());
-    } catch (const std::exception& failure) {
+      task<void> waiting =
+          note_met(with_deadline(time, deadline, state.rendezvous->exit_barrier()), met);
+      co_await race(std::move(waiting), note_change(state), state.stop_asked.wait());
+    } catch (const error& failure) {
+      if (failure.code() == errc::rendezvous_closed) throw;
       log().warning("cannot wait for the other agents at the end: {}", failure.what());
+      co_return;
     }
-    if (!met) log().warning("some other agents did not end within the exit barrier's time-out");
+    if (met) state.job_ended = job_end::succeeded;
+    if (met) state.change.reset();
+    if (met || state.change || state.stop) co_return;
+    log().warning("some other agents did not end within the exit barrier's time-out");
   }
 
   static task<void> note_met(task<bool> barrier, bool& met) { met = co_await std::move(barrier); }
@@ -6804,7 +6901,8 @@ class local_agent {
   }
 
   run_result finish(running& state, worker_state how, std::string reason) {
-    state.job_ended = how != worker_state::stopped;
+    if (how == worker_state::failed) state.job_ended = job_end::failed;
+    state.end_reason = reason;
     run_result result;
     result.state = how;
     result.failures = state.group.failures(host_name());
@@ -6825,7 +6923,9 @@ class local_agent {
     }
     state.round.reset();
     rendezvous_handler& rendezvous = *state.rendezvous;
-    if (state.job_ended) co_await in_order(rendezvous.close());
+    if (state.job_ended) {
+      co_await in_order(rendezvous.close(*state.job_ended, state.end_reason));
+    }
     co_await in_order(rendezvous.shutdown());
     if (failure) std::rethrow_exception(failure);
   }
@@ -6860,12 +6960,20 @@ class local_agent {
       log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
                     one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
     }
-    log().warning("{} the workers: {}", decision.restart ? "restarting" : "stopping",
-                  decision.reason);
+    log().warning("{} the workers: {}: {}", decision.restart ? "restarting" : "stopping",
+                  state.change->what, decision.reason);
+  }
+
+  /// What failed first, for the other nodes.
+  static std::string first_failure(const running& state) {
+    const std::vector<worker_failure> failures = state.group.failures(host_name());
+    if (failures.empty()) return "workers failed";
+    const worker_failure& first = failures.front();
+    return fmt::format("rank {} ended: {}", first.rank, first.status.text());
   }
 
   int restarts(const running& state) const {
-    return options_.workers.max_restarts - state.remaining_restarts;
+    return std::min(state.failures, options_.workers.max_restarts);
   }
 
   const logger& log() const { return options_.services.log; }
@@ -8034,6 +8142,1033 @@ inline task<bool> is_this_machine(std::string host) {
 
 }  // namespace elastic
 
+// ---- elastic/net/local_address.hpp ----
+
+namespace elastic {
+
+/// The address, without the wrapping that IPv6 sockets give to an IPv4 one.
+inline asio::ip::address plain_address(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+}
+
+/// Whether `host` means nothing but the host itself, wherever it is said. (A host's own name may
+/// stand for a loopback address on that host and for another one elsewhere.)
+inline bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  asio::error_code failure;
+  const auto address = asio::ip::make_address(host, failure);
+  return !failure && plain_address(address).is_loopback();
+}
+
+/// Whether this host has the address, which is found out by binding it.
+inline bool is_local_address(const asio::any_io_executor& executor,
+                             const asio::ip::address& address) {
+  if (address.is_unspecified()) return false;
+  const asio::ip::udp::endpoint end(address, 0);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(end.protocol(), failure);
+  if (!failure) trial.bind(end, failure);
+  return !failure;
+}
+
+}  // namespace elastic
+
+// ---- elastic/net/message_channel.hpp ----
+
+namespace elastic {
+
+/// A connection over which whole messages go, in order.
+///
+/// Thread-safety: one strand at a time.
+class message_channel {
+ public:
+  virtual ~message_channel() = default;
+
+  /// Sends a message; never waits. After the end of the connection it does nothing.
+  virtual void send(std::string message) = 0;
+
+  /// The next message.
+  ///
+  /// Errors: `errc::connection_failed` where the connection has ended,
+  /// `errc::protocol_violation` where the other side sends something else than messages.
+  /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
+  virtual task<std::string> receive() = 0;
+
+  /// Waits until what was sent has left this process.
+  ///
+  /// Errors: `errc::connection_failed`. Cancellation: all types.
+  virtual task<void> flush() = 0;
+
+  /// Ends the connection now; who receives is told so.
+  virtual void close() = 0;
+
+  /// The address of this end, numeric.
+  virtual std::string local_address() const = 0;
+};
+
+/// Where channels come from.
+class message_connector {
+ public:
+  virtual ~message_connector() = default;
+
+  /// Connects, in one try.
+  ///
+  /// Errors: `errc::connection_failed`, with a sentence that names the addresses tried.
+  /// Cancellation: all types.
+  virtual task<std::shared_ptr<message_channel>> connect() = 0;
+
+  /// The other side, for people: "host:port".
+  virtual std::string name() const = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/message_frame.hpp ----
+
+namespace elastic {
+
+/// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
+/// bytes.
+inline void append_frame(std::string& out, std::string_view message) {
+  const auto size = static_cast<std::uint32_t>(message.size());
+  for (int shift = 0; shift < 32; shift += 8) {
+    out.push_back(static_cast<char>((size >> shift) & 0xff));
+  }
+  out.append(message);
+}
+
+/// Takes messages out of a stream that comes in pieces.
+class frame_reader {
+ public:
+  /// @param bound  the most bytes of a message
+  explicit frame_reader(std::size_t bound) : bound_(bound) {}
+
+  void append(std::string_view bytes) {
+    if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
+    bytes_.append(bytes);
+  }
+
+  /// The next whole message, which stays valid until the next call of `append`.
+  /// Errors: `errc::protocol_violation` where it is longer than the bound.
+  std::optional<std::string_view> next() {
+    const std::string_view rest = std::string_view(bytes_).substr(taken_);
+    if (rest.size() < header) return std::nullopt;
+    std::size_t size = 0;
+    for (std::size_t i = header; i-- > 0;) {
+      size = size << 8 | static_cast<unsigned char>(rest[i]);
+    }
+    if (size > bound_) {
+      throw error(errc::protocol_violation,
+                  fmt::format("a message of {} bytes was announced; up to {} are taken", size,
+                              bound_));
+    }
+    if (rest.size() < header + size) return std::nullopt;
+    taken_ += header + size;
+    return rest.substr(header, size);
+  }
+
+ private:
+  static constexpr std::size_t header = 4;
+
+  std::size_t bound_;
+  std::string bytes_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/tcp_message_channel.hpp ----
+
+namespace elastic {
+
+/// Messages over a TCP connection. Made by `tcp_message_connector`.
+class tcp_message_channel final : public message_channel,
+                                  public std::enable_shared_from_this<tcp_message_channel> {
+ public:
+  /// @param bound  the most bytes of a message that is taken
+  tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound)
+      : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
+    flushed_.set();
+  }
+
+  /// Sends bytes that are no message, such as a greeting.
+  void send_raw(std::string_view bytes) {
+    out_.append(bytes);
+    if (!is_sending_) send_all();
+  }
+
+  void send(std::string message) override {
+    append_frame(out_, message);
+    if (!is_sending_) send_all();
+  }
+
+  task<std::string> receive() override {
+    for (;;) {
+      if (const auto message = in_.next()) co_return std::string(*message);
+      auto [failure, size] =
+          co_await socket_.async_read_some(asio::buffer(piece_), detail::as_result);
+      if (failure == asio::error::operation_aborted && socket_.is_open()) {
+        throw std::system_error(failure);
+      }
+      if (failure) throw error(errc::connection_failed, why(failure));
+      in_.append({piece_.data(), size});
+    }
+  }
+
+  task<void> flush() override {
+    co_await flushed_.wait();
+    if (!socket_.is_open()) throw error(errc::connection_failed, "the connection was closed");
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    socket_.close(ignored);
+    flushed_.set();
+  }
+
+  std::string local_address() const override {
+    asio::error_code failure;
+    const auto end = socket_.local_endpoint(failure);
+    return failure ? std::string() : plain_address(end.address()).to_string();
+  }
+
+ private:
+  static std::string why(asio::error_code failure) {
+    if (failure == asio::error::eof) return "the connection was closed by the other side";
+    return fmt::format("the connection broke: {}", failure.message());
+  }
+
+  void send_all() {
+    if (!socket_.is_open()) return;
+    asio::error_code failure;
+    const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
+    out_.erase(0, sent);
+    if (failure && failure != asio::error::would_block) return close();
+    if (out_.empty()) return flushed_.set();
+    flushed_.reset();
+    is_sending_ = true;
+    socket_.async_wait(asio::ip::tcp::socket::wait_write,
+                       [self = shared_from_this()](asio::error_code) {
+                         self->is_sending_ = false;
+                         self->send_all();
+                       });
+  }
+
+  asio::ip::tcp::socket socket_;
+  event_flag flushed_;
+  frame_reader in_;
+  std::array<char, 1024> piece_;
+  std::string out_;
+  bool is_sending_ = false;
+};
+
+/// Connects to a port at which messages are spoken after a greeting.
+class tcp_message_connector final : public message_connector {
+ public:
+  tcp_message_connector(endpoint at, std::string greeting, std::size_t bound)
+      : at_(std::move(at)), greeting_(std::move(greeting)), bound_(bound) {}
+
+  std::string name() const override { return to_text(at_); }
+
+  task<std::shared_ptr<message_channel>> connect() override {
+    auto executor = co_await asio::this_coro::executor;
+    const auto addresses = co_await detail::resolve_addresses(at_.host, nullptr);
+    if (addresses.empty()) {
+      throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved",
+                                                       at_.host));
+    }
+    asio::ip::tcp::socket socket(executor);
+    std::string tried;
+    for (const auto& address : addresses) {
+      const asio::ip::tcp::endpoint end(address, at_.port);
+      auto [failure] = co_await connect_one(socket, end);
+      if (!failure) co_return converse(std::move(socket));
+      if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+      tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(),
+                           failure.message());
+    }
+    throw error(errc::connection_failed, tried);
+  }
+
+ private:
+  static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                        asio::ip::tcp::endpoint end) {
+    asio::error_code failure;
+    socket.close(failure);
+    socket.open(end.protocol(), failure);
+    if (failure) co_return failure;
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+    co_return co_await socket.async_connect(end, detail::as_result);
+  }
+
+  std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const {
+    asio::error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_);
+    channel->send_raw(greeting_);
+    return channel;
+  }
+
+  endpoint at_;
+  std::string greeting_;
+  std::size_t bound_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/node_id.hpp ----
+
+#include <compare>
+
+namespace elastic {
+
+/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
+/// ranks, on every node the same.
+struct node_id {
+  /// The name or address of the machine; compared byte by byte.
+  std::string host;
+  /// The process of the agent.
+  std::int64_t pid = 0;
+  /// Tells the agents of one process apart, from 0.
+  std::int64_t local_id = 0;
+
+  friend auto operator<=>(const node_id&, const node_id&) = default;
+  friend bool operator==(const node_id&, const node_id&) = default;
+
+  /// "host_pid_localid", as messages show it.
+  std::string text() const { return fmt::format("{}_{}_{}", host, pid, local_id); }
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_settings.hpp ----
+
+namespace elastic {
+
+/// By which numbers nodes meet. All durations are over 0.
+struct rendezvous_settings {
+  /// 1 ≤ min_nodes ≤ max_nodes.
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// How long a node waits for a round that it can be in.
+  duration join_timeout = std::chrono::seconds(600);
+  /// How long a round that has enough nodes waits for further ones, where it cannot know them.
+  duration last_call_timeout = std::chrono::seconds(30);
+  /// How often a node says that it is alive, and after how many that were missed it is lost.
+  duration keep_alive_interval = std::chrono::seconds(5);
+  int keep_alive_max_attempt = 3;
+  /// How long a node whose connection broke has to come back before it is lost.
+  duration reconnect_grace = std::chrono::milliseconds(300);
+
+  /// How long a node may be silent.
+  duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_message.hpp ----
+
+#include <cmath>
+#include <limits>
+#include <variant>
+
+namespace elastic {
+
+/// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
+/// "kind" is the name of the struct. docs/design.md has the conversation.
+namespace rendezvous_messages {
+
+// ---- from a node ----------------------------------------------------------------------------
+
+/// The first word of a connection, also of one that takes up a broken one.
+struct hello {
+  static constexpr int current_version = 1;
+  int version = current_version;
+  std::string run_id;
+  node_id node;
+  rendezvous_settings settings;
+};
+
+/// Leaves round `after`, where the node is in it, for the next.
+struct join {
+  /// The last round that this node was in; -1: none.
+  std::int64_t after = -1;
+  duration timeout{};
+  /// Where its workers would find each other if it became the node of rank 0.
+  master_endpoint offer;
+};
+
+struct keep_alive {};
+
+/// Workers of this node failed.
+struct failed {
+  std::int64_t round = 0;
+  std::string what;
+};
+
+/// All workers of this node succeeded.
+struct finished {
+  std::int64_t round = 0;
+};
+
+struct leave {};
+
+/// The job has ended, for all nodes.
+struct close_job {
+  job_end end = job_end::failed;
+  std::string why;
+};
+
+struct ask_status {};
+
+// ---- from the server ------------------------------------------------------------------------
+
+struct welcome {
+  /// Whether the server still knows the node, with its place.
+  bool resumed = false;
+};
+
+struct refused {
+  /// The join timeout; otherwise something that waiting does not mend.
+  bool timeout = false;
+  std::string why;
+};
+
+struct placed {
+  std::int64_t round = 0;
+  int rank = 0;
+  int world = 1;
+  master_endpoint master;
+  /// How often workers failed so far.
+  int restarts = 0;
+};
+
+/// The round `round` is to end.
+struct changed {
+  std::int64_t round = 0;
+  rendezvous_change what;
+};
+
+/// The workers of every node have succeeded.
+struct all_finished {
+  std::int64_t round = 0;
+};
+
+struct closed {
+  job_end end = job_end::failed;
+  std::string why;
+};
+
+struct alive {};
+
+struct status {
+  int waiting = 0;
+  bool is_closed = false;
+};
+
+}  // namespace rendezvous_messages
+
+using rendezvous_request =
+    std::variant<rendezvous_messages::hello, rendezvous_messages::join,
+                 rendezvous_messages::keep_alive, rendezvous_messages::failed,
+                 rendezvous_messages::finished, rendezvous_messages::leave,
+                 rendezvous_messages::close_job, rendezvous_messages::ask_status>;
+
+using rendezvous_answer =
+    std::variant<rendezvous_messages::welcome, rendezvous_messages::refused,
+                 rendezvous_messages::placed, rendezvous_messages::changed,
+                 rendezvous_messages::all_finished, rendezvous_messages::closed,
+                 rendezvous_messages::alive, rendezvous_messages::status>;
+
+namespace detail {
+
+using rendezvous_json = nlohmann::ordered_json;
+
+/// Reads the fields of a message. Every error is `errc::protocol_violation` and names the field.
+class message_fields {
+ public:
+  explicit message_fields(std::string_view text) {
+    if (text.size() > limits::rendezvous_message_bytes) {
+      refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(),
+                         limits::rendezvous_message_bytes));
+    }
+    json_ = rendezvous_json::parse(text, nullptr, false);
+    if (!json_.is_object()) refuse("is no JSON object");
+  }
+
+  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
+    const rendezvous_json& value = field(name);
+    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
+    const bool too_large = value.is_number_unsigned() &&
+                           value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    const auto number = too_large ? most : value.get<std::int64_t>();
+    if (too_large || number < least || number > most) {
+      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
+    }
+    return number;
+  }
+
+  int small_number(const char* name, int least, int most) const {
+    return static_cast<int>(number(name, least, most));
+  }
+
+  bool flag(const char* name) const {
+    const rendezvous_json& value = field(name);
+    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
+    return value.get<bool>();
+  }
+
+  std::string text(const char* name) const {
+    const rendezvous_json& value = field(name);
+    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
+    return value.get<std::string>();
+  }
+
+  duration milliseconds(const char* name) const {
+    constexpr std::int64_t longest = 1'000'000'000'000;
+    return std::chrono::milliseconds(number(name, 0, longest));
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw error(errc::protocol_violation, "a message of the rendezvous " + why);
+  }
+
+ private:
+  const rendezvous_json& field(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *found;
+  }
+
+  rendezvous_json json_;
+};
+
+inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::max() - 1;
+inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
+
+inline std::int64_t whole_milliseconds(duration time) {
+  return std::chrono::ceil<std::chrono::milliseconds>(time).count();
+}
+
+inline std::string quoted(const std::string& text) {
+  // What is not UTF-8 is replaced and not refused: it may be a worker's last words.
+  return rendezvous_json(text).dump(-1, ' ', false, rendezvous_json::error_handler_t::replace);
+}
+
+inline std::string master_fields(const master_endpoint& master) {
+  return fmt::format(R"("address": {}, "port": {}, "served": {})", quoted(master.address),
+                     master.port, master.served_by_agent);
+}
+
+inline master_endpoint read_master(const message_fields& fields) {
+  constexpr int most_ports = 65535;
+  master_endpoint master;
+  master.address = fields.text("address");
+  master.port = static_cast<std::uint16_t>(fields.small_number("port", 0, most_ports));
+  master.served_by_agent = fields.flag("served");
+  return master;
+}
+
+inline const char* text_of(job_end end) {
+  return end == job_end::succeeded ? "succeeded" : "failed";
+}
+
+inline job_end read_job_end(const message_fields& fields) {
+  const std::string end = fields.text("end");
+  if (end == "succeeded") return job_end::succeeded;
+  if (end == "failed") return job_end::failed;
+  message_fields::refuse(fmt::format("has an unknown \"end\": '{:.40}'", end));
+}
+
+inline const char* text_of(change_kind kind) {
+  switch (kind) {
+    case change_kind::node_waiting: return "node_waiting";
+    case change_kind::node_lost: return "node_lost";
+    case change_kind::worker_failed: return "worker_failed";
+  }
+  return "";
+}
+
+inline change_kind read_change_kind(const message_fields& fields) {
+  const std::string kind = fields.text("change");
+  for (const change_kind known :
+       {change_kind::node_waiting, change_kind::node_lost, change_kind::worker_failed}) {
+    if (kind == text_of(known)) return known;
+  }
+  message_fields::refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
+}
+
+/// Writes a message as JSON.
+struct message_writer {
+  std::string operator()(const rendezvous_messages::hello& said) const {
+    const rendezvous_settings& settings = said.settings;
+    return fmt::format(
+        R"({{"kind": "hello", "version": {}, "run_id": {}, "host": {}, "pid": {}, )"
+        R"("local_id": {}, "min_nodes": {}, "max_nodes": {}, "last_call_ms": {}, )"
+        R"("keep_alive_ms": {}, "keep_alive_attempts": {}, "grace_ms": {}}})",
+        said.version, quoted(said.run_id), quoted(said.node.host), said.node.pid,
+        said.node.local_id, settings.min_nodes, settings.max_nodes,
+        whole_milliseconds(settings.last_call_timeout),
+        whole_milliseconds(settings.keep_alive_interval), settings.keep_alive_max_attempt,
+        whole_milliseconds(settings.reconnect_grace));
+  }
+  std::string operator()(const rendezvous_messages::join& said) const {
+    return fmt::format(R"({{"kind": "join", "after": {}, "timeout_ms": {}, {}}})", said.after,
+                       whole_milliseconds(said.timeout), master_fields(said.offer));
+  }
+  std::string operator()(const rendezvous_messages::keep_alive&) const {
+    return R"({"kind": "keep_alive"})";
+  }
+  std::string operator()(const rendezvous_messages::failed& said) const {
+    return fmt::format(R"({{"kind": "failed", "round": {}, "what": {}}})", said.round,
+                       quoted(said.what));
+  }
+  std::string operator()(const rendezvous_messages::finished& said) const {
+    return fmt::format(R"({{"kind": "finished", "round": {}}})", said.round);
+  }
+  std::string operator()(const rendezvous_messages::leave&) const { return R"({"kind": "leave"})"; }
+  std::string operator()(const rendezvous_messages::close_job& said) const {
+    return fmt::format(R"({{"kind": "close", "end": "{}", "why": {}}})", text_of(said.end),
+                       quoted(said.why));
+  }
+  std::string operator()(const rendezvous_messages::ask_status&) const {
+    return R"({"kind": "ask_status"})";
+  }
+
+  std::string operator()(const rendezvous_messages::welcome& said) const {
+    return fmt::format(R"({{"kind": "welcome", "resumed": {}}})", said.resumed);
+  }
+  std::string operator()(const rendezvous_messages::refused& said) const {
+    return fmt::format(R"({{"kind": "refused", "timeout": {}, "why": {}}})", said.timeout,
+                       quoted(said.why));
+  }
+  std::string operator()(const rendezvous_messages::placed& said) const {
+    return fmt::format(
+        R"({{"kind": "placed", "round": {}, "rank": {}, "world": {}, "restarts": {}, {}}})",
+        said.round, said.rank, said.world, said.restarts, master_fields(said.master));
+  }
+  std::string operator()(const rendezvous_messages::changed& said) const {
+    return fmt::format(
+        R"({{"kind": "changed", "round": {}, "change": "{}", "restarts": {}, "what": {}}})",
+        said.round, text_of(said.what.kind), said.what.restarts, quoted(said.what.what));
+  }
+  std::string operator()(const rendezvous_messages::all_finished& said) const {
+    return fmt::format(R"({{"kind": "all_finished", "round": {}}})", said.round);
+  }
+  std::string operator()(const rendezvous_messages::closed& said) const {
+    return fmt::format(R"({{"kind": "closed", "end": "{}", "why": {}}})", text_of(said.end),
+                       quoted(said.why));
+  }
+  std::string operator()(const rendezvous_messages::alive&) const { return R"({"kind": "alive"})"; }
+  std::string operator()(const rendezvous_messages::status& said) const {
+    return fmt::format(R"({{"kind": "status", "waiting": {}, "closed": {}}})", said.waiting,
+                       said.is_closed);
+  }
+};
+
+inline rendezvous_messages::hello read_hello(const message_fields& fields) {
+  constexpr int most = std::numeric_limits<int>::max();
+  rendezvous_messages::hello said;
+  said.version = fields.small_number("version", 1, most);
+  said.run_id = fields.text("run_id");
+  said.node.host = fields.text("host");
+  said.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
+  said.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  rendezvous_settings& settings = said.settings;
+  settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
+  settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
+  settings.last_call_timeout = fields.milliseconds("last_call_ms");
+  settings.keep_alive_interval = fields.milliseconds("keep_alive_ms");
+  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
+  settings.reconnect_grace = fields.milliseconds("grace_ms");
+  return said;
+}
+
+}  // namespace detail
+
+/// The message as one JSON object.
+inline std::string to_text(const rendezvous_request& said) {
+  return std::visit(detail::message_writer(), said);
+}
+inline std::string to_text(const rendezvous_answer& said) {
+  return std::visit(detail::message_writer(), said);
+}
+
+/// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
+inline rendezvous_request parse_rendezvous_request(std::string_view text) {
+  namespace messages = rendezvous_messages;
+  const detail::message_fields fields(text);
+  const std::string kind = fields.text("kind");
+  if (kind == "hello") return detail::read_hello(fields);
+  if (kind == "join") {
+    return messages::join{fields.number("after", -1, detail::last_round),
+                          fields.milliseconds("timeout_ms"), detail::read_master(fields)};
+  }
+  if (kind == "keep_alive") return messages::keep_alive{};
+  if (kind == "failed") {
+    return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
+  }
+  if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
+  if (kind == "leave") return messages::leave{};
+  if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
+  if (kind == "ask_status") return messages::ask_status{};
+  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+}
+
+/// Reads what the server says. Errors: `errc::protocol_violation`, naming what is wrong.
+inline rendezvous_answer parse_rendezvous_answer(std::string_view text) {
+  namespace messages = rendezvous_messages;
+  const detail::message_fields fields(text);
+  const std::string kind = fields.text("kind");
+  if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
+  if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
+  if (kind == "placed") {
+    messages::placed said;
+    said.round = fields.number("round", 0, detail::last_round);
+    said.world = fields.small_number("world", 1, limits::nodes);
+    said.rank = fields.small_number("rank", 0, said.world - 1);
+    said.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    said.master = detail::read_master(fields);
+    return said;
+  }
+  if (kind == "changed") {
+    messages::changed said;
+    said.round = fields.number("round", 0, detail::last_round);
+    said.what.kind = detail::read_change_kind(fields);
+    said.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    said.what.what = fields.text("what");
+    return said;
+  }
+  if (kind == "all_finished") {
+    return messages::all_finished{fields.number("round", 0, detail::last_round)};
+  }
+  if (kind == "closed") return messages::closed{detail::read_job_end(fields), fields.text("why")};
+  if (kind == "alive") return messages::alive{};
+  if (kind == "status") {
+    return messages::status{fields.small_number("waiting", 0, limits::nodes),
+                            fields.flag("closed")};
+  }
+  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/rendezvous_link.hpp ----
+
+namespace elastic::detail {
+
+/// A node's connection to the server of its rendezvous: keeps it, takes it up again where it
+/// breaks, and holds the last that was heard.
+///
+/// Whoever waits for something looks at `heard()`, and awaits `news()` where it is not there yet.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
+ public:
+  /// What the server said that still holds.
+  struct knowledge {
+    std::optional<rendezvous_messages::placed> placed;
+    std::optional<rendezvous_change> change;
+    std::optional<rendezvous_messages::closed> closed;
+    std::optional<rendezvous_messages::refused> refused;
+    std::optional<rendezvous_messages::status> status;
+    bool all_finished = false;
+    /// The link has ended for good; nothing more will be heard.
+    std::exception_ptr broken;
+  };
+
+  rendezvous_link(std::shared_ptr<message_connector> connector, rendezvous_messages::hello greeting,
+                  std::shared_ptr<time_source> time, logger log)
+      : connector_(std::move(connector)),
+        greeting_(std::move(greeting)),
+        time_(std::move(time)),
+        log_(std::move(log)) {}
+
+  /// Begins to connect, for at most `patience`.
+  void start(asio::any_io_executor executor, duration patience) {
+    news_.emplace(executor);
+    ended_.emplace(executor);
+    auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+      self->heard_.broken = failure;
+      self->tell();
+      self->ended_->set();
+    };
+    asio::co_spawn(executor, keep_connected(time_->now() + patience),
+                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  }
+
+  /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
+  task<void> stop() {
+    if (!ended_) co_return;
+    const auto channel = channel_;
+    if (channel) {
+      try {
+        co_await with_deadline(*time_, time_->now() + limits::rendezvous_farewell,
+                               channel->flush());
+      } catch (const error&) {
+        // Whom it was for is gone.
+      }
+    }
+    cancel_.emit(asio::cancellation_type::terminal);
+    co_await ended_->wait();
+  }
+
+  const knowledge& heard() const { return heard_; }
+
+  bool is_connected() const { return is_welcome_; }
+
+  /// The address of this node on the way to the server; empty while there is no connection.
+  std::string local_address() const { return channel_ ? channel_->local_address() : std::string(); }
+
+  /// Waits until something more was heard.
+  task<void> news() { co_await news_->wait(); }
+
+  /// Says something now, and again whenever the connection was taken up, until something else is
+  /// said so: its effect is the same whether it arrives once or twice.
+  void insist(rendezvous_request what) {
+    standing_ = std::move(what);
+    say(*standing_);
+  }
+
+  /// Says something; without a connection it is lost.
+  void say(const rendezvous_request& what) {
+    if (is_welcome_) channel_->send(to_text(what));
+  }
+
+  /// This node is between two rounds: what was heard of the one that it leaves holds no longer.
+  void begin_join(rendezvous_messages::join wish) {
+    heard_.placed.reset();
+    heard_.change.reset();
+    heard_.refused.reset();
+    heard_.all_finished = false;
+    insist(std::move(wish));
+  }
+
+  void ask_status() {
+    heard_.status.reset();
+    insist_on_status_ = true;
+    say(rendezvous_messages::ask_status{});
+  }
+
+  /// Why the last attempt to connect failed.
+  const std::string& last_problem() const { return last_problem_; }
+
+ private:
+  using channel_pointer = std::shared_ptr<message_channel>;
+
+  static constexpr std::chrono::milliseconds first_pause{20};
+  static constexpr std::chrono::milliseconds longest_pause{1000};
+  /// After this time without a connection the log says what is waited for.
+  static constexpr std::chrono::seconds silent_wait{2};
+  /// How long one attempt, and the first answer, may take.
+  static constexpr std::chrono::seconds attempt_timeout{5};
+  /// A server that is about to stop hangs up once; one that does not know us, always.
+  static constexpr int most_hang_ups = 5;
+
+  // ---- keeping the connection -----------------------------------------------------------------
+
+  task<void> keep_connected(time_point deadline) {
+    for (;;) {
+      channel_ = co_await connect_until(deadline);
+      std::string why;
+      try {
+        co_await race(listen(), keep_alive());
+      } catch (const error& failure) {
+        // A word that makes no sense will make none the next time.
+        if (failure.code() == errc::protocol_violation && !heard_.closed) throw;
+        why = failure.what();
+      }
+      channel_->close();
+      channel_.reset();
+      is_welcome_ = false;
+      if (heard_.closed) {
+        // The job is over; the server may leave before us.
+        co_return;
+      }
+      log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
+      const time_point now = time_->now();
+      lost_at_ = now + greeting_.settings.reconnect_grace;
+      deadline = now + limits::rendezvous_absence;
+    }
+  }
+
+  /// Tries again and again.
+  task<channel_pointer> connect_until(time_point deadline) {
+    const time_point begun = time_->now();
+    duration pause = first_pause;
+    bool has_warned = false;
+    for (;;) {
+      const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
+      if (channel) co_return channel;
+      const time_point now = time_->now();
+      if (lost_at_ && now >= *lost_at_) {
+        note_lost(fmt::format("the connection to the rendezvous at {} was lost",
+                              connector_->name()));
+        lost_at_.reset();
+      }
+      if (now >= deadline) throw error(errc::connection_failed, absence());
+      if (!has_warned && now - begun >= silent_wait) {
+        has_warned = true;
+        log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+      }
+      const time_point next_try = std::min({deadline, next_limit(), now + pause});
+      co_await time_->sleep_until(next_try);
+      pause = std::min<duration>(pause * 2, longest_pause);
+    }
+  }
+
+  time_point next_limit() const {
+    return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
+  }
+
+  std::string absence() const {
+    return fmt::format("{} the rendezvous at {}: {}",
+                       was_connected_ ? "lost" : "could not reach", connector_->name(),
+                       last_problem_);
+  }
+
+  /// Result: null where this attempt failed.
+  task<channel_pointer> try_connect(time_point deadline) {
+    const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
+    channel_pointer channel;
+    try {
+      auto made = co_await with_deadline(*time_, limit, connector_->connect());
+      if (made) channel = std::move(*made);
+      if (!channel && last_problem_.empty()) last_problem_ = "no answer";
+    } catch (const error& failure) {
+      last_problem_ = failure.what();
+    }
+    if (!channel) co_return nullptr;
+    channel->send(to_text(rendezvous_request(greeting_)));
+    heard_at_ = time_->now();
+    if (co_await is_welcomed(channel, limit)) co_return channel;
+    channel->close();
+    co_return nullptr;
+  }
+
+  /// Whether the other side answers as a server of the rendezvous does.
+  task<bool> is_welcomed(channel_pointer channel, time_point limit) {
+    std::optional<rendezvous_answer> said;
+    try {
+      const auto answer = co_await with_deadline(*time_, limit, channel->receive());
+      if (answer) said = parse_rendezvous_answer(*answer);
+      if (!answer) last_problem_ = "it accepts connections but does not answer";
+    } catch (const error& failure) {
+      last_problem_ = failure.what();
+      const bool is_sure =
+          failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
+      if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
+    }
+    if (!said) co_return false;
+    if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*said)) {
+      throw error(errc::invalid_argument, refusal->why);
+    }
+    const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*said);
+    if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
+    take_up(*channel, welcome->resumed);
+    co_return true;
+  }
+
+  std::string stranger() const {
+    return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
+                       last_problem_);
+  }
+
+  void take_up(message_channel& channel, bool resumed) {
+    is_welcome_ = true;
+    was_connected_ = true;
+    lost_at_.reset();
+    if (!resumed) note_lost("this node was given up by the others");
+    if (standing_) channel.send(to_text(*standing_));
+    if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
+    tell();
+  }
+
+  // ---- the conversation -----------------------------------------------------------------------
+
+  task<void> listen() {
+    for (;;) {
+      const std::string message = co_await channel_->receive();
+      heard_at_ = time_->now();
+      rendezvous_answer said = parse_rendezvous_answer(message);
+      std::visit([this](auto& what) { take(what); }, said);
+      tell();
+    }
+  }
+
+  /// Gives up a server that was silent so long that it may soon give us up.
+  task<void> keep_alive() {
+    const duration interval = greeting_.settings.keep_alive_interval;
+    const duration patience = greeting_.settings.silence() - interval;
+    for (;;) {
+      co_await time_->sleep_until(time_->now() + interval);
+      if (time_->now() - heard_at_ > std::max(patience, interval + interval / 2)) {
+        throw error(errc::connection_failed, "the server does not answer");
+      }
+      say(rendezvous_messages::keep_alive{});
+    }
+  }
+
+  void take(const rendezvous_messages::welcome&) {}
+  void take(const rendezvous_messages::alive&) {}
+  void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
+  void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
+  void take(const rendezvous_messages::status& said) {
+    heard_.status = said;
+    insist_on_status_ = false;
+  }
+  void take(const rendezvous_messages::placed& said) {
+    const auto* wish = standing_ ? std::get_if<rendezvous_messages::join>(&*standing_) : nullptr;
+    if (wish == nullptr || said.round <= wish->after) return;
+    standing_.reset();
+    heard_.placed = said;
+  }
+  void take(const rendezvous_messages::changed& said) {
+    if (heard_.placed && heard_.placed->round == said.round && !heard_.change) {
+      heard_.change = said.what;
+    }
+  }
+  void take(const rendezvous_messages::all_finished& said) {
+    if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
+  }
+
+  void note_lost(std::string why) {
+    if (!heard_.placed || heard_.change || heard_.all_finished) return;
+    const int restarts = heard_.placed->restarts;
+    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+    tell();
+  }
+
+  void tell() {
+    news_->set();
+    news_->reset();
+  }
+
+  std::shared_ptr<message_connector> connector_;
+  rendezvous_messages::hello greeting_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::optional<event_flag> news_;
+  std::optional<event_flag> ended_;
+  asio::cancellation_signal cancel_;
+  channel_pointer channel_;
+  bool is_welcome_ = false;
+  bool was_connected_ = false;
+  /// When a connection that broke counts as the loss of this node.
+  std::optional<time_point> lost_at_;
+  time_point heard_at_;
+  std::optional<rendezvous_request> standing_;
+  bool insist_on_status_ = false;
+  knowledge heard_;
+  std::string last_problem_;
+  int hang_ups_ = 0;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/rendezvous_parameters.hpp ----
 
 #include <fmt/ranges.h>
@@ -8081,6 +9216,39 @@ struct rendezvous_parameters {
     return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
   }
 
+  /// A setting that is a whole number over 0, `fallback` where it was not given.
+  /// Errors: `errc::invalid_argument` where it is none.
+  int whole_number(std::string_view name, int fallback) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return fallback;
+    int value = 0;
+    const char* end = found->second.data() + found->second.size();
+    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+    if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
+                            found->second));
+  }
+
+  /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
+  /// Errors: `errc::invalid_argument` where it is none.
+  std::optional<bool> yes_or_no(std::string_view name) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return std::nullopt;
+    std::string value = found->second;
+    for (char& letter : value) {
+      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    }
+    for (const char* yes : {"1", "true", "t", "yes", "y"}) {
+      if (value == yes) return true;
+    }
+    for (const char* no : {"0", "false", "f", "no", "n"}) {
+      if (value == no) return false;
+    }
+    throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
+                                                    found->second));
+  }
+
   /// Warns of settings that `backend` does not use, such as misspelt ones.
   void warn_of_unused(std::vector<std::string_view> used) const {
     for (const auto& [name, value] : configuration) {
@@ -8093,32 +9261,912 @@ struct rendezvous_parameters {
 
 }  // namespace elastic
 
-// ---- elastic/net/free_port.hpp ----
+// ---- elastic/rendezvous/round_state.hpp ----
 
 namespace elastic {
 
-/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
-/// else may take it before it is used: bind port 0 yourself where you can.
+/// What nodes agree on: who is in the round, who waits for the next one.
 ///
-/// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
-/// port of it can be bound.
-inline std::uint16_t free_port(const std::string& address) {
-  asio::error_code failure;
-  const auto parsed = asio::ip::make_address(address, failure);
-  if (failure) {
-    throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
-  }
-  asio::io_context context(1);
-  asio::ip::tcp::acceptor acceptor(context);
-  const asio::ip::tcp::endpoint any_port(parsed, 0);
-  acceptor.open(any_port.protocol(), failure);
-  if (!failure) acceptor.bind(any_port, failure);
-  if (failure) {
-    throw error(errc::connection_failed,
-                fmt::format("no port of {} can be bound: {}", address, failure.message()));
-  }
-  return acceptor.local_endpoint().port();
+/// Times are those of one monotonic clock: of the server that keeps the state, or of the one node
+/// that looks at it. Times of two nodes never meet in it.
+struct round_state {
+  std::int64_t round = 0;
+  /// The round has its nodes: those that are in it run.
+  bool complete = false;
+  /// The job has ended; no round follows.
+  bool closed = false;
+  /// The nodes of this round are not known beforehand, so it has a last call once it has enough.
+  bool unknown_nodes = true;
+  /// The end of the last call.
+  std::optional<time_point> deadline = std::nullopt;
+  /// With their ranks, once the round is complete.
+  std::map<node_id, int> participants = {};
+  /// Nodes that the next round takes in.
+  std::set<node_id> wait_list = {};
+  /// Nodes beyond the maximum: they stand by for one that is lost.
+  std::set<node_id> redundancy_list = {};
+
+  friend bool operator==(const round_state&, const round_state&) = default;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/round_machine.hpp ----
+
+namespace elastic {
+
+/// By whose rules nodes meet.
+enum class round_rules {
+  /// PyTorch's up to 2.2: a node beyond the maximum asks again and again.
+  torch_1_13,
+  /// PyTorch's of 2.6 and newer: a node beyond the maximum stands by.
+  torch_2_6,
+  /// Ours, where one server sees every node: a round whose nodes are known is complete as soon as
+  /// all of them are there, and the wait list never promises more than the next round can hold.
+  direct,
+};
+
+/// What is to happen to one node, by `apply` where it changes the state.
+enum class round_action {
+  /// It is in a complete round.
+  placed,
+  /// Nothing changes until something else does.
+  wait,
+  refuse_closed,
+  refuse_timeout,
+  enter_round,
+  enter_wait_list,
+  enter_redundancy_list,
+  leave_round,
+  leave_wait_list,
+  leave_redundancy_list,
+  /// From the complete round to the wait list of the next.
+  leave_to_rejoin,
+  complete_round,
+};
+
+struct round_decision {
+  round_action action;
+  /// Why, a half sentence.
+  std::string_view reason;
+
+  friend bool operator==(const round_decision&, const round_decision&) = default;
+};
+
+namespace detail {
+
+inline bool contains(const round_state& state, const node_id& node) {
+  return state.participants.count(node) != 0;
 }
+
+inline int size_of(const round_state& state) {
+  return static_cast<int>(state.participants.size());
+}
+
+/// Whether a place is neither taken nor promised.
+inline bool has_place(const round_state& state, const rendezvous_settings& settings,
+                      round_rules rules) {
+  const std::size_t promised = rules == round_rules::direct ? state.wait_list.size() : 0;
+  return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
+}
+
+inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
+                                               const rendezvous_settings& settings,
+                                               round_rules rules) {
+  if (state.wait_list.count(node) != 0) {
+    return {round_action::wait, "waits for the nodes of this round to leave it"};
+  }
+  if (has_place(state, settings, rules)) {
+    return {round_action::enter_wait_list, "the round runs and has a place for one more"};
+  }
+  if (rules == round_rules::torch_1_13) {
+    return {round_action::wait, "the round runs with the most nodes that are allowed"};
+  }
+  return {round_action::enter_redundancy_list,
+          "the round runs with the most nodes that are allowed"};
+}
+
+/// A round that has enough nodes: whether it waits for more.
+inline round_decision decide_completion(const round_state& state,
+                                        const rendezvous_settings& settings, round_rules rules,
+                                        time_point now) {
+  if (rules == round_rules::direct && !state.unknown_nodes) {
+    const bool all_here =
+        state.wait_list.empty() &&
+        (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
+    if (all_here) return {round_action::complete_round, "every node that is known is there"};
+    return {round_action::wait, "nodes that are known are still to enter"};
+  }
+  if (state.deadline && *state.deadline <= now) {
+    return {round_action::complete_round, "the last call is over"};
+  }
+  return {round_action::wait, "the last call is under way"};
+}
+
+}  // namespace detail
+
+/// What the next step of a node is that wants to be in a round. To be asked again after each step,
+/// until it is `placed`, refused, or waits.
+///
+/// @param deadline  until when the node waits for a place; who stands by waits without an end
+/// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
+inline round_decision decide_join(const round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, round_rules rules,
+                                  time_point now, time_point deadline) {
+  if (state.closed) return {round_action::refuse_closed, "the job has ended"};
+  if (state.redundancy_list.count(node) != 0) {
+    if (detail::has_place(state, settings, rules)) {
+      return {round_action::leave_redundancy_list, "a place has become free"};
+    }
+    return {round_action::wait, "stands by"};
+  }
+  const bool is_in = detail::contains(state, node);
+  if (state.complete && is_in) return {round_action::placed, "the round is complete"};
+  if (now > deadline) {
+    if (is_in) return {round_action::leave_round, "waited long enough"};
+    if (state.wait_list.count(node) != 0) {
+      return {round_action::leave_wait_list, "waited long enough"};
+    }
+    return {round_action::refuse_timeout, "waited long enough"};
+  }
+  if (state.complete) return detail::decide_in_complete_round(state, node, settings, rules);
+  if (!is_in) {
+    const bool may_enter =
+        state.wait_list.count(node) != 0 || detail::has_place(state, settings, rules);
+    if (may_enter) return {round_action::enter_round, "the round takes nodes"};
+    return {round_action::enter_redundancy_list, "all places are promised"};
+  }
+  if (detail::size_of(state) < settings.min_nodes) {
+    return {round_action::wait, "there are not enough nodes"};
+  }
+  return detail::decide_completion(state, settings, rules, now);
+}
+
+/// What the next step of a node is that gives up its place, whatever that is.
+inline round_decision decide_leave(const round_state& state, const node_id& node) {
+  if (detail::contains(state, node)) return {round_action::leave_round, "leaves"};
+  if (state.wait_list.count(node) != 0) return {round_action::leave_wait_list, "leaves"};
+  if (state.redundancy_list.count(node) != 0) {
+    return {round_action::leave_redundancy_list, "leaves"};
+  }
+  return {round_action::wait, "has no place"};
+}
+
+namespace detail {
+
+inline void complete_round(round_state& state) {
+  state.complete = true;
+  state.deadline.reset();
+  int rank = 0;
+  for (auto& [node, its_rank] : state.participants) its_rank = rank++;
+}
+
+inline void enter_round(round_state& state, const node_id& node,
+                        const rendezvous_settings& settings, time_point now) {
+  state.wait_list.erase(node);
+  state.participants[node] = 0;
+  if (size_of(state) == settings.min_nodes) state.deadline = now + settings.last_call_timeout;
+  if (size_of(state) == settings.max_nodes) complete_round(state);
+}
+
+/// What follows from a participant's going: the last one of a complete round begins the next.
+inline void note_departure(round_state& state, const rendezvous_settings& settings) {
+  if (state.complete && state.participants.empty()) {
+    state.complete = false;
+    ++state.round;
+    state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
+  }
+  if (!state.complete && size_of(state) < settings.min_nodes) state.deadline.reset();
+}
+
+}  // namespace detail
+
+/// Carries out a step of a node.
+/// Source: _DistributedRendezvousOpExecutor of PyTorch's dynamic rendezvous.
+inline void apply(round_state& state, round_action action, const node_id& node,
+                  const rendezvous_settings& settings, time_point now) {
+  switch (action) {
+    case round_action::placed:
+    case round_action::wait:
+    case round_action::refuse_closed:
+    case round_action::refuse_timeout: break;
+    case round_action::enter_round: detail::enter_round(state, node, settings, now); break;
+    case round_action::enter_wait_list: state.wait_list.insert(node); break;
+    case round_action::enter_redundancy_list: state.redundancy_list.insert(node); break;
+    case round_action::leave_wait_list: state.wait_list.erase(node); break;
+    case round_action::leave_redundancy_list: state.redundancy_list.erase(node); break;
+    case round_action::leave_round:
+      state.participants.erase(node);
+      detail::note_departure(state, settings);
+      break;
+    case round_action::leave_to_rejoin:
+      ELASTIC_ASSERT(state.complete && detail::contains(state, node));
+      state.participants.erase(node);
+      state.wait_list.insert(node);
+      detail::note_departure(state, settings);
+      break;
+    case round_action::complete_round: detail::complete_round(state); break;
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_coordinator.hpp ----
+
+#include <unordered_map>
+
+namespace elastic {
+
+/// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
+/// the time go in, answers come out.
+///
+/// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
+/// because its connection broke in between, has its effect once.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_coordinator {
+ public:
+  /// A connection, as its owner numbers it. Never used twice.
+  using connection = std::uint64_t;
+
+  /// The two ends of a connection, as the server sees them; numeric.
+  struct addresses {
+    std::string here;
+    std::string there;
+    /// The node is on the server's own host, and reaches it without a network.
+    bool is_loopback = true;
+  };
+
+  struct sending {
+    connection to;
+    rendezvous_answer what;
+  };
+
+  explicit rendezvous_coordinator(std::string run_id, logger log = {})
+      : run_id_(std::move(run_id)), log_(std::move(log)) {}
+
+  // ---- what happens ---------------------------------------------------------------------------
+
+  void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
+
+  /// A node says something. The first thing is its `hello`; a connection that says anything else
+  /// before, or after its node was given up, is dropped.
+  void received(connection from, const rendezvous_request& said, time_point now) {
+    if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+      welcome(from, *greeting, now);
+      return;
+    }
+    const auto found = nodes_.find(from);
+    if (found == nodes_.end()) {
+      dropped_.push_back(from);
+      return;
+    }
+    const node_id node = found->second;
+    members_.at(node).heard = now;
+    std::visit([&](const auto& what) { take(node, what, now); }, said);
+    settle(now);
+  }
+
+  /// The connection is gone. Its node has the grace to come back by another one.
+  void disconnected(connection from, time_point now) {
+    ends_.erase(from);
+    const auto found = nodes_.find(from);
+    if (found == nodes_.end()) return;
+    member& gone = members_.at(found->second);
+    nodes_.erase(found);
+    gone.link.reset();
+    gone.given_up_at = now + settings_.reconnect_grace;
+    wake_at(*gone.given_up_at);
+  }
+
+  /// The time is now `now`.
+  void advance(time_point now) {
+    if (now < next_) return;
+    for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+    settle_all_ = true;
+    settle(now);
+    plan_next(now);
+  }
+
+  // ---- what comes of it -----------------------------------------------------------------------
+
+  /// When `advance` is due; `time_point::max()` where nothing is.
+  time_point next_deadline() const { return next_; }
+
+  /// The answers since the last call, in their order.
+  std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
+
+  /// The connections to close since the last call.
+  std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
+
+  const round_state& state() const { return state_; }
+  int restarts() const { return restarts_; }
+
+  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping.
+  bool is_idle() const { return members_.empty() && nodes_.empty(); }
+
+ private:
+  struct member {
+    std::optional<connection> link;
+    addresses ends;
+    time_point heard;
+    /// Without a link: when it is lost.
+    std::optional<time_point> given_up_at;
+    /// Until when it waits for a place; none: it does not.
+    std::optional<time_point> join_deadline;
+    duration join_timeout{};
+    master_endpoint offer;
+    bool has_finished = false;
+  };
+
+  struct ending {
+    job_end how;
+    std::string why;
+  };
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  void welcome(connection from, const rendezvous_messages::hello& said, time_point now) {
+    if (nodes_.count(from) != 0) {
+      dropped_.push_back(from);
+      return;
+    }
+    if (const auto why = objection(said)) {
+      answers_.push_back({from, rendezvous_messages::refused{false, *why}});
+      return;
+    }
+    if (members_.empty()) settings_ = said.settings;
+    const auto [place, is_new] = members_.try_emplace(said.node);
+    member& node = place->second;
+    if (node.link) {
+      // It knows before we do that its former connection is of no use.
+      nodes_.erase(*node.link);
+      dropped_.push_back(*node.link);
+    }
+    nodes_[from] = said.node;
+    node.link = from;
+    node.ends = ends_[from];
+    node.heard = now;
+    node.given_up_at.reset();
+    wake_at(now + settings_.silence());
+    answer(said.node, rendezvous_messages::welcome{!is_new});
+    if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
+    if (!is_new) repeat_news(said.node);
+  }
+
+  std::optional<std::string> objection(const rendezvous_messages::hello& said) const {
+    if (said.version != rendezvous_messages::hello::current_version) {
+      return fmt::format("this node speaks version {} of the rendezvous, the server version {}",
+                         said.version, rendezvous_messages::hello::current_version);
+    }
+    if (said.settings.keep_alive_interval <= duration::zero()) {
+      return std::string("the keep-alive interval must be over 0");
+    }
+    const bool differs = said.settings.min_nodes != settings_.min_nodes ||
+                         said.settings.max_nodes != settings_.max_nodes;
+    if (members_.empty() || !differs) return std::nullopt;
+    return fmt::format("the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
+                       "job of the same run id, or another --nnodes",
+                       run_id_, settings_.min_nodes, settings_.max_nodes, said.settings.min_nodes,
+                       said.settings.max_nodes);
+  }
+
+  // What a node that has come back may have missed.
+  void repeat_news(const node_id& node) {
+    if (!state_.complete || state_.participants.count(node) == 0) return;
+    if (!members_.at(node).join_deadline) answer_placed(node);
+    if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
+    if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+  }
+
+  // ---- what nodes say -------------------------------------------------------------------------
+
+  // Taken before it comes to this.
+  void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
+
+  void take(const node_id& node, const rendezvous_messages::join& said, time_point now) {
+    member& one = members_.at(node);
+    one.join_timeout = said.timeout;
+    one.join_deadline = now + said.timeout;
+    one.offer = said.offer;
+    joining_.insert(node);
+    wake_at(*one.join_deadline);
+    if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
+    // A repeated word, where this round is the one that it asked for.
+    if (said.after < state_.round) return step(node, now);
+    if (!change_) announce(change_kind::node_waiting, fmt::format("node {} waits to join",
+                                                                  node.text()));
+    carry_out(round_action::leave_to_rejoin, "meets again", node, now);
+    step(node, now);
+  }
+
+  void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point) {
+    answer(node, rendezvous_messages::alive{});
+  }
+
+  void take(const node_id& node, const rendezvous_messages::failed& said, time_point) {
+    if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+    const bool is_in = state_.complete && state_.participants.count(node) != 0;
+    if (!is_in || said.round != state_.round) {
+      const rendezvous_change over{change_kind::node_lost,
+                                   fmt::format("round {} is over", said.round), restarts_};
+      return answer(node, rendezvous_messages::changed{said.round, over});
+    }
+    if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
+    // Workers whose peers vanish fail, too: that is not their fault.
+    if (const auto missing = missing_participant()) {
+      return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
+    }
+    ++restarts_;
+    announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), said.what));
+  }
+
+  void take(const node_id& node, const rendezvous_messages::finished& said, time_point) {
+    if (!state_.complete || said.round != state_.round) return;
+    if (state_.participants.count(node) == 0) return;
+    members_.at(node).has_finished = true;
+    some_finished_ = true;
+    look_whether_all_finished();
+    if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+  }
+
+  void take(const node_id& node, const rendezvous_messages::leave&, time_point now) {
+    nodes_.erase(*members_.at(node).link);
+    dropped_.push_back(*members_.at(node).link);
+    remove(node, "left", now);
+  }
+
+  void take(const node_id&, const rendezvous_messages::close_job& said, time_point) {
+    if (ending_) return;
+    ending_ = ending{said.end, said.why};
+    state_.closed = true;
+    log_.info("rendezvous of job '{}': closed: {}", run_id_, said.why);
+    for (const auto& [node, one] : members_) {
+      if (joining_.count(node) != 0) continue;
+      answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+    }
+    settle_all_ = true;
+  }
+
+  void take(const node_id& node, const rendezvous_messages::ask_status&, time_point) {
+    answer(node, rendezvous_messages::status{static_cast<int>(state_.wait_list.size()),
+                                             state_.closed});
+  }
+
+  // ---- the machine ----------------------------------------------------------------------------
+
+  // All steps that a node can take now.
+  void step(const node_id& node, time_point now) {
+    for (;;) {
+      member& one = members_.at(node);
+      const round_decision decision = decide_join(state_, node, settings_, round_rules::direct, now,
+                                                  *one.join_deadline);
+      switch (decision.action) {
+        case round_action::wait: return;
+        case round_action::placed:
+          end_joining(node);
+          return answer_placed(node);
+        case round_action::refuse_closed:
+          end_joining(node);
+          return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+        case round_action::refuse_timeout:
+          end_joining(node);
+          return answer(node, rendezvous_messages::refused{true, missing_nodes()});
+        default: carry_out(decision.action, decision.reason, node, now);
+      }
+      if (decision.action == round_action::leave_redundancy_list) {
+        one.join_deadline = now + one.join_timeout;
+      } else if (decision.action == round_action::enter_wait_list) {
+        announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+      }
+    }
+  }
+
+  void carry_out(round_action action, std::string_view reason, const node_id& node,
+                 time_point now) {
+    const std::int64_t round = state_.round;
+    const bool was_complete = state_.complete;
+    apply(state_, action, node, settings_, now);
+    log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
+               verb_of(action), reason);
+    const bool frees_place =
+        action == round_action::leave_round || action == round_action::leave_wait_list;
+    if (frees_place || round != state_.round || was_complete != state_.complete) {
+      settle_all_ = true;
+    }
+    if (round != state_.round) begin_round();
+    if (!was_complete && state_.complete) choose_master();
+    if (state_.deadline) wake_at(*state_.deadline);
+  }
+
+  void begin_round() {
+    change_.reset();
+    some_finished_ = false;
+    all_finished_ = false;
+    for (auto& [node, one] : members_) one.has_finished = false;
+  }
+
+  // What one node's step makes possible for others.
+  void settle(time_point now) {
+    while (std::exchange(settle_all_, false)) {
+      const std::vector<node_id> waiting(joining_.begin(), joining_.end());
+      for (const node_id& node : waiting) {
+        if (joining_.count(node) != 0) step(node, now);
+      }
+    }
+  }
+
+  void end_joining(const node_id& node) {
+    joining_.erase(node);
+    members_.at(node).join_deadline.reset();
+  }
+
+  // ---- losses ---------------------------------------------------------------------------------
+
+  std::vector<node_id> overdue_nodes(time_point now) const {
+    std::vector<node_id> overdue;
+    for (const auto& [node, one] : members_) {
+      if (lost_at(one) <= now) overdue.push_back(node);
+    }
+    return overdue;
+  }
+
+  time_point lost_at(const member& one) const {
+    return one.given_up_at ? *one.given_up_at : one.heard + settings_.silence();
+  }
+
+  void give_up(const node_id& node, time_point now) {
+    const member& one = members_.at(node);
+    if (one.link) {
+      nodes_.erase(*one.link);
+      dropped_.push_back(*one.link);
+    }
+    remove(node, one.link ? "is silent" : "is gone", now);
+  }
+
+  void remove(const node_id& node, std::string_view how, time_point now) {
+    const bool has_finished = members_.at(node).has_finished;
+    const bool ran = state_.complete && state_.participants.count(node) != 0;
+    members_.erase(node);
+    joining_.erase(node);
+    if (ran && !has_finished && !ending_) {
+      announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
+    }
+    const round_decision decision = decide_leave(state_, node);
+    carry_out(decision.action, how, node, now);
+    look_whether_all_finished();
+  }
+
+  std::optional<node_id> missing_participant() const {
+    for (const auto& [node, rank] : state_.participants) {
+      const auto found = members_.find(node);
+      if (found == members_.end() || !found->second.link) return node;
+    }
+    return std::nullopt;
+  }
+
+  // ---- news -----------------------------------------------------------------------------------
+
+  // The first change of a round is the one that counts: what follows, follows from it.
+  void announce(change_kind kind, std::string what) {
+    const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
+    if (!state_.complete || change_ || is_ending_well) return;
+    change_ = rendezvous_change{kind, std::move(what), restarts_};
+    log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
+    for (const auto& [node, rank] : state_.participants) {
+      answer(node, rendezvous_messages::changed{state_.round, *change_});
+    }
+  }
+
+  void look_whether_all_finished() {
+    if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
+    for (const auto& [node, rank] : state_.participants) {
+      const auto found = members_.find(node);
+      if (found != members_.end() && !found->second.has_finished) return;
+    }
+    all_finished_ = true;
+    for (const auto& [node, rank] : state_.participants) {
+      answer(node, rendezvous_messages::all_finished{state_.round});
+    }
+  }
+
+  void answer_placed(const node_id& node) {
+    answer(node, rendezvous_messages::placed{
+                     state_.round, state_.participants.at(node),
+                     static_cast<int>(state_.participants.size()), master_, restarts_});
+  }
+
+  void answer(const node_id& node, rendezvous_answer what) {
+    const auto found = members_.find(node);
+    if (found == members_.end() || !found->second.link) return;
+    answers_.push_back({*found->second.link, std::move(what)});
+  }
+
+  std::string missing_nodes() const {
+    return fmt::format("{} of at least {} nodes had joined", state_.participants.size(),
+                       settings_.min_nodes);
+  }
+
+  // The node of rank 0 serves the workers. One on this host reached us without a network and does
+  // not know by which address the others reach it; we do, by the way that they came.
+  void choose_master() {
+    const auto first = members_.find(state_.participants.begin()->first);
+    master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
+    if (first == members_.end() || !first->second.ends.is_loopback) return;
+    if (master_.address != first->second.ends.there) return;
+    for (const auto& [node, rank] : state_.participants) {
+      const auto other = members_.find(node);
+      if (other == members_.end() || other->second.ends.is_loopback) continue;
+      master_.address = other->second.ends.here;
+      return;
+    }
+  }
+
+  // ---- time -----------------------------------------------------------------------------------
+
+  void wake_at(time_point when) { next_ = std::min(next_, when); }
+
+  void plan_next(time_point now) {
+    next_ = time_point::max();
+    for (const auto& [node, one] : members_) {
+      wake_at(lost_at(one));
+      const bool stands_by = state_.redundancy_list.count(node) != 0;
+      if (one.join_deadline && !stands_by) wake_at(std::max(*one.join_deadline, now) + duration(1));
+    }
+    if (state_.deadline) wake_at(*state_.deadline);
+  }
+
+  static std::string_view verb_of(round_action action) {
+    switch (action) {
+      case round_action::enter_round: return "enters the round";
+      case round_action::enter_wait_list: return "waits for the next round";
+      case round_action::enter_redundancy_list: return "stands by";
+      case round_action::leave_round: return "leaves the round";
+      case round_action::leave_wait_list: return "waits no longer";
+      case round_action::leave_redundancy_list: return "stands by no longer";
+      case round_action::leave_to_rejoin: return "leaves the round for the next";
+      case round_action::complete_round: return "completes the round";
+      default: return "stays";
+    }
+  }
+
+  std::string run_id_;
+  logger log_;
+  rendezvous_settings settings_;
+  round_state state_;
+  std::map<node_id, member> members_;
+  std::unordered_map<connection, node_id> nodes_;
+  std::unordered_map<connection, addresses> ends_;
+  /// Those that wait for a place.
+  std::set<node_id> joining_;
+  bool settle_all_ = false;
+  /// Why the round ends.
+  std::optional<rendezvous_change> change_;
+  bool some_finished_ = false;
+  bool all_finished_ = false;
+  std::optional<ending> ending_;
+  master_endpoint master_;
+  int restarts_ = 0;
+  time_point next_ = time_point::max();
+  std::vector<sending> answers_;
+  std::vector<connection> dropped_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/store_extension.hpp ----
+
+namespace elastic {
+
+/// A further protocol on the port of a store server, for clients that begin with its greeting.
+/// PyTorch's clients never meet it, and PyTorch's servers hang up on the greeting.
+///
+/// Thread-safety: the server calls everything on its strand, and is to be called there.
+class store_extension {
+ public:
+  /// One client, as the extension sees it. Lives as long as the conversation with it.
+  class client {
+   public:
+    /// Sends bytes to it, in order; never waits.
+    virtual void send(std::string_view bytes) = 0;
+
+    /// Disconnects it once what was sent has left.
+    virtual void hang_up() = 0;
+
+    /// The two ends of the connection; a default one where the system does not tell.
+    virtual asio::ip::tcp::endpoint here() const = 0;
+    virtual asio::ip::tcp::endpoint there() const = 0;
+
+   protected:
+    ~client() = default;
+  };
+
+  /// What the extension keeps for one client; destroyed when the connection is gone.
+  class conversation {
+   public:
+    virtual ~conversation() = default;
+
+    /// Bytes that have arrived, in whatever pieces.
+    /// Errors: `error`, whose sentence is what the server's log says; the client is disconnected.
+    virtual void received(std::string_view bytes) = 0;
+  };
+
+  virtual ~store_extension() = default;
+
+  /// The first bytes of its clients. The first of them is none of the store's: 32 or above.
+  virtual std::string_view greeting() const = 0;
+
+  /// Runs as long as the server does, on its strand; cancelled when it stops.
+  virtual task<void> run() = 0;
+
+  /// A client has sent the greeting.
+  virtual std::unique_ptr<conversation> begin(client& from) = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_service.hpp ----
+
+namespace elastic {
+
+/// The rendezvous of any number of jobs, on the port of a store server.
+///
+/// Give it to one server, as its extension.
+/// Thread-safety: as the server's extensions have it.
+class rendezvous_service final : public store_extension {
+ public:
+  /// What nodes begin with.
+  static constexpr std::string_view first_words = "elastic rendezvous\n";
+
+  /// @param time  empty: the clocks of the machine
+  explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr)
+      : log_(std::move(log)), time_(std::move(time)) {
+    if (!time_) time_ = std::make_shared<system_time>();
+  }
+
+  std::string_view greeting() const override { return first_words; }
+
+  task<void> run() override {
+    earlier_.emplace(co_await asio::this_coro::executor);
+    for (;;) {
+      earlier_->reset();
+      planned_ = next_deadline();
+      co_await with_deadline(*time_, planned_, earlier_->wait());
+      for (auto& [run_id, job] : jobs_) {
+        job.advance(time_->now());
+        deliver(job);
+      }
+    }
+  }
+
+  std::unique_ptr<conversation> begin(client& from) override {
+    return std::make_unique<node_conversation>(*this, from);
+  }
+
+ private:
+  using connection = rendezvous_coordinator::connection;
+
+  class node_conversation final : public conversation {
+   public:
+    node_conversation(rendezvous_service& of, client& from)
+        : of_(of), id_(of.enter(from)), frames_(limits::rendezvous_message_bytes) {}
+    ~node_conversation() override { of_.gone(id_); }
+    node_conversation(const node_conversation&) = delete;
+    node_conversation& operator=(const node_conversation&) = delete;
+
+    void received(std::string_view bytes) override {
+      frames_.append(bytes);
+      while (const auto message = frames_.next()) of_.received(id_, *message);
+    }
+
+   private:
+    rendezvous_service& of_;
+    connection id_;
+    frame_reader frames_;
+  };
+
+  struct node_connection {
+    client* peer;
+    /// Null until it has said which.
+    rendezvous_coordinator* job = nullptr;
+  };
+
+  // ---- what clients do ------------------------------------------------------------------------
+
+  connection enter(client& from) {
+    connections_[++last_] = node_connection{&from};
+    return last_;
+  }
+
+  void gone(connection id) {
+    const auto found = connections_.find(id);
+    rendezvous_coordinator* job = found->second.job;
+    connections_.erase(found);
+    if (job == nullptr) return;
+    job->disconnected(id, time_->now());
+    plan(*job);
+  }
+
+  void received(connection id, std::string_view message) {
+    const rendezvous_request said = parse_rendezvous_request(message);
+    node_connection& from = connections_.at(id);
+    if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+      if (from.job == nullptr) introduce(id, from, greeting->run_id);
+    }
+    if (from.job == nullptr) {
+      throw error(errc::protocol_violation, "a node of the rendezvous did not say which job it is "
+                                            "of");
+    }
+    rendezvous_coordinator& job = *from.job;
+    job.received(id, said, time_->now());
+    deliver(job);
+    plan(job);
+  }
+
+  void introduce(connection id, node_connection& from, const std::string& run_id) {
+    const auto found = jobs_.find(run_id);
+    if (found == jobs_.end()) make_room();
+    from.job = found != jobs_.end() ? &found->second
+                                    : &jobs_.try_emplace(run_id, run_id, log_).first->second;
+    const auto here = from.peer->here();
+    const auto there = from.peer->there();
+    const asio::ip::address node = plain_address(there.address());
+    const asio::ip::address server = plain_address(here.address());
+    from.job->connected(id, {server.to_string(), node.to_string(),
+                             node.is_loopback() || node == server});
+  }
+
+  // Jobs that nobody takes part in are forgotten, those that have ended last of all.
+  void make_room() {
+    std::erase_if(jobs_, [](const auto& job) {
+      return job.second.is_idle() && !job.second.state().closed;
+    });
+    if (jobs_.size() < limits::rendezvous_jobs) return;
+    std::erase_if(jobs_, [](const auto& job) { return job.second.is_idle(); });
+    if (jobs_.size() < limits::rendezvous_jobs) return;
+    throw error(errc::protocol_violation,
+                fmt::format("a node of one more job than the {} that may meet here",
+                            limits::rendezvous_jobs));
+  }
+
+  // ---- what they are told ---------------------------------------------------------------------
+
+  // What is sent may end connections, which is heard of here again.
+  void deliver(rendezvous_coordinator& job) {
+    for (const auto& answer : job.take_answers()) {
+      const auto to = connections_.find(answer.to);
+      if (to == connections_.end()) continue;
+      frame_.clear();
+      append_frame(frame_, to_text(answer.what));
+      to->second.peer->send(frame_);
+    }
+    for (const connection id : job.take_dropped()) {
+      const auto to = connections_.find(id);
+      if (to != connections_.end()) to->second.peer->hang_up();
+    }
+  }
+
+  // ---- time -----------------------------------------------------------------------------------
+
+  time_point next_deadline() const {
+    time_point next = time_point::max();
+    for (const auto& [run_id, job] : jobs_) next = std::min(next, job.next_deadline());
+    return next;
+  }
+
+  void plan(const rendezvous_coordinator& job) {
+    if (earlier_ && job.next_deadline() < planned_) earlier_->set();
+  }
+
+  logger log_;
+  std::shared_ptr<time_source> time_;
+  std::map<std::string, rendezvous_coordinator, std::less<>> jobs_;
+  std::unordered_map<connection, node_connection> connections_;
+  connection last_ = 0;
+  std::optional<event_flag> earlier_;
+  time_point planned_ = time_point::max();
+  std::string frame_;
+};
 
 }  // namespace elastic
 
@@ -8509,7 +10557,7 @@ class request_parser {
 
 // ---- which generation a connection speaks ---------------------------------------------------
 
-enum class first_bytes { undecided, legacy, modern, foreign };
+enum class first_bytes { undecided, legacy, modern, foreign, extension };
 
 /// The bytes of a modern greeting, its operation included.
 inline constexpr std::size_t greeting_bytes = 1 + sizeof validate_magic;
@@ -8528,8 +10576,6 @@ inline first_bytes classify(std::string_view input) {
 }  // namespace elastic::detail
 
 // ---- elastic/store/detail/store_keys.hpp ----
-
-#include <limits>
 
 // What all stores make of the keys and values of their user. All that is named `check` throws
 // `errc::invalid_argument`.
@@ -8613,7 +10659,6 @@ inline std::optional<std::int64_t> leading_number(std::string_view text) {
 // ---- elastic/store/key_value_engine.hpp ----
 
 #include <list>
-#include <unordered_map>
 
 namespace elastic {
 
@@ -9166,6 +11211,12 @@ class tcp_store_session {
   /// Who is told of waits that end and of changes; passes them on to `ready` and `changed`.
   void listen(std::weak_ptr<key_value_engine::listener> who) { listener_ = std::move(who); }
 
+  /// Lets clients that begin with the greeting of `further` converse with it, as `self`.
+  void extend(std::shared_ptr<store_extension> further, store_extension::client& self) {
+    extension_ = std::move(further);
+    self_ = &self;
+  }
+
   state current() const { return state_; }
 
   /// Takes what arrived. What comes while paused is kept for `resume`.
@@ -9174,7 +11225,9 @@ class tcp_store_session {
       if (state_ == state::paused) input_.append(bytes);
       return state_;
     }
-    if (input_.empty()) {
+    if (conversation_) {
+      converse(bytes);
+    } else if (input_.empty()) {
       const std::size_t used = execute_all(bytes);
       if (state_ != state::ended) input_.assign(bytes.substr(used));
     } else {
@@ -9223,6 +11276,7 @@ class tcp_store_session {
 
   /// Drops the registrations of this client. May be called again.
   void close() {
+    conversation_.reset();
     drop_wait();
     for (const auto watch : watches_) engine_->unwatch(watch);
     watches_.clear();
@@ -9238,6 +11292,10 @@ class tcp_store_session {
       if (generation_ == first_bytes::undecided && !decide(input, done)) break;
       const std::string_view rest = input.substr(done);
       if (rest.empty()) break;
+      if (conversation_) {
+        converse(rest);
+        return input.size();
+      }
       drop_stale_wait();
       if (parser_.at_start()) parser_.begin(operation_of(rest.front()));
       const outcome result = parser_.parse(rest);
@@ -9259,12 +11317,38 @@ class tcp_store_session {
   }
 
   bool decide(std::string_view input, std::size_t& done) {
+    if (extension_ && input.front() == extension_->greeting().front()) {
+      return decide_extension(input, done);
+    }
     generation_ = classify(input);
     if (generation_ == first_bytes::modern) done += greeting_bytes;
     if (generation_ == first_bytes::foreign) {
       fail("the first byte is none of a store's client");
     }
     return generation_ == first_bytes::legacy || generation_ == first_bytes::modern;
+  }
+
+  // Result: whether the greeting is whole.
+  bool decide_extension(std::string_view input, std::size_t& done) {
+    const std::string_view greeting = extension_->greeting();
+    const std::size_t known = std::min(input.size(), greeting.size());
+    if (input.substr(0, known) != greeting.substr(0, known)) {
+      fail("the first bytes are none of a store's client");
+      return false;
+    }
+    if (known < greeting.size()) return false;
+    done += known;
+    generation_ = first_bytes::extension;
+    conversation_ = extension_->begin(*self_);
+    return true;
+  }
+
+  void converse(std::string_view bytes) {
+    try {
+      conversation_->received(bytes);
+    } catch (const error& refused) {
+      fail(refused.what());
+    }
   }
 
   bool is_legacy() const { return generation_ == first_bytes::legacy; }
@@ -9448,6 +11532,9 @@ class tcp_store_session {
   request_parser parser_;
   tcp_store_legacy_dialect dialect_;
   std::weak_ptr<key_value_engine::listener> listener_;
+  std::shared_ptr<store_extension> extension_;
+  store_extension::client* self_ = nullptr;
+  std::unique_ptr<store_extension::conversation> conversation_;
   state state_ = state::reading;
   first_bytes generation_ = first_bytes::undecided;
   bool is_first_ = true;
@@ -9475,6 +11562,7 @@ using store_strand = asio::strand<asio::any_io_executor>;
 ///
 /// Everything but the two calls of `listener` happens on the strand.
 class tcp_store_connection : public key_value_engine::listener,
+                             public store_extension::client,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
@@ -9488,9 +11576,10 @@ class tcp_store_connection : public key_value_engine::listener,
         session_(std::move(engine), bounds, dialect),
         on_gone_(std::move(on_gone)) {}
 
-  /// Begins to read.
-  void start() {
+  /// Begins to read. `further` may be null.
+  void start(std::shared_ptr<store_extension> further) {
     session_.listen(weak_from_this());
+    if (further) session_.extend(std::move(further), *this);
     receive();
   }
 
@@ -9508,6 +11597,20 @@ class tcp_store_connection : public key_value_engine::listener,
     shut();
     tell_if_gone();
   }
+
+  void send(std::string_view bytes) override {
+    if (is_closed_) return;
+    session_.output().append(bytes);
+    send_aside();
+  }
+
+  void hang_up() override {
+    is_finishing_ = true;
+    if (!is_executing_) advance();
+  }
+
+  asio::ip::tcp::endpoint here() const override { return end_of(&::getsockname); }
+  asio::ip::tcp::endpoint there() const override { return end_of(&::getpeername); }
 
   void on_ready(key_value_engine::wait_id wait) noexcept override {
     if (strand_.running_in_this_thread()) {
@@ -9539,13 +11642,15 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Sends all of `output` or takes it over, leaving it empty; sets `is_sending_` while something
   /// is unsent. Called only while nothing is.
-  virtual void send(std::string& output) = 0;
+  virtual void transmit(std::string& output) = 0;
 
   /// Closes the socket and ends what is under way.
   virtual void shut() = 0;
 
   /// Whether an operation is under way that refers to this object.
   virtual bool is_busy() const = 0;
+
+  virtual int descriptor() const = 0;
 
   // ---- what the transport calls --------------------------------------------------------------
 
@@ -9567,7 +11672,7 @@ class tcp_store_connection : public key_value_engine::listener,
     constexpr int most_rounds = 16;
     is_executing_ = true;
     for (int round = 0; round < most_rounds && !is_closed_; ++round) {
-      if (!session_.output().empty()) send(session_.output());
+      if (!session_.output().empty()) transmit(session_.output());
       if (is_closed_ || is_sending_) break;
       if (!is_paused() || is_finishing_) break;
       session_.resume();
@@ -9610,9 +11715,16 @@ class tcp_store_connection : public key_value_engine::listener,
     }
     if (is_sending_) return;
     is_executing_ = true;
-    send(session_.output());
+    transmit(session_.output());
     is_executing_ = false;
     tell_if_gone();
+  }
+
+  asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const {
+    asio::ip::tcp::endpoint end;
+    auto size = static_cast<socklen_t>(end.capacity());
+    if (ask(descriptor(), end.data(), &size) == 0) end.resize(size);
+    return end;
   }
 
   tcp_store_session session_;
@@ -9671,7 +11783,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
     if (!failure) received({scratch_.data(), size});
   }
 
-  void send(std::string& output) override {
+  void transmit(std::string& output) override {
     asio::error_code failure;
     const std::size_t sent = socket_.write_some(asio::buffer(output), failure);
     if (failure && failure != asio::error::would_block) {
@@ -9713,6 +11825,11 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
   }
 
   bool is_busy() const override { return is_receiving_ || is_sending_; }
+
+  int descriptor() const override {
+    // Asio asks for no change by this, but does not say so.
+    return const_cast<socket&>(socket_).native_handle();
+  }
 
   socket socket_;
   std::span<char> scratch_;
@@ -9763,7 +11880,7 @@ class tcp_store_ring_connection final : public tcp_store_connection {
     close();
   }
 
-  void send(std::string& output) override {
+  void transmit(std::string& output) override {
     on_the_way_.swap(output);
     is_sending_ = true;
     ring_->send(sending_, fd_, on_the_way_, shared_from_this());
@@ -9788,6 +11905,8 @@ class tcp_store_ring_connection final : public tcp_store_connection {
 
   bool is_busy() const override { return receiving_.running() || sending_.running(); }
 
+  int descriptor() const override { return fd_; }
+
   std::shared_ptr<ring> ring_;
   int fd_;
   std::string on_the_way_;
@@ -9807,7 +11926,7 @@ namespace elastic {
 
 struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
-  /// a name, which means every address that it stands for.
+  /// a name, which means every address that it stands for. Empty: every address of this host.
   std::string address = "127.0.0.1";
   /// 0: one that the system picks.
   std::uint16_t port = 0;
@@ -9819,6 +11938,8 @@ struct tcp_store_server_options {
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
   std::shared_ptr<key_value_engine> engine;
+  /// A further protocol on the same port; empty: none.
+  std::shared_ptr<store_extension> extension;
   /// Empty: the clocks of the machine.
   std::shared_ptr<time_source> time;
 };
@@ -9923,6 +12044,14 @@ inline int listen_at(const asio::ip::tcp::endpoint& at) {
   }
 }
 
+/// What means all addresses of this host: those of IPv4, too, where the kernel knows IPv6.
+inline std::string every_address() {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return "0.0.0.0";
+  ::close(fd);
+  return "::";
+}
+
 /// The addresses that `host` stands for. Blocks where a resolver has to be asked.
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
@@ -9965,20 +12094,14 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
     if (!options_.time) options_.time = std::make_shared<system_time>();
     if (options_.use_ring) make_ring();
+    if (options_.address.empty()) options_.address = every_address();
     open(addresses_of(executor, options_.address));
     options_.log.debug("store: listening at {} (I/O: {})", to_text(endpoint_), io());
   }
 
   void start() {
-    for (acceptor& listening : acceptors_) {
-      ++running_;
-      auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
-        self->on_accepting_ended(failure);
-      };
-      cancels_.push_back(std::make_unique<asio::cancellation_signal>());
-      asio::co_spawn(strand_, accept_all(listening),
-                     asio::bind_cancellation_slot(cancels_.back()->slot(), std::move(on_end)));
-    }
+    if (options_.extension) start_one(options_.extension->run());
+    for (acceptor& listening : acceptors_) start_one(accept_all(listening));
   }
 
   // What is on its way to a client still goes out, such as the word that all have met: the stop
@@ -10016,6 +12139,17 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     std::string why_not;
     ring_ = ring::try_make(strand_, ring_options{}, &why_not);
     if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
+  }
+
+  // What runs until the server stops.
+  void start_one(task<void> lasting) {
+    ++running_;
+    auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+      self->on_lasting_ended(failure);
+    };
+    cancels_.push_back(std::make_unique<asio::cancellation_signal>());
+    asio::co_spawn(strand_, std::move(lasting),
+                   asio::bind_cancellation_slot(cancels_.back()->slot(), std::move(on_end)));
   }
 
   // ---- listening -----------------------------------------------------------------------------
@@ -10141,7 +12275,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     if (!connection) return;
     connections_.emplace(connection.get(), connection);
     connected_.store(connections_.size(), std::memory_order_relaxed);
-    connection->start();
+    connection->start(options_.extension);
   }
 
   // ---- ends ----------------------------------------------------------------------------------
@@ -10172,10 +12306,10 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
     note_end();
   }
 
-  void on_accepting_ended(const std::exception_ptr& failure) {
+  void on_lasting_ended(const std::exception_ptr& failure) {
     --running_;
     if (failure && !is_closed_) {
-      options_.log.error("store at {}: no client is accepted any more", to_text(endpoint_));
+      options_.log.error("store at {}: no client is served in full any more", to_text(endpoint_));
     }
     note_end();
   }
@@ -10234,6 +12368,95 @@ inline task<void> tcp_store_server::stop() {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/rendezvous_host.hpp ----
+
+namespace elastic {
+
+/// The server at which nodes meet, on the node that hosts it.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_host {
+ public:
+  static constexpr std::uint16_t default_port = 29400;
+
+  /// Hosts the server at `at`, where that is an address of this host that nobody serves yet. Of
+  /// nodes on one host, the first that comes hosts.
+  ///
+  /// @param decided  whether to host, where that does not follow from the address (a virtual
+  ///                 address, a forwarded port)
+  /// Result: null where another node hosts it.
+  /// Errors: those of `tcp_store_server`, where `decided` is true.
+  static task<std::unique_ptr<rendezvous_host>> try_host(endpoint at, std::optional<bool> decided,
+                                                         rendezvous_parameters parameters) {
+    if (decided == false) co_return nullptr;
+    auto executor = co_await asio::this_coro::executor;
+    const auto addresses = co_await detail::resolve_addresses(at.host, nullptr);
+    const bool is_ours = std::any_of(
+        addresses.begin(), addresses.end(),
+        [&](const auto& address) { return is_local_address(executor, address); });
+    if (!is_ours && !decided) co_return nullptr;
+    const std::string listen_at = is_loopback(at.host) ? at.host : "";
+    try {
+      co_return std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters);
+    } catch (const error& failure) {
+      if (failure.code() != errc::address_in_use || decided) throw;
+    }
+    co_return nullptr;
+  }
+
+  /// Errors: those of `tcp_store_server`.
+  rendezvous_host(asio::any_io_executor executor, const std::string& address, std::uint16_t port,
+                  const rendezvous_parameters& parameters) {
+    tcp_store_server_options options;
+    options.address = address;
+    options.port = port;
+    options.use_ring = parameters.use_ring;
+    options.log = parameters.log;
+    options.time = parameters.time;
+    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+  }
+
+  std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+
+  /// Ends the server, once the nodes were sent what they were told.
+  task<void> stop() { co_await server_->stop(); }
+
+ private:
+  std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/free_port.hpp ----
+
+namespace elastic {
+
+/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
+/// else may take it before it is used: bind port 0 yourself where you can.
+///
+/// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
+/// port of it can be bound.
+inline std::uint16_t free_port(const std::string& address) {
+  asio::error_code failure;
+  const auto parsed = asio::ip::make_address(address, failure);
+  if (failure) {
+    throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
+  }
+  asio::io_context context(1);
+  asio::ip::tcp::acceptor acceptor(context);
+  const asio::ip::tcp::endpoint any_port(parsed, 0);
+  acceptor.open(any_port.protocol(), failure);
+  if (!failure) acceptor.bind(any_port, failure);
+  if (failure) {
+    throw error(errc::connection_failed,
+                fmt::format("no port of {} can be bound: {}", address, failure.message()));
+  }
+  return acceptor.local_endpoint().port();
+}
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/worker_store_host.hpp ----
 
 namespace elastic {
@@ -10246,25 +12469,30 @@ namespace elastic {
 class worker_store_host {
  public:
   explicit worker_store_host(const rendezvous_parameters& parameters)
-      : address_(parameters.local_address.empty() ? "127.0.0.1" : parameters.local_address),
+      : address_(parameters.local_address),
         share_(parameters.share_worker_store),
         use_ring_(parameters.use_ring),
         log_(parameters.log) {}
 
-  /// Serves a new store at `port` (0: any) and says where. Where agents shall not serve it, picks
-  /// a free port for the worker of rank 0.
-  /// Errors: `errc::address_in_use`, `errc::connection_failed`, naming the address.
-  master_endpoint serve(asio::any_io_executor executor, std::uint16_t port) {
+  /// Serves a new store at any port and says where: at the address that the user chose for this
+  /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
+  /// of rank 0.
+  ///
+  /// @param reachable  a numeric address of this host
+  /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// Errors: `errc::connection_failed`, naming the address.
+  master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
+                        bool is_alone) {
     master_endpoint at;
-    at.address = address_;
+    at.address = address_.empty() ? reachable : address_;
     at.served_by_agent = share_;
     if (!share_) {
-      at.port = port != 0 ? port : free_port(address_);
+      at.port = free_port(reachable);
       return at;
     }
     tcp_store_server_options options;
-    options.address = address_;
-    options.port = port;
+    if (is_alone) options.address = reachable;
+    if (!is_alone) options.address.clear();
     options.use_ring = use_ring_;
     options.log = log_;
     server_ = std::make_unique<tcp_store_server>(std::move(executor), options);
@@ -10502,103 +12730,6 @@ class prefix_store final : public store {
 
   std::string prefix_;
   std::shared_ptr<store> inner_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/c10d_rendezvous.hpp ----
-
-namespace elastic {
-
-/// The rendezvous named "c10d" for a job of one node: the state is kept in this process, and each
-/// round serves its workers a store of their own, so that no round sees another's keys.
-///
-/// `endpoint` with a port other than 0 (29400 where none is named) is bound, so that a second job
-/// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
-/// the rendezvous itself.
-///
-/// Thread-safety: one strand at a time.
-class c10d_rendezvous final : public rendezvous_handler {
- public:
-  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
-  /// one node.
-  explicit c10d_rendezvous(rendezvous_parameters parameters)
-      : parameters_(std::move(parameters)), workers_(parameters_) {
-    if (parameters_.run_id.empty()) {
-      throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
-    }
-    if (parameters_.max_nodes > 1) {
-      throw error(errc::invalid_argument,
-                  "the c10d rendezvous serves one node in this version; for more nodes use "
-                  "--rdzv-backend static with --node-rank and --master-addr");
-    }
-    endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                               default_port);
-    for (const char* name : {"join_timeout", "last_call_timeout", "close_timeout",
-                             "heartbeat_timeout", "keep_alive_interval", "read_timeout",
-                             "timeout"}) {
-      // One node waits for nobody; what is not a time is refused all the same.
-      parameters_.seconds(name, {});
-    }
-    parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
-                                "heartbeat_timeout", "keep_alive_interval",
-                                "keep_alive_max_attempt", "read_timeout", "timeout"});
-  }
-
-  std::string backend() const override { return "c10d"; }
-  std::string run_id() const override { return parameters_.run_id; }
-
-  task<rendezvous_round> next_round() override {
-    if (closed_) {
-      throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-    }
-    auto executor = co_await asio::this_coro::executor;
-    if (endpoint_.port != 0 && !server_) {
-      tcp_store_server_options options;
-      options.address = endpoint_.host;
-      options.port = endpoint_.port;
-      options.use_ring = parameters_.use_ring;
-      options.log = parameters_.log;
-      server_ = std::make_unique<tcp_store_server>(executor, options);
-    }
-    co_await workers_.stop();
-    rendezvous_round met;
-    met.round = ++round_ - 1;
-    met.agents = std::make_shared<prefix_store>(
-        fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round),
-        std::make_shared<memory_store>());
-    met.master = workers_.serve(executor, 0);
-    co_return met;
-  }
-
-  task<void> wait_for_change() override {
-    event_flag never(co_await asio::this_coro::executor);
-    co_await never.wait();
-  }
-
-  task<int> num_nodes_waiting() override { co_return 0; }
-  task<bool> is_closed() override { co_return closed_; }
-
-  task<void> close() override {
-    closed_ = true;
-    co_return;
-  }
-
-  task<void> shutdown() override {
-    co_await workers_.stop();
-    if (server_) co_await server_->stop();
-    server_.reset();
-  }
-
- private:
-  static constexpr std::uint16_t default_port = 29400;
-
-  rendezvous_parameters parameters_;
-  endpoint endpoint_;
-  worker_store_host workers_;
-  std::unique_ptr<tcp_store_server> server_;
-  std::int64_t round_ = 0;
-  bool closed_ = false;
 };
 
 }  // namespace elastic
@@ -11270,6 +13401,363 @@ inline task<void> tcp_store::do_multi_set(pairs_of_texts pairs) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/c10d_rendezvous.hpp ----
+
+namespace elastic {
+
+/// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
+///
+/// Each node holds one connection to the server, says what it wants and is told what comes of it:
+/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
+/// docs/design.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
+///
+/// Thread-safety: one strand at a time.
+class c10d_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
+  /// out of bounds.
+  explicit c10d_rendezvous(rendezvous_parameters parameters)
+      : parameters_(std::move(parameters)), workers_(parameters_) {
+    if (parameters_.run_id.empty()) {
+      throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    }
+    endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                               rendezvous_host::default_port);
+    if (endpoint_.port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
+                              parameters_.endpoint));
+    }
+    settings_ = settings_of(parameters_);
+    is_host_ = parameters_.yes_or_no("is_host");
+    parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                                "heartbeat_timeout", "keep_alive_interval",
+                                "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
+                                "timeout"});
+  }
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    co_await workers_.stop();
+    if (!link_) co_await begin();
+    throw_if_over();
+    co_await join();
+    co_return co_await placed_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override {
+    for (;;) {
+      // Whose job succeeded has no more to hear.
+      if (!link_->heard().all_finished) {
+        if (link_->heard().change) co_return *link_->heard().change;
+        throw_if_over();
+      }
+      co_await link_->news();
+    }
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    link_->insist(rendezvous_messages::failed{round_, std::move(what)});
+    while (!link_->heard().change) {
+      throw_if_over();
+      co_await link_->news();
+    }
+    co_return *link_->heard().change;
+  }
+
+  task<void> exit_barrier() override {
+    link_->insist(rendezvous_messages::finished{round_});
+    while (!link_->heard().all_finished) {
+      throw_if_over();
+      co_await link_->news();
+    }
+  }
+
+  task<int> num_nodes_waiting() override {
+    if (!link_) co_return 0;
+    co_await ask_status();
+    co_return link_->heard().status->waiting;
+  }
+
+  task<bool> is_closed() override {
+    if (!link_) co_return false;
+    if (link_->heard().closed) co_return true;
+    co_await ask_status();
+    co_return link_->heard().status->is_closed;
+  }
+
+  task<void> close(job_end how, std::string why) override {
+    if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
+    co_return;
+  }
+
+  task<void> shutdown() override {
+    co_await workers_.stop();
+    if (link_) {
+      link_->say(rendezvous_messages::leave{});
+      co_await link_->stop();
+    }
+    agents_.reset();
+    const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
+    if (hosted) co_await hosted->stop();
+  }
+
+ private:
+  static rendezvous_settings settings_of(const rendezvous_parameters& parameters) {
+    rendezvous_settings settings;
+    settings.min_nodes = parameters.min_nodes;
+    settings.max_nodes = parameters.max_nodes;
+    settings.join_timeout = parameters.seconds("join_timeout", settings.join_timeout);
+    settings.last_call_timeout =
+        parameters.seconds("last_call_timeout", settings.last_call_timeout);
+    settings.keep_alive_interval =
+        parameters.seconds("keep_alive_interval", settings.keep_alive_interval);
+    settings.keep_alive_max_attempt =
+        parameters.whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
+    settings.reconnect_grace = parameters.seconds("reconnect_grace", settings.reconnect_grace);
+    // PyTorch's names for waits that do not exist here; what is not a time is refused all the same.
+    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
+      parameters.seconds(name, {});
+    }
+    return settings;
+  }
+
+  // Each handler of a process is a node of its own.
+  static std::int64_t next_local_id() {
+    static std::atomic<std::int64_t> next = 0;
+    return next++;
+  }
+
+  task<void> begin() {
+    auto executor = co_await asio::this_coro::executor;
+    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    rendezvous_messages::hello greeting;
+    greeting.run_id = parameters_.run_id;
+    greeting.node.host =
+        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
+    greeting.node.pid = ::getpid();
+    greeting.node.local_id = next_local_id();
+    greeting.settings = settings_;
+    auto connector = std::make_shared<tcp_message_connector>(
+        endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
+    link_ = std::make_shared<detail::rendezvous_link>(std::move(connector), std::move(greeting),
+                                                      parameters_.time, parameters_.log);
+    link_->start(executor, settings_.join_timeout);
+    if (host_) {
+      agents_ = std::make_shared<memory_store>(host_->engine());
+    } else {
+      tcp_store_options options;
+      options.host = endpoint_.host;
+      options.port = endpoint_.port;
+      options.log = parameters_.log;
+      agents_ = std::make_shared<tcp_store>(executor, options);
+    }
+  }
+
+  // Until this node is placed in a round after its last one.
+  task<void> join() {
+    while (!link_->is_connected()) {
+      throw_if_over();
+      co_await link_->news();
+    }
+    auto executor = co_await asio::this_coro::executor;
+    const std::string address = link_->local_address();
+    rendezvous_messages::join wish;
+    wish.after = round_;
+    wish.timeout = settings_.join_timeout;
+    wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
+    link_->begin_join(std::move(wish));
+    while (!link_->heard().placed) {
+      throw_if_over();
+      if (link_->heard().refused) throw_refused(*link_->heard().refused);
+      co_await link_->news();
+    }
+    round_ = link_->heard().placed->round;
+  }
+
+  task<rendezvous_round> placed_round() {
+    const rendezvous_messages::placed& placed = *link_->heard().placed;
+    rendezvous_round met;
+    met.round = placed.round;
+    met.group_rank = placed.rank;
+    met.group_world_size = placed.world;
+    met.restarts = placed.restarts;
+    met.master = placed.master;
+    met.agents = std::make_shared<prefix_store>(
+        fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round), agents_);
+    // Only the node of rank 0 serves the workers.
+    if (met.group_rank != 0) co_await workers_.stop();
+    co_return met;
+  }
+
+  task<void> ask_status() {
+    link_->ask_status();
+    while (!link_->heard().status) {
+      throw_if_over();
+      co_await link_->news();
+    }
+  }
+
+  void throw_if_over() const {
+    const auto& heard = link_->heard();
+    if (heard.closed) {
+      const bool succeeded = heard.closed->end == job_end::succeeded;
+      throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+                  heard.closed->why);
+    }
+    if (heard.broken) std::rethrow_exception(heard.broken);
+  }
+
+  [[noreturn]] void throw_refused(const rendezvous_messages::refused& refused) const {
+    if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
+    throw error(errc::rendezvous_timeout,
+                fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why,
+                            to_text(endpoint_),
+                            std::chrono::duration<double>(settings_.join_timeout).count()));
+  }
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  rendezvous_settings settings_;
+  std::optional<bool> is_host_;
+  worker_store_host workers_;
+  std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<detail::rendezvous_link> link_;
+  std::shared_ptr<store> agents_;
+  std::int64_t round_ = -1;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/solo_rendezvous.hpp ----
+
+namespace elastic {
+
+/// The rendezvous named "c10d" for a job of at most one node: the state is kept in this process,
+/// and each round serves its workers a store of their own, so that no round sees another's keys.
+///
+/// `endpoint` with a port other than 0 (29400 where none is named) is bound, so that a second job
+/// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
+/// the rendezvous itself.
+///
+/// Thread-safety: one strand at a time.
+class solo_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
+  /// one node.
+  explicit solo_rendezvous(rendezvous_parameters parameters)
+      : parameters_(std::move(parameters)), workers_(parameters_) {
+    if (parameters_.run_id.empty()) {
+      throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    }
+    if (parameters_.max_nodes > 1) {
+      throw error(errc::invalid_argument, "a job of one node cannot have more");
+    }
+    endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                               rendezvous_host::default_port);
+    for (const char* name : {"join_timeout", "last_call_timeout", "close_timeout",
+                             "heartbeat_timeout", "keep_alive_interval", "read_timeout",
+                             "timeout"}) {
+      // One node waits for nobody; what is not a time is refused all the same.
+      parameters_.seconds(name, {});
+    }
+    parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                                "heartbeat_timeout", "keep_alive_interval",
+                                "keep_alive_max_attempt", "read_timeout", "timeout"});
+  }
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    if (closed_) {
+      throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+    }
+    auto executor = co_await asio::this_coro::executor;
+    if (endpoint_.port != 0 && !server_) {
+      tcp_store_server_options options;
+      options.address = endpoint_.host;
+      options.port = endpoint_.port;
+      options.use_ring = parameters_.use_ring;
+      options.log = parameters_.log;
+      server_ = std::make_unique<tcp_store_server>(executor, options);
+    }
+    co_await workers_.stop();
+    rendezvous_round met;
+    met.round = ++round_ - 1;
+    met.agents = std::make_shared<prefix_store>(
+        fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round),
+        std::make_shared<memory_store>());
+    met.master = workers_.serve(executor, "127.0.0.1", parameters_.local_address.empty());
+    met.restarts = restarts_;
+    co_return met;
+  }
+
+  task<rendezvous_change> wait_for_change() override {
+    event_flag never(co_await asio::this_coro::executor);
+    co_await never.wait();
+    co_return rendezvous_change{};
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+    co_return change;
+  }
+
+  task<void> exit_barrier() override { co_return; }
+
+  task<int> num_nodes_waiting() override { co_return 0; }
+  task<bool> is_closed() override { co_return closed_; }
+
+  task<void> close(job_end, std::string) override {
+    closed_ = true;
+    co_return;
+  }
+
+  task<void> shutdown() override {
+    co_await workers_.stop();
+    if (server_) co_await server_->stop();
+    server_.reset();
+  }
+
+ private:
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  worker_store_host workers_;
+  std::unique_ptr<tcp_store_server> server_;
+  std::int64_t round_ = 0;
+  int restarts_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/exit_barrier.hpp ----
+
+namespace elastic {
+
+/// Waits until every agent of the round has come here, so that one that finishes early is not
+/// taken for a lost node.
+///
+/// Bound the wait by `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; this agent stays counted as having come.
+/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
+  const std::string prefix = "torchelastic/agent/terminal_state/";
+  const std::string last_key = prefix + "last_member";
+  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
+  if (arrived < group_world_size) {
+    co_await agents->get(last_key);
+  } else {
+    // The last one knows, and does not ask: whoever serves the store may leave at this word.
+    co_await agents->set(last_key, "<val_ignored>");
+  }
+}
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/static_rendezvous.hpp ----
 
 namespace elastic {
@@ -11322,21 +13810,33 @@ class static_rendezvous final : public rendezvous_handler {
     met.group_world_size = parameters_.max_nodes;
     met.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
     met.exchange_timeout = timeout_;
+    met.restarts = restarts_;
     met.master.address = endpoint_.host;
     met.master.port = server_ ? server_->port() : endpoint_.port;
     met.master.served_by_agent = true;
     co_return met;
   }
 
-  task<void> wait_for_change() override {
+  task<rendezvous_change> wait_for_change() override {
     event_flag never(co_await asio::this_coro::executor);
     co_await never.wait();
+    co_return rendezvous_change{};
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+    co_return change;
+  }
+
+  task<void> exit_barrier() override {
+    auto agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+    co_await elastic::exit_barrier(std::move(agents), parameters_.max_nodes);
   }
 
   task<int> num_nodes_waiting() override { co_return 0; }
   task<bool> is_closed() override { co_return closed_; }
 
-  task<void> close() override {
+  task<void> close(job_end, std::string) override {
     closed_ = true;
     co_return;
   }
@@ -11385,6 +13885,7 @@ class static_rendezvous final : public rendezvous_handler {
   std::unique_ptr<tcp_store_server> server_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = 0;
+  int restarts_ = 0;
   bool closed_ = false;
 };
 
@@ -11407,7 +13908,9 @@ class rendezvous_registry {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
     });
-    add("c10d", [](const rendezvous_parameters& parameters) {
+    add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
+      // A job of one node needs no socket to meet.
+      if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
       return std::make_shared<c10d_rendezvous>(parameters);
     });
   }
@@ -11688,1343 +14191,6 @@ task<run_result> launch(launch_config&& config) = delete;
 // ---- elastic/launch.hpp ----
 
 // launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
-
-// ---- elastic/rendezvous/node_id.hpp ----
-
-#include <compare>
-
-namespace elastic {
-
-/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
-/// ranks, on every node the same.
-struct node_id {
-  /// The name or address of the machine; compared byte by byte.
-  std::string host;
-  /// The process of the agent.
-  std::int64_t pid = 0;
-  /// Tells the agents of one process apart, from 0.
-  std::int64_t local_id = 0;
-
-  friend auto operator<=>(const node_id&, const node_id&) = default;
-  friend bool operator==(const node_id&, const node_id&) = default;
-
-  /// "host_pid_localid", as messages show it.
-  std::string text() const { return fmt::format("{}_{}_{}", host, pid, local_id); }
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/torch_dialect.hpp ----
-
-namespace elastic {
-
-/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
-/// dialects cannot read each other's state.
-enum class torch_dialect {
-  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
-  torch_1_13,
-  /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
-  torch_2_0,
-  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
-  torch_2_6,
-};
-
-/// "1.13", "2.0" or "2.6": the release that a dialect began with.
-inline std::string_view to_text(torch_dialect dialect) {
-  switch (dialect) {
-    case torch_dialect::torch_1_13: return "1.13";
-    case torch_dialect::torch_2_0: return "2.0";
-    default: return "2.6";
-  }
-}
-
-/// The dialect that `to_text` shows as `text`.
-/// Errors: `errc::invalid_argument` for any other text.
-inline torch_dialect parse_torch_dialect(std::string_view text) {
-  for (const torch_dialect each :
-       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
-    if (to_text(each) == text) return each;
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/torch_state.hpp ----
-
-namespace elastic {
-
-/// A time of day in UTC, as exact as Python's.
-using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
-
-/// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
-struct torch_state {
-  std::int64_t round = 0;
-  /// Whether the round is formed: its participants have their ranks and may start.
-  bool complete = false;
-  /// Whether the job is over for every node.
-  bool closed = false;
-  /// When the round is complete although more nodes could join; none while there are too few.
-  std::optional<torch_time> deadline;
-  /// The nodes of the round and their ranks, which are all 0 until it is complete.
-  std::map<node_id, int> participants;
-  /// The nodes that wait to join the next round.
-  std::set<node_id> wait_list;
-  /// The nodes that wait for a place in this one; only `torch_dialect::torch_2_6` has them.
-  std::set<node_id> redundancy_list;
-  /// When each node last said that it lives, by the clock of that node.
-  std::map<node_id, torch_time> last_heartbeats;
-
-  /// Attributes that the dialect does not know, by name. Each is kept as the pickle operations that
-  /// make it, as `decode_torch_state` found them, and written back in the same dialect.
-  std::map<std::string, std::string> extra;
-  /// The dialect that a decoded state was written in; none where it holds nothing that tells.
-  std::optional<torch_dialect> seen_dialect;
-
-  friend bool operator==(const torch_state&, const torch_state&) = default;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/torch_state_clock.hpp ----
-
-namespace elastic {
-
-/// Turns the times of day that a state holds, each by the clock of another node, into times of
-/// this node. What counts is when a value was first seen here: no two clocks are compared, so
-/// that a node whose clock is wrong is neither lost nor immortal.
-class torch_state_clock {
- public:
-  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
-  void observe(const torch_state& state, time_point now) {
-    observed_ = now;
-    std::map<node_id, seen> heartbeats;
-    for (const auto& [id, value] : state.last_heartbeats) {
-      const auto known = heartbeats_.find(id);
-      const bool is_new = known == heartbeats_.end() || known->second.value != value;
-      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
-    }
-    heartbeats_.swap(heartbeats);
-    if (!state.deadline) {
-      deadline_.reset();
-    } else if (!deadline_ || deadline_->value != *state.deadline) {
-      deadline_ = seen{*state.deadline, now};
-    }
-  }
-
-  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
-  /// read, in their order. What happened since is not known, so a node is not lost only because
-  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
-  /// says that it is.
-  std::vector<node_id> dead(duration allowed) const {
-    std::vector<node_id> nodes;
-    for (const auto& [id, heartbeat] : heartbeats_) {
-      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
-    }
-    return nodes;
-  }
-
-  /// When the deadline that the state has now was first seen; none where it has none.
-  std::optional<time_point> deadline_seen() const {
-    if (!deadline_) return std::nullopt;
-    return deadline_->since;
-  }
-
- private:
-  struct seen {
-    torch_time value;
-    time_point since;
-  };
-
-  time_point observed_;
-  std::map<node_id, seen> heartbeats_;
-  std::optional<seen> deadline_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/detail/base64.hpp ----
-
-// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
-namespace elastic::detail {
-
-inline constexpr std::string_view base64_letters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// How many letters stand for `bytes` bytes.
-constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
-
-inline std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve(base64_size(bytes.size()));
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      const bool there = at + i < bytes.size();
-      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      const bool is_padding = at + i > bytes.size();
-      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
-    }
-  }
-  return text;
-}
-
-/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
-/// text, and texts can be compared instead of values.
-inline std::optional<std::string> from_base64(std::string_view text) {
-  static constexpr auto values = [] {
-    std::array<std::uint8_t, 256> table{};
-    table.fill(64);
-    for (std::uint8_t i = 0; i < 64; ++i) {
-      table[static_cast<unsigned char>(base64_letters[i])] = i;
-    }
-    return table;
-  }();
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  const std::size_t letters = text.size() - padding;
-
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (std::size_t at = 0; at < letters; ++at) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
-    if (value == 64) return std::nullopt;
-    group = (group << 6 | value) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(static_cast<char>(group >> bits & 0xff));
-  }
-  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
-  if (has_rest) return std::nullopt;
-  return bytes;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_format.hpp ----
-
-// What our reader and our writer of Python's pickle format share: the few operations of it that
-// the state of a rendezvous is made of.
-namespace elastic::detail {
-
-/// The operations that are read; every other byte is refused.
-enum class pickle_op : std::uint8_t {
-  mark = 0x28,
-  empty_tuple = 0x29,
-  stop = 0x2e,
-  short_binbytes = 0x43,
-  binint = 0x4a,
-  binint1 = 0x4b,
-  binint2 = 0x4d,
-  none = 0x4e,
-  reduce = 0x52,
-  binunicode = 0x58,
-  build = 0x62,
-  binget = 0x68,
-  long_binget = 0x6a,
-  setitem = 0x73,
-  setitems = 0x75,
-  empty_dict = 0x7d,
-  proto = 0x80,
-  newobj = 0x81,
-  tuple1 = 0x85,
-  tuple2 = 0x86,
-  tuple3 = 0x87,
-  newtrue = 0x88,
-  newfalse = 0x89,
-  long1 = 0x8a,
-  short_binunicode = 0x8c,
-  empty_set = 0x8f,
-  additems = 0x90,
-  stack_global = 0x93,
-  memoize = 0x94,
-  frame = 0x95,
-};
-
-/// The only names of Python that a pickle may mention. They are never looked up: each stands for
-/// itself, and what may be done with it is decided by its place in this list.
-enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
-
-struct pickle_name {
-  std::string_view module;
-  std::string_view name;
-};
-
-/// By `pickle_global`.
-inline constexpr std::array<pickle_name, 5> pickle_globals = {{
-    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
-    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
-    {"datetime", "datetime"},
-    {"datetime", "timezone"},
-    {"datetime", "timedelta"},
-}};
-
-/// How deep values may lie within each other; a state needs 6.
-inline constexpr int pickle_depth = 32;
-/// Marks that are open at the same time, and values on the stack.
-inline constexpr std::size_t pickle_marks = 32;
-inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
-inline constexpr std::size_t pickle_memo = 64 * 1024;
-/// Values that one pickle makes: some 9 for each node.
-inline constexpr std::size_t pickle_values = 256 * 1024;
-
-[[noreturn]] inline void refuse_state(const std::string& why) {
-  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
-}
-
-/// Text from outside as a message may show it: on one line, and not all of a long one.
-inline std::string shown(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return text.size() <= most ? fmt::format("{:?}", text)
-                             : fmt::format("{:?}…", text.substr(0, most));
-}
-
-/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
-/// stand for what Python could not decode.
-inline bool is_pickle_text(std::string_view bytes) {
-  std::size_t at = 0;
-  const auto follows = [&](unsigned low, unsigned high) {
-    if (at == bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    return byte >= low && byte <= high;
-  };
-  while (at < bytes.size()) {
-    const auto first = static_cast<unsigned char>(bytes[at++]);
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
-    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
-    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
-    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
-  }
-  return true;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_reader.hpp ----
-
-namespace elastic::detail {
-
-enum class pickle_kind : std::uint8_t {
-  none,
-  boolean,
-  integer,
-  text,
-  bytes,
-  tuple,
-  dict,
-  set,
-  /// One of `pickle_globals`.
-  global,
-  /// A state or a node.
-  object,
-  /// A datetime, a timezone, which is UTC, and a timedelta.
-  time,
-  zone,
-  span,
-};
-
-/// A value of a pickle, by its place in the reader.
-using pickle_ref = std::uint32_t;
-
-struct pickle_value {
-  pickle_kind kind = pickle_kind::none;
-  /// Whether it may be the key of a dict or in a set.
-  bool is_hashable = true;
-  /// Whether it is part of another value or was remembered and taken again: it cannot change any
-  /// more, so that no value is ever part of itself.
-  bool is_final = false;
-  /// Whether a time says that it is in UTC.
-  bool is_zoned = false;
-  int depth = 1;
-  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
-  /// `pickle_global` of a global or of the class of an object.
-  std::int64_t number = 0;
-  /// A text or bytes, as they stand in the pickle.
-  std::string_view text;
-  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
-  std::vector<pickle_ref> items;
-
-  bool is(pickle_kind wanted) const { return kind == wanted; }
-  bool is(pickle_kind wanted, pickle_global which) const {
-    return kind == wanted && number == static_cast<std::int64_t>(which);
-  }
-};
-
-/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
-/// whatever it names; here nothing is looked up and nothing called.
-///
-/// The values refer to the bytes of the pickle, which must outlive the reader.
-class pickle_reader {
- public:
-  explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
-
-  /// Reads the whole pickle.
-  /// Result: the value that it stands for.
-  /// Errors: `errc::rendezvous_state`.
-  pickle_ref read() {
-    if (next_op() != pickle_op::proto) fail("it does not begin with the protocol of a pickle");
-    const std::uint64_t protocol = number(1);
-    if (protocol != 4 && protocol != 5) {
-      fail(fmt::format("pickle protocol {} is not read, 4 and 5 are", protocol));
-    }
-    for (pickle_op op = next_op(); op != pickle_op::stop; op = next_op()) apply(op);
-    if (!marks_.empty() || stack_.size() != 1) {
-      fail(fmt::format("{} values are left at its end, it must be 1", stack_.size()));
-    }
-    if (used_ != input_.size()) fail("bytes follow its end");
-    return stack_.back();
-  }
-
-  const pickle_value& operator[](pickle_ref ref) const { return values_[ref]; }
-
- private:
-  // ---- bytes ----
-
-  std::string_view take(std::uint64_t count) {
-    if (count > input_.size() - used_) fail("it is cut off");
-    const std::string_view bytes = input_.substr(used_, static_cast<std::size_t>(count));
-    used_ += bytes.size();
-    return bytes;
-  }
-
-  pickle_op next_op() {
-    at_ = used_;
-    return static_cast<pickle_op>(take(1).front());
-  }
-
-  // Little-endian, without a sign.
-  std::uint64_t number(std::size_t size) {
-    std::uint64_t value = 0;
-    int shift = 0;
-    for (const char byte : take(size)) {
-      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
-      shift += 8;
-    }
-    return value;
-  }
-
-  [[noreturn]] void fail(const std::string& why) const {
-    refuse_state(fmt::format("{} (at byte {} of {})", why, at_, input_.size()));
-  }
-
-  // ---- operations ----
-
-  void apply(pickle_op op) {
-    switch (op) {
-      case pickle_op::none: return push(pickle_kind::none);
-      case pickle_op::newtrue: return push(pickle_kind::boolean, 1);
-      case pickle_op::newfalse: return push(pickle_kind::boolean, 0);
-      case pickle_op::binint1: return push_integer(1);
-      case pickle_op::binint2: return push_integer(2);
-      case pickle_op::binint:
-        return push(pickle_kind::integer, static_cast<std::int32_t>(number(4)));
-      case pickle_op::long1: return push_long();
-      case pickle_op::short_binunicode: return push_text(take(number(1)));
-      case pickle_op::binunicode: return push_text(take(number(4)));
-      case pickle_op::short_binbytes: return push_bytes(take(number(1)));
-      case pickle_op::empty_tuple: return push(pickle_kind::tuple);
-      case pickle_op::tuple1: return push_tuple(1);
-      case pickle_op::tuple2: return push_tuple(2);
-      case pickle_op::tuple3: return push_tuple(3);
-      case pickle_op::empty_dict: return push_container(pickle_kind::dict);
-      case pickle_op::empty_set: return push_container(pickle_kind::set);
-      case pickle_op::setitem: return set_item();
-      case pickle_op::setitems: return add_all(pickle_kind::dict);
-      case pickle_op::additems: return add_all(pickle_kind::set);
-      case pickle_op::mark: return open_mark();
-      case pickle_op::stack_global: return push_global();
-      case pickle_op::newobj: return push_object();
-      case pickle_op::reduce: return push_reduced();
-      case pickle_op::build: return build();
-      case pickle_op::memoize: return memoize();
-      case pickle_op::binget: return recall(number(1));
-      case pickle_op::long_binget: return recall(number(4));
-      case pickle_op::frame:
-        // A frame only says how much may be read ahead.
-        if (number(8) > input_.size() - used_) fail("it is cut off");
-        return;
-      default:
-        fail(fmt::format("operation 0x{:02x} is not one that the state of a rendezvous needs",
-                         static_cast<unsigned>(op)));
-    }
-  }
-
-  void push_integer(std::size_t size) {
-    push(pickle_kind::integer, static_cast<std::int64_t>(number(size)));
-  }
-
-  void push_long() {
-    const std::uint64_t size = number(1);
-    if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
-    std::uint64_t bits = number(static_cast<std::size_t>(size));
-    // The highest bit that is there is the sign.
-    const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
-    if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
-    push(pickle_kind::integer, static_cast<std::int64_t>(bits));
-  }
-
-  void push_text(std::string_view text) {
-    if (!is_pickle_text(text)) fail(shown(text) + " is not UTF-8");
-    push(pickle_kind::text);
-    values_.back().text = text;
-  }
-
-  void push_bytes(std::string_view bytes) {
-    push(pickle_kind::bytes);
-    values_.back().text = bytes;
-  }
-
-  void push_container(pickle_kind kind) {
-    push(kind);
-    values_.back().is_hashable = false;
-  }
-
-  void push_tuple(std::size_t size) {
-    std::vector<pickle_ref> items(size);
-    for (std::size_t i = size; i-- > 0;) items[i] = pop();
-    push(pickle_kind::tuple);
-    for (const pickle_ref item : items) {
-      add_item(stack_.back(), item);
-      if (!values_[item].is_hashable) values_.back().is_hashable = false;
-    }
-  }
-
-  void set_item() {
-    const pickle_ref value = pop();
-    const pickle_ref key = pop();
-    add_pair(open_container(pickle_kind::dict), key, value);
-  }
-
-  void add_all(pickle_kind kind) {
-    if (marks_.empty()) fail("values are added that no mark precedes");
-    const std::vector<pickle_ref> items(
-        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
-    stack_.resize(marks_.back());
-    marks_.pop_back();
-    const pickle_ref container = open_container(kind);
-    if (kind == pickle_kind::set) {
-      for (const pickle_ref item : items) add_key(container, item);
-      return;
-    }
-    if (items.size() % 2 != 0) fail("a key has no value");
-    for (std::size_t i = 0; i < items.size(); i += 2) add_pair(container, items[i], items[i + 1]);
-  }
-
-  void open_mark() {
-    if (marks_.size() == pickle_marks) fail(fmt::format("over {} marks are open", pickle_marks));
-    marks_.push_back(stack_.size());
-  }
-
-  void push_global() {
-    const pickle_value& name = values_[pop()];
-    const pickle_value& module = values_[pop()];
-    if (!name.is(pickle_kind::text) || !module.is(pickle_kind::text)) {
-      fail("what it names is not named by texts");
-    }
-    for (std::size_t which = 0; which < pickle_globals.size(); ++which) {
-      if (module.text != pickle_globals[which].module) continue;
-      if (name.text != pickle_globals[which].name) continue;
-      return push(pickle_kind::global, static_cast<std::int64_t>(which));
-    }
-    fail(fmt::format("it names {} of {}, which has no place in the state of a rendezvous",
-                     shown(name.text), shown(module.text)));
-  }
-
-  void push_object() {
-    const pickle_value& arguments = values_[pop()];
-    const pickle_value& type = values_[pop()];
-    const bool is_class = type.is(pickle_kind::global, pickle_global::state) ||
-                          type.is(pickle_kind::global, pickle_global::node);
-    if (!is_class) fail("an object is made of what is neither a state nor a node");
-    if (!arguments.is(pickle_kind::tuple) || !arguments.items.empty()) {
-      fail("an object is made with arguments");
-    }
-    const std::int64_t which = type.number;
-    push(pickle_kind::object, which);
-    values_.back().is_hashable = false;
-  }
-
-  // Python would call a function here; three names have a meaning.
-  void push_reduced() {
-    const pickle_value arguments = values_[pop()];
-    const pickle_value& what = values_[pop()];
-    if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
-    if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
-    if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
-    if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
-    fail("it calls what is neither datetime, timezone nor timedelta");
-  }
-
-  void push_time(std::span<const pickle_ref> arguments) {
-    namespace chrono = std::chrono;
-    constexpr std::size_t size = 10;
-    const bool has_bytes = !arguments.empty() && arguments.size() <= 2 &&
-                           values_[arguments[0]].is(pickle_kind::bytes) &&
-                           values_[arguments[0]].text.size() == size;
-    const bool is_zoned = arguments.size() == 2;
-    if (!has_bytes || (is_zoned && !values_[arguments[1]].is(pickle_kind::zone))) {
-      fail("a datetime is not made of 10 bytes and at most a timezone");
-    }
-    std::uint32_t byte[size];
-    for (std::size_t i = 0; i < size; ++i) {
-      byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
-    }
-    // The highest bit of the month tells two equal times of a clock that was put back apart, which
-    // does not happen in UTC.
-    const int year = static_cast<int>(byte[0] << 8 | byte[1]);
-    const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
-    const std::uint32_t fraction = byte[7] << 16 | byte[8] << 8 | byte[9];
-    const bool is_date = date.ok() && year >= 1 && year <= 9999;
-    if (!is_date || byte[4] > 23 || byte[5] > 59 || byte[6] > 59 || fraction > 999'999) {
-      fail("a datetime has a part that is out of its range");
-    }
-    const chrono::sys_time<chrono::microseconds> time =
-        chrono::sys_days(date) + chrono::hours(byte[4]) + chrono::minutes(byte[5]) +
-        chrono::seconds(byte[6]) + chrono::microseconds(fraction);
-    push(pickle_kind::time, time.time_since_epoch().count());
-    values_.back().is_zoned = is_zoned;
-  }
-
-  void push_zone(std::span<const pickle_ref> arguments) {
-    const bool is_utc = arguments.size() == 1 && values_[arguments[0]].is(pickle_kind::span) &&
-                        values_[arguments[0]].number == 0;
-    if (!is_utc) fail("a timezone is not UTC");
-    push(pickle_kind::zone);
-  }
-
-  void push_span(std::span<const pickle_ref> arguments) {
-    // So that the microseconds fit; Python allows ten times as many days.
-    constexpr std::int64_t most_days = 99'999'999;
-    const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
-      const pickle_value& value = values_[arguments[which]];
-      if (!value.is(pickle_kind::integer) || value.number < least || value.number > most) {
-        fail("a timedelta has a part that is out of its range");
-      }
-      return value.number;
-    };
-    if (arguments.size() != 3) fail("a timedelta is not made of days, seconds and microseconds");
-    const std::int64_t days = part(0, -most_days, most_days);
-    const std::int64_t seconds = part(1, 0, 86'399);
-    push(pickle_kind::span, (days * 86'400 + seconds) * 1'000'000 + part(2, 0, 999'999));
-  }
-
-  void build() {
-    const pickle_ref attributes = pop();
-    const pickle_ref object = open_container(pickle_kind::object);
-    const pickle_value& dict = values_[attributes];
-    if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
-    if (!values_[object].items.empty()) fail("an object gets its attributes twice");
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const pickle_value& name = values_[dict.items[i]];
-      if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
-    }
-    add_item(object, attributes);
-    // Python asks a node for its hash where it becomes a key, so it must be whole by then.
-    values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
-  }
-
-  void memoize() {
-    if (memo_.size() == pickle_memo) fail(fmt::format("over {} values are memoized", pickle_memo));
-    memo_.push_back(top());
-  }
-
-  void recall(std::uint64_t index) {
-    if (index >= memo_.size()) fail("a value is used again that was not memoized");
-    const pickle_ref value = memo_[static_cast<std::size_t>(index)];
-    values_[value].is_final = true;
-    push_ref(value);
-  }
-
-  // ---- stack ----
-
-  void push(pickle_kind kind, std::int64_t value = 0) {
-    if (values_.size() == pickle_values) fail(fmt::format("it has over {} values", pickle_values));
-    pickle_value made;
-    made.kind = kind;
-    made.number = value;
-    values_.push_back(std::move(made));
-    push_ref(static_cast<pickle_ref>(values_.size() - 1));
-  }
-
-  void push_ref(pickle_ref ref) {
-    if (stack_.size() == pickle_stack) fail(fmt::format("its stack is over {}", pickle_stack));
-    stack_.push_back(ref);
-  }
-
-  // What lies below the last mark is out of reach.
-  pickle_ref top() const {
-    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() == floor) fail("a value is used that is not there");
-    return stack_.back();
-  }
-
-  pickle_ref pop() {
-    const pickle_ref value = top();
-    stack_.pop_back();
-    return value;
-  }
-
-  pickle_ref open_container(pickle_kind kind) {
-    const pickle_ref container = top();
-    if (!values_[container].is(kind)) fail("something is put into what cannot hold it");
-    if (values_[container].is_final) fail("a value changes after it was used");
-    return container;
-  }
-
-  void add_pair(pickle_ref dict, pickle_ref key, pickle_ref value) {
-    add_key(dict, key);
-    add_item(dict, value);
-  }
-
-  void add_key(pickle_ref container, pickle_ref key) {
-    if (!values_[key].is_hashable) fail("a key cannot be hashed");
-    add_item(container, key);
-  }
-
-  void add_item(pickle_ref container, pickle_ref item) {
-    if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
-    values_[item].is_final = true;
-    pickle_value& into = values_[container];
-    into.depth = std::max(into.depth, values_[item].depth + 1);
-    if (into.depth > pickle_depth) {
-      fail(fmt::format("values lie over {} deep within each other", pickle_depth));
-    }
-    into.items.push_back(item);
-  }
-
-  std::string_view input_;
-  std::size_t used_ = 0;
-  // Where the operation began that is being read.
-  std::size_t at_ = 0;
-  std::vector<pickle_value> values_;
-  std::vector<pickle_ref> stack_;
-  std::vector<std::size_t> marks_;
-  std::vector<pickle_ref> memo_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_writer.hpp ----
-
-namespace elastic::detail {
-
-/// Writes the operations of a pickle, with as few kinds of them as a state needs.
-///
-/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
-/// some thousand nodes would be several times as long, and every node reads it every few seconds.
-class pickle_writer {
- public:
-  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
-  explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
-
-  const std::string& written() const { return out_; }
-
-  void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
-
-  /// Puts in what another writer, one that did not memoize, wrote.
-  void piece(std::string_view operations) { out_ += operations; }
-
-  void begin() {
-    op(pickle_op::proto);
-    out_.push_back(4);
-  }
-
-  void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
-
-  void integer(std::int64_t value) {
-    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
-    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
-    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
-    op(pickle_op::long1);
-    out_.push_back(8);
-    little_endian(value, 8);
-  }
-
-  void text(std::string_view value) {
-    if (value.size() <= 0xff) {
-      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
-    } else {
-      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
-    }
-    out_ += value;
-  }
-
-  /// A text that comes more than once.
-  void name(std::string_view value) {
-    once("text " + std::string(value), [&] { text(value); });
-  }
-
-  /// At most 255 bytes.
-  void bytes(std::string_view value) {
-    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
-    out_ += value;
-  }
-
-  void global(pickle_global which) {
-    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
-    once("global " + std::string(named.name), [&] {
-      name(named.module);
-      name(named.name);
-      op(pickle_op::stack_global);
-    });
-  }
-
-  void node(const node_id& id, std::string_view host_attribute) {
-    once("node " + id.text(), [&] {
-      global(pickle_global::node);
-      op(pickle_op::empty_tuple);
-      op(pickle_op::newobj);
-      op(pickle_op::empty_dict);
-      op(pickle_op::mark);
-      name(host_attribute);
-      name(id.host);
-      name("pid");
-      integer(id.pid);
-      name("local_id");
-      integer(id.local_id);
-      op(pickle_op::setitems);
-      op(pickle_op::build);
-    });
-  }
-
-  /// Errors: `errc::invalid_argument` for a year that Python has not.
-  void time(torch_time value, bool zoned) {
-    namespace chrono = std::chrono;
-    const auto day = chrono::floor<chrono::days>(value);
-    const chrono::year_month_day date(day);
-    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
-      throw error(errc::invalid_argument,
-                  "a time of the rendezvous is not in the years 1 to 9999");
-    }
-    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
-    std::string packed;
-    const auto add = [&](auto number, int size) {
-      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
-    };
-    add(static_cast<int>(date.year()), 2);
-    add(static_cast<unsigned>(date.month()), 1);
-    add(static_cast<unsigned>(date.day()), 1);
-    add(clock.hours().count(), 1);
-    add(clock.minutes().count(), 1);
-    add(clock.seconds().count(), 1);
-    add(clock.subseconds().count(), 3);
-    global(pickle_global::datetime);
-    bytes(packed);
-    if (zoned) zone();
-    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
-    op(pickle_op::reduce);
-  }
-
-  /// The timezone UTC.
-  void zone() {
-    once("zone", [&] {
-      global(pickle_global::timezone);
-      span(std::chrono::microseconds(0));
-      op(pickle_op::tuple1);
-      op(pickle_op::reduce);
-    });
-  }
-
-  /// A timedelta.
-  void span(std::chrono::microseconds value) {
-    const auto days = std::chrono::floor<std::chrono::days>(value);
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
-    global(pickle_global::timedelta);
-    integer(days.count());
-    integer(seconds.count());
-    integer((value - days - seconds).count());
-    op(pickle_op::tuple3);
-    op(pickle_op::reduce);
-  }
-
- private:
-  template <class Write>
-  void once(std::string what, Write write) {
-    if (!memoizes_) return write();
-    const auto known = memo_.find(what);
-    if (known != memo_.end()) return recall(known->second);
-    write();
-    op(pickle_op::memoize);
-    const std::size_t index = memo_.size();
-    memo_.emplace(std::move(what), index);
-  }
-
-  void recall(std::size_t index) {
-    const auto number = static_cast<std::int64_t>(index);
-    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
-    else with_number(pickle_op::long_binget, number, 4);
-  }
-
-  void with_number(pickle_op code, std::int64_t value, int size) {
-    op(code);
-    little_endian(value, size);
-  }
-
-  void little_endian(std::int64_t value, int size) {
-    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
-  }
-
-  bool memoizes_;
-  std::string out_;
-  std::map<std::string, std::size_t> memo_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/torch_state_codec.hpp ----
-
-namespace elastic {
-
-/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
-inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
-
-/// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as
-/// different pickles by others: compare states, not bytes.
-///
-/// Errors: `errc::invalid_argument` for a value that no state may have, which the message names,
-/// and for a redundancy list in a dialect that has none.
-std::string encode_torch_state(const torch_state& state, torch_dialect dialect);
-
-/// Reads a state of any dialect. Nothing that the pickle names is executed or looked up; what no
-/// agent writes is refused.
-///
-/// Errors: `errc::rendezvous_state`, saying what was found and where.
-torch_state decode_torch_state(std::string_view pickle);
-
-/// The state as the text that a store holds.
-/// Errors: those of `encode_torch_state`.
-inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
-  return detail::to_base64(encode_torch_state(state, dialect));
-}
-
-/// Reads what a store holds.
-/// Result: none for `torch_no_state` and for an empty text.
-/// Errors: `errc::rendezvous_state`.
-inline std::optional<torch_state> parse_stored_text(std::string_view text) {
-  if (text.empty() || text == torch_no_state) return std::nullopt;
-  if (text.size() > detail::base64_size(limits::rendezvous_state_bytes)) {
-    detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
-                                     detail::base64_size(limits::rendezvous_state_bytes)));
-  }
-  const std::optional<std::string> pickle = detail::from_base64(text);
-  if (!pickle) detail::refuse_state("it is not base64");
-  return decode_torch_state(*pickle);
-}
-
-namespace detail {
-
-/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
-/// memory; this is what the resolver gives at most.
-inline constexpr std::size_t node_host_bytes = 1024;
-
-inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
-
-inline std::string_view host_attribute(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
-}
-
-// ---- reading ----------------------------------------------------------------------------------
-
-/// Makes a state of the values of a pickle, and notes which dialect they show.
-class torch_state_decoder {
- public:
-  explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
-
-  torch_state decode() {
-    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
-    torch_state state;
-    state.round = integer(take("round"), "round");
-    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
-    state.complete = boolean("complete");
-    state.deadline = optional_time(take("deadline"));
-    state.closed = boolean("closed");
-    read_participants(state);
-    state.wait_list = node_set(take("wait_list"), "wait_list");
-    read_heartbeats(state);
-    const std::optional<pickle_ref> spares = find(redundancy_list_attribute);
-    if (spares) state.redundancy_list = node_set(*spares, redundancy_list_attribute);
-    pickle_writer extra(false);
-    for (const auto& [name, value] : attributes_) keep(state, extra, name, value);
-    judge(state, spares.has_value());
-    return state;
-  }
-
- private:
-  using attributes = std::map<std::string_view, pickle_ref>;
-
-  attributes attributes_of(pickle_ref ref, pickle_global type, const char* otherwise) const {
-    const pickle_value& object = values_[ref];
-    if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
-    const pickle_value& dict = values_[object.items.front()];
-    attributes found;
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const std::string_view name = values_[dict.items[i]].text;
-      if (!found.emplace(name, dict.items[i + 1]).second) {
-        refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
-      }
-    }
-    return found;
-  }
-
-  std::optional<pickle_ref> find(std::string_view name) {
-    const auto found = attributes_.find(name);
-    if (found == attributes_.end()) return std::nullopt;
-    const pickle_ref value = found->second;
-    attributes_.erase(found);
-    return value;
-  }
-
-  pickle_ref take(std::string_view name) {
-    const std::optional<pickle_ref> value = find(name);
-    if (!value) refuse_state(fmt::format("it has no attribute '{}'", name));
-    return *value;
-  }
-
-  std::int64_t integer(pickle_ref ref, std::string_view name) const {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
-    return value.number;
-  }
-
-  bool boolean(std::string_view name) {
-    const pickle_value& value = values_[take(name)];
-    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
-    return value.number != 0;
-  }
-
-  torch_time time(pickle_ref ref) {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
-    (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
-    return torch_time(std::chrono::microseconds(value.number));
-  }
-
-  std::optional<torch_time> optional_time(pickle_ref ref) {
-    if (values_[ref].is(pickle_kind::none)) return std::nullopt;
-    return time(ref);
-  }
-
-  node_id node(pickle_ref ref) {
-    constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
-    const pickle_value& object = values_[ref];
-    if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
-      refuse_state("what should be a node of it is none");
-    }
-    const pickle_value& dict = values_[object.items.front()];
-    if (dict.items.size() != 6) refuse_state(std::string(form));
-    node_id id;
-    bool has_host = false;
-    bool has_pid = false;
-    bool has_local_id = false;
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const std::string_view name = values_[dict.items[i]].text;
-      const pickle_ref value = dict.items[i + 1];
-      if (name == "fqdn" || name == "addr") {
-        has_host = true;
-        (name == "fqdn" ? sees_fqdn_ : sees_addr_) = true;
-        id.host = host(value);
-      } else if (name == "pid") {
-        has_pid = true;
-        id.pid = integer(value, "node's pid");
-      } else if (name == "local_id") {
-        has_local_id = true;
-        id.local_id = integer(value, "node's local_id");
-      }
-    }
-    if (!has_host || !has_pid || !has_local_id) refuse_state(std::string(form));
-    return id;
-  }
-
-  std::string host(pickle_ref ref) const {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::text)) refuse_state("a node of it is named by no text");
-    if (value.text.size() > node_host_bytes) {
-      refuse_state(fmt::format("the name of a node has {} bytes, {} are allowed",
-                               value.text.size(), node_host_bytes));
-    }
-    return std::string(value.text);
-  }
-
-  // The items of a dict or a set of nodes.
-  const std::vector<pickle_ref>& items(pickle_ref ref, pickle_kind kind,
-                                       std::string_view name) const {
-    const pickle_value& value = values_[ref];
-    const bool is_dict = kind == pickle_kind::dict;
-    if (!value.is(kind)) {
-      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
-    }
-    const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
-    if (nodes > static_cast<std::size_t>(limits::nodes)) {
-      refuse_state(fmt::format("its {} has {} nodes, {} are allowed", name, nodes, limits::nodes));
-    }
-    return value.items;
-  }
-
-  [[noreturn]] static void refuse_twice(const node_id& id, std::string_view name) {
-    refuse_state(fmt::format("its {} has the node {} twice", name, shown(id.text())));
-  }
-
-  void read_participants(torch_state& state) {
-    const auto& pairs = items(take("participants"), pickle_kind::dict, "participants");
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      node_id id = node(pairs[i]);
-      const std::int64_t rank = integer(pairs[i + 1], "participant's rank");
-      if (rank < 0 || rank >= limits::nodes) {
-        refuse_state(fmt::format("the node {} has the rank {}, 0 to {} are allowed",
-                                 shown(id.text()), rank, limits::nodes - 1));
-      }
-      const auto [at, is_new] = state.participants.emplace(std::move(id), static_cast<int>(rank));
-      if (!is_new) refuse_twice(at->first, "participants");
-    }
-  }
-
-  void read_heartbeats(torch_state& state) {
-    const auto& pairs = items(take("last_heartbeats"), pickle_kind::dict, "last_heartbeats");
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      node_id id = node(pairs[i]);
-      const auto [at, is_new] = state.last_heartbeats.emplace(std::move(id), time(pairs[i + 1]));
-      if (!is_new) refuse_twice(at->first, "last_heartbeats");
-    }
-  }
-
-  std::set<node_id> node_set(pickle_ref ref, std::string_view name) {
-    std::set<node_id> nodes;
-    for (const pickle_ref item : items(ref, pickle_kind::set, name)) {
-      const auto [at, is_new] = nodes.insert(node(item));
-      if (!is_new) refuse_twice(*at, name);
-    }
-    return nodes;
-  }
-
-  // ---- what the dialect does not know ----
-
-  // All extra attributes are written by one writer, which bounds them together.
-  void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
-    const std::size_t begin = extra.written().size();
-    copy(extra, value);
-    state.extra.emplace(name, extra.written().substr(begin));
-  }
-
-  void copy(pickle_writer& to, pickle_ref ref) {
-    // A value that is used in many places is copied to each of them.
-    if (to.written().size() > limits::rendezvous_state_bytes) {
-      refuse_state(fmt::format("its unknown attributes take over {} bytes",
-                               limits::rendezvous_state_bytes));
-    }
-    const pickle_value& value = values_[ref];
-    switch (value.kind) {
-      case pickle_kind::none: return to.op(pickle_op::none);
-      case pickle_kind::boolean: return to.boolean(value.number != 0);
-      case pickle_kind::integer: return to.integer(value.number);
-      case pickle_kind::text: return to.text(value.text);
-      case pickle_kind::bytes: return to.bytes(value.text);
-      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
-      case pickle_kind::zone: return to.zone();
-      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
-      case pickle_kind::object: return copy_node(to, ref);
-      case pickle_kind::tuple: return copy_tuple(to, value);
-      case pickle_kind::dict:
-        to.op(pickle_op::empty_dict);
-        return copy_items(to, value, pickle_op::setitems);
-      case pickle_kind::set:
-        to.op(pickle_op::empty_set);
-        return copy_items(to, value, pickle_op::additems);
-      default: refuse_state("an unknown attribute of it cannot be kept");
-    }
-  }
-
-  void copy_node(pickle_writer& to, pickle_ref ref) {
-    const bool saw_fqdn = std::exchange(sees_fqdn_, false);
-    const node_id id = node(ref);
-    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
-    sees_fqdn_ = sees_fqdn_ || saw_fqdn;
-  }
-
-  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
-    constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
-                                   pickle_op::tuple3};
-    for (const pickle_ref item : tuple.items) copy(to, item);
-    to.op(codes[tuple.items.size()]);
-  }
-
-  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
-    if (container.items.empty()) return;
-    to.op(pickle_op::mark);
-    for (const pickle_ref item : container.items) copy(to, item);
-    to.op(code);
-  }
-
-  // ---- the dialect ----
-
-  void judge(torch_state& state, bool has_spares) const {
-    if (sees_fqdn_ && sees_addr_) {
-      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and with addr (2.0)");
-    }
-    if (sees_unzoned_ && sees_zoned_) {
-      refuse_state("it mixes dialects: times without a timezone (PyTorch 1.13, 2.0) and in UTC "
-                   "(2.6)");
-    }
-    if (sees_fqdn_ && sees_zoned_) {
-      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and times in UTC (2.6)");
-    }
-    if (sees_zoned_ && !has_spares) {
-      refuse_state("it mixes dialects: times in UTC (PyTorch 2.6) without a redundancy_list");
-    }
-    const bool is_old = sees_fqdn_ || sees_unzoned_;
-    if (is_old && !state.redundancy_list.empty()) {
-      refuse_state(fmt::format("it mixes dialects: nodes in a redundancy_list (PyTorch 2.6) and {}",
-                               sees_fqdn_ ? "nodes with fqdn (1.13)"
-                                          : "times without a timezone (1.13, 2.0); agents of 2.3 "
-                                            "to 2.5, which do, are not supported"));
-    }
-    if (sees_fqdn_) {
-      state.seen_dialect = torch_dialect::torch_1_13;
-    } else if (has_spares && !is_old) {
-      state.seen_dialect = torch_dialect::torch_2_6;
-    } else if (sees_addr_) {
-      state.seen_dialect = torch_dialect::torch_2_0;
-    }
-    if (is_old && has_spares) {
-      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
-      state.extra.emplace(redundancy_list_attribute,
-                          std::string(1, static_cast<char>(pickle_op::empty_set)));
-    }
-  }
-
-  pickle_reader values_;
-  // Those of the state that were not read yet.
-  attributes attributes_;
-  bool sees_fqdn_ = false;
-  bool sees_addr_ = false;
-  bool sees_unzoned_ = false;
-  bool sees_zoned_ = false;
-};
-
-// ---- writing ----------------------------------------------------------------------------------
-
-[[noreturn]] inline void refuse_to_write(const std::string& why) {
-  throw error(errc::invalid_argument, "the state of the rendezvous cannot be written: " + why);
-}
-
-/// Writes a state for one dialect.
-class torch_state_encoder {
- public:
-  explicit torch_state_encoder(torch_dialect dialect)
-      : host_attribute_(host_attribute(dialect)),
-        is_modern_(dialect == torch_dialect::torch_2_6) {}
-
-  std::string encode(const torch_state& state) {
-    if (state.round < 0) refuse_to_write(fmt::format("its round is {}", state.round));
-    if (!is_modern_ && !state.redundancy_list.empty()) {
-      refuse_to_write("it has a redundancy list, which only the dialect 2.6 knows");
-    }
-    out_.begin();
-    out_.global(pickle_global::state);
-    out_.op(pickle_op::empty_tuple);
-    out_.op(pickle_op::newobj);
-    out_.op(pickle_op::empty_dict);
-    out_.op(pickle_op::mark);
-    out_.text("round");
-    out_.integer(state.round);
-    out_.text("complete");
-    out_.boolean(state.complete);
-    out_.text("deadline");
-    if (state.deadline) out_.time(*state.deadline, is_modern_);
-    else out_.op(pickle_op::none);
-    out_.text("closed");
-    out_.boolean(state.closed);
-    out_.text("participants");
-    dict(state.participants, [&](int rank) { write_rank(rank); });
-    out_.text("wait_list");
-    set(state.wait_list);
-    if (is_modern_) {
-      out_.text(redundancy_list_attribute);
-      set(state.redundancy_list);
-    }
-    out_.text("last_heartbeats");
-    dict(state.last_heartbeats, [&](torch_time time) { out_.time(time, is_modern_); });
-    for (const auto& [name, value] : state.extra) {
-      if (is_modern_ && name == redundancy_list_attribute) continue;
-      out_.text(name);
-      out_.piece(value);
-    }
-    out_.op(pickle_op::setitems);
-    out_.op(pickle_op::build);
-    out_.op(pickle_op::stop);
-    if (out_.written().size() > limits::rendezvous_state_bytes) {
-      refuse_to_write(fmt::format("it has {} bytes, {} are allowed", out_.written().size(),
-                                  limits::rendezvous_state_bytes));
-    }
-    return out_.written();
-  }
-
- private:
-  template <class Value, class Write>
-  void dict(const std::map<node_id, Value>& entries, Write write) {
-    out_.op(pickle_op::empty_dict);
-    if (entries.empty()) return;
-    out_.op(pickle_op::mark);
-    for (const auto& [id, value] : entries) {
-      write_node(id);
-      write(value);
-    }
-    out_.op(pickle_op::setitems);
-  }
-
-  void set(const std::set<node_id>& nodes) {
-    out_.op(pickle_op::empty_set);
-    if (nodes.empty()) return;
-    out_.op(pickle_op::mark);
-    for (const node_id& id : nodes) write_node(id);
-    out_.op(pickle_op::additems);
-  }
-
-  void write_node(const node_id& id) {
-    if (id.host.size() > node_host_bytes || !is_pickle_text(id.host)) {
-      refuse_to_write(fmt::format("the name of the node {} is not UTF-8 of at most {} bytes",
-                                  shown(id.text()), node_host_bytes));
-    }
-    out_.node(id, host_attribute_);
-  }
-
-  void write_rank(int rank) {
-    if (rank < 0 || rank >= limits::nodes) {
-      refuse_to_write(fmt::format("it has the rank {}, 0 to {} are allowed", rank,
-                                  limits::nodes - 1));
-    }
-    out_.integer(rank);
-  }
-
-  std::string_view host_attribute_;
-  bool is_modern_;
-  pickle_writer out_{true};
-};
-
-}  // namespace detail
-
-inline std::string encode_torch_state(const torch_state& state, torch_dialect dialect) {
-  return detail::torch_state_encoder(dialect).encode(state);
-}
-
-inline torch_state decode_torch_state(std::string_view pickle) {
-  if (pickle.size() > limits::rendezvous_state_bytes) {
-    detail::refuse_state(fmt::format("it has {} bytes, {} are allowed", pickle.size(),
-                                     limits::rendezvous_state_bytes));
-  }
-  return detail::torch_state_decoder(pickle).decode();
-}
-
-}  // namespace elastic
 
 // ---- elastic/telemetry/console_metric_handler.hpp ----
 

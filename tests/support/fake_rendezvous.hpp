@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/event_flag.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -40,6 +41,13 @@ class fake_rendezvous final : public rendezvous_handler {
   /// What `wait_for_change` throws in place of its cancellation.
   std::exception_ptr failure_when_cancelled;
 
+  /// What `report_failure` throws.
+  std::exception_ptr report_failure_error;
+  /// What `change` tells.
+  rendezvous_change what{change_kind::node_waiting, "node b_1_0 waits to join"};
+  /// How often workers of the job have failed.
+  int failures = 0;
+
   std::shared_ptr<std::vector<std::string>> notes;
   /// How many coroutines wait for a change.
   int watchers = 0;
@@ -72,14 +80,16 @@ class fake_rendezvous final : public rendezvous_handler {
     met.round = number;
     met.group_rank = group_rank;
     met.group_world_size = group_world_size;
-    met.agents = std::make_shared<prefix_store>(fmt::format("round_{}", number), agents);
+    met.restarts = failures;
+    round_agents_ = std::make_shared<prefix_store>(fmt::format("round_{}", number), agents);
+    met.agents = round_agents_;
     met.master.address = "192.0.2.1";
     met.master.port = 29501;
     met.master.served_by_agent = true;
     co_return met;
   }
 
-  task<void> wait_for_change() override {
+  task<rendezvous_change> wait_for_change() override {
     const counted here(watchers);
     const std::shared_ptr<event_flag> changed = changed_;
     try {
@@ -89,13 +99,26 @@ class fake_rendezvous final : public rendezvous_handler {
       throw;
     }
     if (breakdown_) std::rethrow_exception(breakdown_);
+    rendezvous_change change = what;
+    change.restarts = failures;
+    co_return change;
+  }
+
+  task<rendezvous_change> report_failure(std::string said) override {
+    if (report_failure_error) std::rethrow_exception(report_failure_error);
+    rendezvous_change change{change_kind::worker_failed, std::move(said), ++failures};
+    co_return change;
+  }
+
+  task<void> exit_barrier() override {
+    co_await elastic::exit_barrier(round_agents_, group_world_size);
   }
 
   task<int> num_nodes_waiting() override { co_return 0; }
   task<bool> is_closed() override { co_return false; }
 
-  task<void> close() override {
-    notes->push_back("close");
+  task<void> close(job_end how, std::string) override {
+    notes->push_back(how == job_end::succeeded ? "close" : "close as failed");
     if (close_failure) std::rethrow_exception(close_failure);
     co_return;
   }
@@ -115,6 +138,7 @@ class fake_rendezvous final : public rendezvous_handler {
   };
 
   int rounds_ = 0;
+  std::shared_ptr<store> round_agents_;
   std::shared_ptr<event_flag> changed_;
   std::exception_ptr breakdown_;
 };

@@ -5,7 +5,6 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/agent_telemetry.hpp>
 #include <elastic/agent/detail/stop_inbox.hpp>
-#include <elastic/agent/exit_barrier.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_policy.hpp>
@@ -21,12 +20,14 @@
 #include <elastic/process/guarded_launcher.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -124,8 +125,7 @@ class local_agent {
           group(strand, options.workers, services, layout),
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
-          stop_asked(strand),
-          remaining_restarts(options.workers.max_restarts) {
+          stop_asked(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
     }
@@ -142,11 +142,17 @@ class local_agent {
     worker_group group;
     agent_telemetry telemetry;
     std::optional<rendezvous_round> round;
+    /// Why the round is to end.
+    std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
-    int remaining_restarts;
+    /// How often workers of the job have failed, on whichever node.
+    int failures = 0;
+    /// The job has succeeded without this node.
+    bool is_late = false;
     /// The job ended by itself, which ends it for the other nodes, too.
-    bool job_ended = false;
+    std::optional<job_end> job_ended;
+    std::string end_reason;
   };
 
   /// Closes the inbox, also where the context is destroyed while the agent runs.
@@ -218,48 +224,90 @@ class local_agent {
   task<run_result> attempt_until_done(running& state) {
     co_await begin_attempt(state);
     for (;;) {
+      if (state.is_late) co_return finish_late(state);
       if (!state.stop) co_await watch(state);
-      if (state.stop) co_return co_await finish_stopped(state);
-
-      const worker_state outcome = state.group.state();
-      if (outcome == worker_state::succeeded) {
-        // They have ended; who reads their output slowly is waited for.
-        co_await stop_workers(state, {SIGKILL, duration::max()});
-        co_await meet_at_exit(state);
-        co_return finish(state, worker_state::succeeded, "all workers ended with success");
+      if (!state.stop && !state.change) {
+        co_await take_outcome(state);
+        // A stop at the exit barrier only ends the wait: the work was done.
+        if (!state.change && succeeded(state)) co_return finish_succeeded(state);
       }
-      const auto change = outcome == worker_state::failed ? group_change::worker_failed
-                                                          : group_change::membership_changed;
-      const restart_decision decision = decide_restart(change, state.remaining_restarts,
+      if (state.stop) co_return co_await finish_stopped(state);
+      if (!state.change) co_return finish(state, worker_state::failed, state.end_reason);
+
+      const restart_decision decision = decide_restart(state.change->kind, state.failures,
                                                        options_.workers.max_restarts);
       log_change(state, decision);
       agent_telemetry& telemetry = state.telemetry;
       if (decision.restart) {
-        co_await telemetry.timed("SimpleElasticAgent._restart_workers",
-                                 restart(state, decision.remaining));
-      } else {
-        co_await telemetry.timed("LocalElasticAgent._stop_workers",
-                                 stop_workers(state, usual_stop()));
-        if (!state.stop) co_return finish(state, worker_state::failed, decision.reason);
+        co_await telemetry.timed("SimpleElasticAgent._restart_workers", restart(state));
+        continue;
+      }
+      co_await telemetry.timed("LocalElasticAgent._stop_workers",
+                               stop_workers(state, usual_stop()));
+      if (!state.stop) {
+        co_return finish(state, worker_state::failed,
+                         fmt::format("{}: {}", state.change->what, decision.reason));
       }
     }
   }
 
-  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
-  task<void> restart(running& state, int remaining_restarts) {
-    co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                   stop_workers(state, usual_stop()));
-    if (state.stop) co_return;
-    state.remaining_restarts = remaining_restarts;
-    co_await begin_attempt(state);
+  /// The workers of this node have ended: tells the others, and learns what that leads to.
+  task<void> take_outcome(running& state) {
+    if (succeeded(state)) {
+      // They have ended; who reads their output slowly is waited for.
+      co_await stop_workers(state, {SIGKILL, duration::max()});
+      co_await meet_at_exit(state);
+    } else {
+      co_await race(tell_of_failure(state), state.stop_asked.wait());
+    }
   }
 
-  /// Until the workers run or a stop is asked for.
+  task<void> tell_of_failure(running& state) {
+    bool has_told = true;
+    try {
+      state.change = co_await state.rendezvous->report_failure(first_failure(state));
+      state.failures = state.change->restarts;
+    } catch (const error& failure) {
+      has_told = false;
+      state.end_reason = failure.what();
+    }
+    // Without the others there is no next attempt; what failed here is said all the same.
+    if (!has_told) co_await stop_workers(state, usual_stop());
+  }
+
+  static bool succeeded(const running& state) {
+    return state.group.state() == worker_state::succeeded;
+  }
+
+  run_result finish_succeeded(running& state) {
+    return finish(state, worker_state::succeeded, "all workers ended with success");
+  }
+
+  /// The job had succeeded before this node could take part, or again.
+  run_result finish_late(running& state) {
+    log().warning("this node has nothing left to do: {}", state.end_reason);
+    return finish(state, worker_state::succeeded, state.end_reason);
+  }
+
+  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
+  task<void> restart(running& state) {
+    co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
+                                   stop_workers(state, usual_stop()));
+    if (!state.stop) co_await begin_attempt(state);
+  }
+
+  /// Until the workers run, a stop is asked for, or there is nothing left to do.
   task<void> begin_attempt(running& state) {
     if (state.stop) co_return;
-    co_await race(state.telemetry.timed("SimpleElasticAgent._initialize_workers",
-                                        meet_and_start(state)),
-                  state.stop_asked.wait());
+    try {
+      co_await race(state.telemetry.timed("SimpleElasticAgent._initialize_workers",
+                                          meet_and_start(state)),
+                    state.stop_asked.wait());
+    } catch (const error& failure) {
+      if (failure.code() != errc::rendezvous_finished) throw;
+      state.is_late = true;
+      state.end_reason = failure.what();
+    }
   }
 
   task<void> meet_and_start(running& state) {
@@ -270,7 +318,7 @@ class local_agent {
     const rendezvous_round& round = *state.round;
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
-                                               restarts(state)));
+                                               state.failures));
     if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
@@ -278,9 +326,24 @@ class local_agent {
                round.master.address, round.master.port);
   }
 
-  /// Meets the other nodes and learns the ranks of this one's workers.
+  /// Meets the other nodes and learns the ranks of this one's workers; again, where one is lost
+  /// before all have told about theirs.
   task<assigned_ranks> meet(running& state) {
-    state.round = co_await state.rendezvous->next_round();
+    for (;;) {
+      state.round = co_await state.rendezvous->next_round();
+      state.failures = state.round->restarts;
+      state.change.reset();
+      std::optional<assigned_ranks> ranks;
+      co_await race(keep(state.telemetry.timed("SimpleElasticAgent._assign_worker_ranks",
+                                               tell_about_workers(state)),
+                         ranks),
+                    note_change(state));
+      if (ranks) co_return *ranks;
+      log().warning("meeting again: {}", state.change->what);
+    }
+  }
+
+  task<assigned_ranks> tell_about_workers(running& state) {
     const rendezvous_round& round = *state.round;
     role_info mine;
     mine.role = options_.workers.role;
@@ -288,9 +351,8 @@ class local_agent {
     time_source& time = *state.services.time;
     task<assigned_ranks> exchange =
         exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size);
-    const std::optional<assigned_ranks> ranks = co_await state.telemetry.timed(
-        "SimpleElasticAgent._assign_worker_ranks",
-        with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange)));
+    const std::optional<assigned_ranks> ranks =
+        co_await with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange));
     if (ranks) co_return *ranks;
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about their workers within {} s",
@@ -298,11 +360,20 @@ class local_agent {
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
 
-  /// Until the workers' fate is known, the membership changes or a stop is asked for.
+  static task<void> keep(task<assigned_ranks> work, std::optional<assigned_ranks>& result) {
+    result = co_await std::move(work);
+  }
+
+  task<void> note_change(running& state) {
+    state.change = co_await state.rendezvous->wait_for_change();
+    state.failures = state.change->restarts;
+  }
+
+  /// Until the workers' fate is known, the round is to end or a stop is asked for.
   task<void> watch(running& state) {
-    co_await race(state.group.wait_for_outcome(), state.rendezvous->wait_for_change(),
-                  state.stop_asked.wait(), report_state(state));
-    if (!state.stop) state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+    co_await race(state.group.wait_for_outcome(), note_change(state), state.stop_asked.wait(),
+                  report_state(state));
+    if (!state.stop) emit_state(state);
   }
 
   /// The periodic state metrics; waits for ever where nobody takes them.
@@ -311,8 +382,13 @@ class local_agent {
     if (!state.services.metrics) co_await time.sleep_until(time_point::max());
     for (;;) {
       co_await time.sleep_until(time.now() + options_.workers.monitor_interval);
-      state.telemetry.emit_state(state.group.state(), state.remaining_restarts);
+      emit_state(state);
     }
+  }
+
+  void emit_state(running& state) const {
+    const int remaining = options_.workers.max_restarts - restarts(state);
+    state.telemetry.emit_state(state.group.state(), remaining);
   }
 
   stop_plan usual_stop() const { return {SIGTERM, options_.workers.shutdown_timeout}; }
@@ -326,20 +402,24 @@ class local_agent {
     co_await state.group.stop(plan);
   }
 
+  /// Until the other nodes have succeeded, too, or the round is to end.
   task<void> meet_at_exit(running& state) {
     time_source& time = *state.services.time;
     const time_point deadline = time.now() + options_.workers.exit_barrier_timeout;
-    bool met = true;
+    bool met = false;
     try {
-      task<void> waiting = note_met(
-          with_deadline(time, deadline,
-                        exit_barrier(state.round->agents, state.round->group_world_size)),
-          met);
-      co_await race(std::move(waiting), state.stop_asked.wait());
-    } catch (const std::exception& failure) {
+      task<void> waiting =
+          note_met(with_deadline(time, deadline, state.rendezvous->exit_barrier()), met);
+      co_await race(std::move(waiting), note_change(state), state.stop_asked.wait());
+    } catch (const error& failure) {
+      if (failure.code() == errc::rendezvous_closed) throw;
       log().warning("cannot wait for the other agents at the end: {}", failure.what());
+      co_return;
     }
-    if (!met) log().warning("some other agents did not end within the exit barrier's time-out");
+    if (met) state.job_ended = job_end::succeeded;
+    if (met) state.change.reset();
+    if (met || state.change || state.stop) co_return;
+    log().warning("some other agents did not end within the exit barrier's time-out");
   }
 
   static task<void> note_met(task<bool> barrier, bool& met) { met = co_await std::move(barrier); }
@@ -354,7 +434,8 @@ class local_agent {
   }
 
   run_result finish(running& state, worker_state how, std::string reason) {
-    state.job_ended = how != worker_state::stopped;
+    if (how == worker_state::failed) state.job_ended = job_end::failed;
+    state.end_reason = reason;
     run_result result;
     result.state = how;
     result.failures = state.group.failures(host_name());
@@ -375,7 +456,9 @@ class local_agent {
     }
     state.round.reset();
     rendezvous_handler& rendezvous = *state.rendezvous;
-    if (state.job_ended) co_await in_order(rendezvous.close());
+    if (state.job_ended) {
+      co_await in_order(rendezvous.close(*state.job_ended, state.end_reason));
+    }
     co_await in_order(rendezvous.shutdown());
     if (failure) std::rethrow_exception(failure);
   }
@@ -410,12 +493,20 @@ class local_agent {
       log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
                     one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
     }
-    log().warning("{} the workers: {}", decision.restart ? "restarting" : "stopping",
-                  decision.reason);
+    log().warning("{} the workers: {}: {}", decision.restart ? "restarting" : "stopping",
+                  state.change->what, decision.reason);
+  }
+
+  /// What failed first, for the other nodes.
+  static std::string first_failure(const running& state) {
+    const std::vector<worker_failure> failures = state.group.failures(host_name());
+    if (failures.empty()) return "workers failed";
+    const worker_failure& first = failures.front();
+    return fmt::format("rank {} ended: {}", first.rank, first.status.text());
   }
 
   int restarts(const running& state) const {
-    return options_.workers.max_restarts - state.remaining_restarts;
+    return std::min(state.failures, options_.workers.max_restarts);
   }
 
   const logger& log() const { return options_.services.log; }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/assert.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <string>
 
@@ -10,36 +10,26 @@
 
 namespace elastic {
 
-/// Why the workers of a node cannot go on as they are.
-enum class group_change {
-  /// A worker of this node failed.
-  worker_failed,
-  /// A node joined or was lost.
-  membership_changed,
-};
-
-/// What to do about it, with the sentence that says why.
+/// Whether the workers start again, with the half sentence that says why.
 struct restart_decision {
   bool restart = false;
-  /// How many restarts are left after this one.
-  int remaining = 0;
   std::string reason;
 };
 
 /// Decides whether the worker group starts again. Failures use up restarts; a change of the
 /// membership is nobody's failure and is free.
-inline restart_decision decide_restart(group_change change, int remaining, int max_restarts) {
-  ELASTIC_ASSERT(remaining >= 0 && remaining <= max_restarts);
-  if (change == group_change::membership_changed) {
-    return {true, remaining, "the membership changed; this uses up no restart"};
+///
+/// @param failures      how often workers of the job have failed, this time included
+/// @param max_restarts  how often they may start again because of that
+inline restart_decision decide_restart(change_kind why, int failures, int max_restarts) {
+  if (why != change_kind::worker_failed) {
+    return {true, "the membership changed; this uses up no restart"};
   }
-  if (remaining == 0) {
-    return {false, 0,
-            max_restarts == 0 ? std::string("no restarts were allowed (--max-restarts 0)")
-                              : fmt::format("all {} restarts are used up", max_restarts)};
+  if (max_restarts == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
+  if (failures > max_restarts) {
+    return {false, fmt::format("all {} restarts are used up", max_restarts)};
   }
-  return {true, remaining - 1,
-          fmt::format("restart {} of {}", max_restarts - remaining + 1, max_restarts)};
+  return {true, fmt::format("restart {} of {}", failures, max_restarts)};
 }
 
 }  // namespace elastic

@@ -25,7 +25,7 @@ enum class errc {
   program_not_executable = 6,
   /// A worker could not be started for another reason of the operating system.
   start_failed = 7,
-  /// The rendezvous is closed: the job has ended for every node.
+  /// The rendezvous is closed: the job has failed, or was ended, for every node.
   rendezvous_closed = 8,
   /// The rendezvous did not complete within the join timeout.
   rendezvous_timeout = 9,
@@ -41,6 +41,8 @@ enum class errc {
   store_value = 14,
   /// The other side does not know the operation.
   not_supported = 15,
+  /// The rendezvous is closed: the job has succeeded.
+  rendezvous_finished = 16,
 };
 
 namespace detail {
@@ -65,6 +67,7 @@ class error_category_type final : public std::error_category {
       case errc::stopped: return "stopped";
       case errc::store_value: return "unexpected value in the store";
       case errc::not_supported: return "not supported by the other side";
+      case errc::rendezvous_finished: return "rendezvous finished";
     }
     return "unknown error";
   }

@@ -34,6 +34,14 @@ inline constexpr std::size_t store_spared_descriptors = 256;
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
+/// One message of the rendezvous.
+inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
+/// Jobs that meet at one server.
+inline constexpr std::size_t rendezvous_jobs = 1024;
+/// How long a node looks for a server of the rendezvous that it had reached before.
+inline constexpr std::chrono::milliseconds rendezvous_absence{5000};
+/// How long the last words of a node that leaves the rendezvous may take.
+inline constexpr std::chrono::milliseconds rendezvous_farewell{500};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.

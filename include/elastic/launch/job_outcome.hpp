@@ -12,6 +12,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <string>
@@ -47,12 +48,23 @@ inline int exit_code(const std::exception& failure) {
   }
 }
 
-/// What `elasticrun` says after a run that did not succeed, for stderr: the report of the failures
-/// and where the log files are. Empty after success.
+/// Whether no worker of this node failed by itself: what ended the job happened on another.
+inline bool failed_elsewhere(const run_result& result) {
+  return result.state == worker_state::failed &&
+         std::all_of(result.failures.begin(), result.failures.end(),
+                     [](const worker_failure& failure) { return failure.stopped_by_agent; });
+}
+
+/// What `elasticrun` says after a run that did not succeed, for stderr: the report of the failures,
+/// or on which other node the job failed, and where the log files are. Empty after success.
 inline std::string closing_words(const std::string& name, const run_result& result) {
   if (result.state == worker_state::succeeded) return {};
   std::string words;
-  if (result.state == worker_state::failed) words = failure_report(name, result.failures);
+  if (failed_elsewhere(result)) {
+    words = fmt::format("\n{} FAILED, not on this node: {}\n", name, result.reason);
+  } else if (result.state == worker_state::failed) {
+    words = failure_report(name, result.failures);
+  }
   if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
   return words;
 }

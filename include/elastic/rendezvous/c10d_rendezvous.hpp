@@ -3,112 +3,257 @@
 #pragma once
 
 #include <elastic/base/error.hpp>
-#include <elastic/base/event_flag.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/net/tcp_message_channel.hpp>
+#include <elastic/rendezvous/detail/rendezvous_link.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_host.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_service.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
-#include <elastic/store/tcp_store_server.hpp>
+#include <elastic/store/tcp_store.hpp>
 
+#include <atomic>
+#include <cstdint>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace elastic {
 
-/// The rendezvous named "c10d" for a job of one node: the state is kept in this process, and each
-/// round serves its workers a store of their own, so that no round sees another's keys.
+/// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
 ///
-/// `endpoint` with a port other than 0 (29400 where none is named) is bound, so that a second job
-/// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
-/// the rendezvous itself.
+/// Each node holds one connection to the server, says what it wants and is told what comes of it:
+/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
+/// docs/design.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
 ///
 /// Thread-safety: one strand at a time.
 class c10d_rendezvous final : public rendezvous_handler {
  public:
-  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
-  /// one node.
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
+  /// out of bounds.
   explicit c10d_rendezvous(rendezvous_parameters parameters)
       : parameters_(std::move(parameters)), workers_(parameters_) {
     if (parameters_.run_id.empty()) {
       throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
     }
-    if (parameters_.max_nodes > 1) {
-      throw error(errc::invalid_argument,
-                  "the c10d rendezvous serves one node in this version; for more nodes use "
-                  "--rdzv-backend static with --node-rank and --master-addr");
-    }
     endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                               default_port);
-    for (const char* name : {"join_timeout", "last_call_timeout", "close_timeout",
-                             "heartbeat_timeout", "keep_alive_interval", "read_timeout",
-                             "timeout"}) {
-      // One node waits for nobody; what is not a time is refused all the same.
-      parameters_.seconds(name, {});
+                               rendezvous_host::default_port);
+    if (endpoint_.port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
+                              parameters_.endpoint));
     }
+    settings_ = settings_of(parameters_);
+    is_host_ = parameters_.yes_or_no("is_host");
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
-                                "keep_alive_max_attempt", "read_timeout", "timeout"});
+                                "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
+                                "timeout"});
   }
 
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    if (closed_) {
-      throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-    }
-    auto executor = co_await asio::this_coro::executor;
-    if (endpoint_.port != 0 && !server_) {
-      tcp_store_server_options options;
-      options.address = endpoint_.host;
-      options.port = endpoint_.port;
-      options.use_ring = parameters_.use_ring;
-      options.log = parameters_.log;
-      server_ = std::make_unique<tcp_store_server>(executor, options);
-    }
     co_await workers_.stop();
-    rendezvous_round met;
-    met.round = ++round_ - 1;
-    met.agents = std::make_shared<prefix_store>(
-        fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round),
-        std::make_shared<memory_store>());
-    met.master = workers_.serve(executor, 0);
-    co_return met;
+    if (!link_) co_await begin();
+    throw_if_over();
+    co_await join();
+    co_return co_await placed_round();
   }
 
-  task<void> wait_for_change() override {
-    event_flag never(co_await asio::this_coro::executor);
-    co_await never.wait();
+  task<rendezvous_change> wait_for_change() override {
+    for (;;) {
+      // Whose job succeeded has no more to hear.
+      if (!link_->heard().all_finished) {
+        if (link_->heard().change) co_return *link_->heard().change;
+        throw_if_over();
+      }
+      co_await link_->news();
+    }
   }
 
-  task<int> num_nodes_waiting() override { co_return 0; }
-  task<bool> is_closed() override { co_return closed_; }
+  task<rendezvous_change> report_failure(std::string what) override {
+    link_->insist(rendezvous_messages::failed{round_, std::move(what)});
+    while (!link_->heard().change) {
+      throw_if_over();
+      co_await link_->news();
+    }
+    co_return *link_->heard().change;
+  }
 
-  task<void> close() override {
-    closed_ = true;
+  task<void> exit_barrier() override {
+    link_->insist(rendezvous_messages::finished{round_});
+    while (!link_->heard().all_finished) {
+      throw_if_over();
+      co_await link_->news();
+    }
+  }
+
+  task<int> num_nodes_waiting() override {
+    if (!link_) co_return 0;
+    co_await ask_status();
+    co_return link_->heard().status->waiting;
+  }
+
+  task<bool> is_closed() override {
+    if (!link_) co_return false;
+    if (link_->heard().closed) co_return true;
+    co_await ask_status();
+    co_return link_->heard().status->is_closed;
+  }
+
+  task<void> close(job_end how, std::string why) override {
+    if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
     co_return;
   }
 
   task<void> shutdown() override {
     co_await workers_.stop();
-    if (server_) co_await server_->stop();
-    server_.reset();
+    if (link_) {
+      link_->say(rendezvous_messages::leave{});
+      co_await link_->stop();
+    }
+    agents_.reset();
+    const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
+    if (hosted) co_await hosted->stop();
   }
 
  private:
-  static constexpr std::uint16_t default_port = 29400;
+  static rendezvous_settings settings_of(const rendezvous_parameters& parameters) {
+    rendezvous_settings settings;
+    settings.min_nodes = parameters.min_nodes;
+    settings.max_nodes = parameters.max_nodes;
+    settings.join_timeout = parameters.seconds("join_timeout", settings.join_timeout);
+    settings.last_call_timeout =
+        parameters.seconds("last_call_timeout", settings.last_call_timeout);
+    settings.keep_alive_interval =
+        parameters.seconds("keep_alive_interval", settings.keep_alive_interval);
+    settings.keep_alive_max_attempt =
+        parameters.whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
+    settings.reconnect_grace = parameters.seconds("reconnect_grace", settings.reconnect_grace);
+    // PyTorch's names for waits that do not exist here; what is not a time is refused all the same.
+    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
+      parameters.seconds(name, {});
+    }
+    return settings;
+  }
+
+  // Each handler of a process is a node of its own.
+  static std::int64_t next_local_id() {
+    static std::atomic<std::int64_t> next = 0;
+    return next++;
+  }
+
+  task<void> begin() {
+    auto executor = co_await asio::this_coro::executor;
+    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    rendezvous_messages::hello greeting;
+    greeting.run_id = parameters_.run_id;
+    greeting.node.host =
+        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
+    greeting.node.pid = ::getpid();
+    greeting.node.local_id = next_local_id();
+    greeting.settings = settings_;
+    auto connector = std::make_shared<tcp_message_connector>(
+        endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
+    link_ = std::make_shared<detail::rendezvous_link>(std::move(connector), std::move(greeting),
+                                                      parameters_.time, parameters_.log);
+    link_->start(executor, settings_.join_timeout);
+    if (host_) {
+      agents_ = std::make_shared<memory_store>(host_->engine());
+    } else {
+      tcp_store_options options;
+      options.host = endpoint_.host;
+      options.port = endpoint_.port;
+      options.log = parameters_.log;
+      agents_ = std::make_shared<tcp_store>(executor, options);
+    }
+  }
+
+  // Until this node is placed in a round after its last one.
+  task<void> join() {
+    while (!link_->is_connected()) {
+      throw_if_over();
+      co_await link_->news();
+    }
+    auto executor = co_await asio::this_coro::executor;
+    const std::string address = link_->local_address();
+    rendezvous_messages::join wish;
+    wish.after = round_;
+    wish.timeout = settings_.join_timeout;
+    wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
+    link_->begin_join(std::move(wish));
+    while (!link_->heard().placed) {
+      throw_if_over();
+      if (link_->heard().refused) throw_refused(*link_->heard().refused);
+      co_await link_->news();
+    }
+    round_ = link_->heard().placed->round;
+  }
+
+  task<rendezvous_round> placed_round() {
+    const rendezvous_messages::placed& placed = *link_->heard().placed;
+    rendezvous_round met;
+    met.round = placed.round;
+    met.group_rank = placed.rank;
+    met.group_world_size = placed.world;
+    met.restarts = placed.restarts;
+    met.master = placed.master;
+    met.agents = std::make_shared<prefix_store>(
+        fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round), agents_);
+    // Only the node of rank 0 serves the workers.
+    if (met.group_rank != 0) co_await workers_.stop();
+    co_return met;
+  }
+
+  task<void> ask_status() {
+    link_->ask_status();
+    while (!link_->heard().status) {
+      throw_if_over();
+      co_await link_->news();
+    }
+  }
+
+  void throw_if_over() const {
+    const auto& heard = link_->heard();
+    if (heard.closed) {
+      const bool succeeded = heard.closed->end == job_end::succeeded;
+      throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+                  heard.closed->why);
+    }
+    if (heard.broken) std::rethrow_exception(heard.broken);
+  }
+
+  [[noreturn]] void throw_refused(const rendezvous_messages::refused& refused) const {
+    if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
+    throw error(errc::rendezvous_timeout,
+                fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why,
+                            to_text(endpoint_),
+                            std::chrono::duration<double>(settings_.join_timeout).count()));
+  }
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;
+  rendezvous_settings settings_;
+  std::optional<bool> is_host_;
   worker_store_host workers_;
-  std::unique_ptr<tcp_store_server> server_;
-  std::int64_t round_ = 0;
-  bool closed_ = false;
+  std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<detail::rendezvous_link> link_;
+  std::shared_ptr<store> agents_;
+  std::int64_t round_ = -1;
 };
 
 }  // namespace elastic

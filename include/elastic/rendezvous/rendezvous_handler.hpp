@@ -28,6 +28,8 @@ struct rendezvous_round {
   /// This node's place among the nodes of the round, 0 … group_world_size - 1.
   int group_rank = 0;
   int group_world_size = 1;
+  /// How often workers of the job have failed before: what max_restarts is compared with.
+  int restarts = 0;
   /// Shared by the agents of this round and of no other.
   std::shared_ptr<store> agents;
   /// How long these agents wait for each other to tell about their workers.
@@ -35,9 +37,32 @@ struct rendezvous_round {
   master_endpoint master;
 };
 
+/// Why a round ends before its workers do.
+enum class change_kind {
+  /// A node waits to join.
+  node_waiting,
+  /// A node is gone.
+  node_lost,
+  /// Workers failed, on whichever node.
+  worker_failed,
+};
+
+struct rendezvous_change {
+  change_kind kind = change_kind::node_waiting;
+  /// One half sentence that names the node: "node a_71_0 waits to join".
+  std::string what;
+  /// How often workers of the job have failed, this time included; the other kinds are free.
+  int restarts = 0;
+};
+
+/// How a job ends, for all of its nodes.
+enum class job_end { succeeded, failed };
+
 /// How nodes agree on who is in. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
+/// Errors of every member that waits: `errc::rendezvous_closed` where the job failed meanwhile,
+/// `errc::rendezvous_finished` where it succeeded, `errc::connection_failed`.
 /// Thread-safety: one strand at a time.
 class rendezvous_handler {
  public:
@@ -51,16 +76,30 @@ class rendezvous_handler {
   /// Leaves the round that this node is in, if any, and takes part in the next one. What served
   /// the workers of the round before (its master endpoint) ends: call it when they are gone.
   ///
-  /// Errors: `errc::rendezvous_closed`, `errc::rendezvous_timeout`, `errc::rendezvous_state`,
-  /// `errc::connection_failed`.
+  /// Errors: `errc::rendezvous_timeout`, `errc::rendezvous_state`, those of all members.
   /// Cancellation: all types; this node is then in no round.
   virtual task<rendezvous_round> next_round() = 0;
 
-  /// Waits until the membership of the round should change: a node waits to join, or one was lost.
+  /// Waits until the round is to end: a node waits to join, one was lost, or workers failed. The
+  /// first such change of a round stays: who asks later is told at once.
   ///
-  /// Errors: `errc::rendezvous_closed`, `errc::connection_failed`.
   /// Cancellation: all types, no effect.
-  virtual task<void> wait_for_change() = 0;
+  virtual task<rendezvous_change> wait_for_change() = 0;
+
+  /// Workers of this node have failed: tells every other node of the round at once.
+  ///
+  /// @param what  a half sentence, such as "rank 3 ended: signal SIGKILL"
+  /// Result: the change that ends the round: this one, or an earlier one, where the failure is
+  /// taken for its consequence and costs no restart.
+  /// Cancellation: all types; the others may or may not have been told.
+  virtual task<rendezvous_change> report_failure(std::string what) = 0;
+
+  /// The workers of this node have succeeded: waits until those of every node of the round have,
+  /// so that one that finishes early is not taken for a lost node. Bound it by `with_deadline`,
+  /// and race it against `wait_for_change`.
+  ///
+  /// Cancellation: all types; this node stays counted as one that has finished.
+  virtual task<void> exit_barrier() = 0;
 
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
@@ -68,7 +107,8 @@ class rendezvous_handler {
   virtual task<bool> is_closed() = 0;
 
   /// Closes the rendezvous: the job is over for every node, and later ones are told so.
-  virtual task<void> close() = 0;
+  /// @param why  one sentence, for them
+  virtual task<void> close(job_end how, std::string why) = 0;
 
   /// Leaves without closing, and ends everything that this handler runs. The last call.
   virtual task<void> shutdown() = 0;

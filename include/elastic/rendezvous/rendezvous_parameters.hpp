@@ -10,7 +10,9 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,6 +59,39 @@ struct rendezvous_parameters {
                               found->second));
     }
     return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+  }
+
+  /// A setting that is a whole number over 0, `fallback` where it was not given.
+  /// Errors: `errc::invalid_argument` where it is none.
+  int whole_number(std::string_view name, int fallback) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return fallback;
+    int value = 0;
+    const char* end = found->second.data() + found->second.size();
+    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+    if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
+                            found->second));
+  }
+
+  /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
+  /// Errors: `errc::invalid_argument` where it is none.
+  std::optional<bool> yes_or_no(std::string_view name) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return std::nullopt;
+    std::string value = found->second;
+    for (char& letter : value) {
+      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    }
+    for (const char* yes : {"1", "true", "t", "yes", "y"}) {
+      if (value == yes) return true;
+    }
+    for (const char* no : {"0", "false", "f", "no", "n"}) {
+      if (value == no) return false;
+    }
+    throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
+                                                    found->second));
   }
 
   /// Warns of settings that `backend` does not use, such as misspelt ones.

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
 
 #include <functional>
@@ -30,7 +31,9 @@ class rendezvous_registry {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
     });
-    add("c10d", [](const rendezvous_parameters& parameters) {
+    add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
+      // A job of one node needs no socket to meet.
+      if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
       return std::make_shared<c10d_rendezvous>(parameters);
     });
   }

@@ -6,6 +6,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -69,21 +70,33 @@ class static_rendezvous final : public rendezvous_handler {
     met.group_world_size = parameters_.max_nodes;
     met.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
     met.exchange_timeout = timeout_;
+    met.restarts = restarts_;
     met.master.address = endpoint_.host;
     met.master.port = server_ ? server_->port() : endpoint_.port;
     met.master.served_by_agent = true;
     co_return met;
   }
 
-  task<void> wait_for_change() override {
+  task<rendezvous_change> wait_for_change() override {
     event_flag never(co_await asio::this_coro::executor);
     co_await never.wait();
+    co_return rendezvous_change{};
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+    co_return change;
+  }
+
+  task<void> exit_barrier() override {
+    auto agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+    co_await elastic::exit_barrier(std::move(agents), parameters_.max_nodes);
   }
 
   task<int> num_nodes_waiting() override { co_return 0; }
   task<bool> is_closed() override { co_return closed_; }
 
-  task<void> close() override {
+  task<void> close(job_end, std::string) override {
     closed_ = true;
     co_return;
   }
@@ -132,6 +145,7 @@ class static_rendezvous final : public rendezvous_handler {
   std::unique_ptr<tcp_store_server> server_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = 0;
+  int restarts_ = 0;
   bool closed_ = false;
 };
 

@@ -22,25 +22,30 @@ namespace elastic {
 class worker_store_host {
  public:
   explicit worker_store_host(const rendezvous_parameters& parameters)
-      : address_(parameters.local_address.empty() ? "127.0.0.1" : parameters.local_address),
+      : address_(parameters.local_address),
         share_(parameters.share_worker_store),
         use_ring_(parameters.use_ring),
         log_(parameters.log) {}
 
-  /// Serves a new store at `port` (0: any) and says where. Where agents shall not serve it, picks
-  /// a free port for the worker of rank 0.
-  /// Errors: `errc::address_in_use`, `errc::connection_failed`, naming the address.
-  master_endpoint serve(asio::any_io_executor executor, std::uint16_t port) {
+  /// Serves a new store at any port and says where: at the address that the user chose for this
+  /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
+  /// of rank 0.
+  ///
+  /// @param reachable  a numeric address of this host
+  /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// Errors: `errc::connection_failed`, naming the address.
+  master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
+                        bool is_alone) {
     master_endpoint at;
-    at.address = address_;
+    at.address = address_.empty() ? reachable : address_;
     at.served_by_agent = share_;
     if (!share_) {
-      at.port = port != 0 ? port : free_port(address_);
+      at.port = free_port(reachable);
       return at;
     }
     tcp_store_server_options options;
-    options.address = address_;
-    options.port = port;
+    if (is_alone) options.address = reachable;
+    if (!is_alone) options.address.clear();
     options.use_ring = use_ring_;
     options.log = log_;
     server_ = std::make_unique<tcp_store_server>(std::move(executor), options);

@@ -86,8 +86,8 @@ TIME_TEST("agent: a failure ends the job where no restarts are allowed", "[agent
   CHECK(result.failures[1].stopped_by_agent);
   CHECK(stage.worker(0).signals == only_term);
   CHECK(stage.story() ==
-        "round 0, start 0, start 1, end 1: exit code 7, end 0: SIGTERM, gone 0, gone 1, close, "
-        "shutdown");
+        "round 0, start 0, start 1, end 1: exit code 7, end 0: SIGTERM, gone 0, gone 1, "
+        "close as failed, shutdown");
 }
 
 TIME_TEST("agent: every kind of death is a failure, exit code 0 alone is none", "[agent]") {
@@ -325,15 +325,104 @@ TIME_TEST("agent: a rendezvous that breaks while workers run stops them first", 
 
 TIME_TEST("agent: a rendezvous that breaks as a worker fails leaves no worker", "[agent]") {
   agent_stage stage(time);
-  stage.rendezvous->failure_when_cancelled =
-      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone"));
   stage.start();
   co_await stage.quiet();
+  stage.rendezvous->failure_when_cancelled =
+      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone"));
   stage.worker(0).exit(1);
   co_await stage.end();
   CHECK(stage.failure() == errc::connection_failed);
   CHECK(stage.worker(1).signals == only_term);
   CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: without the others a failure is the end, and is reported", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 3;
+  stage.rendezvous->report_failure_error =
+      std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone"));
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.reason == "the store is gone");
+  REQUIRE(result.failures.size() == 2);
+  CHECK(result.failures[0].status == exit_status::exited(1));
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: workers that failed on another node end the attempt here, too", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.rendezvous->what = {elastic::change_kind::worker_failed, "node b: rank 7 ended: SIGKILL"};
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->failures = 1;
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  CHECK(stage.launcher->started.size() == 4);
+  stage.rendezvous->failures = 2;
+  stage.rendezvous->change();
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.reason == "node b: rank 7 ended: SIGKILL: all 1 restarts are used up");
+  CHECK(result.restarts == 1);
+  for (const auto& failure : result.failures) CHECK(failure.stopped_by_agent);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a change while nodes tell about their workers lets them meet again",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->group_world_size = 2;
+  stage.start();
+  co_await stage.quiet();
+  CHECK(stage.launcher->started.empty());
+  stage.rendezvous->group_world_size = 1;
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  CHECK(stage.story() == "round 0, round 1, start 0, start 1");
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("agent: a job that has succeeded without this node leaves it nothing to do",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->on_round = [](int) {
+    throw elastic::error(errc::rendezvous_finished, "all workers ended with success");
+  };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().reason == "all workers ended with success");
+  CHECK(stage.launcher->started.empty());
+}
+
+TIME_TEST("agent: a node lost at the exit barrier takes this one back to work", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->what = {elastic::change_kind::node_lost, "node b is gone"};
+  stage.rendezvous->on_round = [&stage](int) { stage.rendezvous->group_world_size = 1; };
+  stage.start();
+  co_await stage.quiet();
+  // The other node has not ended yet.
+  stage.rendezvous->group_world_size = 2;
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.quiet();
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->started.size() == 4);
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().restarts == 0);
 }
 
 TIME_TEST("agent: a worker that cannot be started ends the run and the others", "[agent]") {

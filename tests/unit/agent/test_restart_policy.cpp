@@ -6,35 +6,35 @@
 
 namespace restart_policy_tests {
 
+using elastic::change_kind;
 using elastic::decide_restart;
-using elastic::group_change;
 
-TEST_CASE("restart policy: a failure uses up one restart while there are any", "[agent]") {
+TEST_CASE("restart policy: a failure is followed by a restart while there are any", "[agent]") {
   for (int max = 0; max <= 5; ++max) {
-    for (int remaining = 0; remaining <= max; ++remaining) {
-      CAPTURE(max, remaining);
-      const auto decision = decide_restart(group_change::worker_failed, remaining, max);
-      CHECK(decision.restart == (remaining > 0));
-      CHECK(decision.remaining == (remaining > 0 ? remaining - 1 : 0));
+    for (int failures = 1; failures <= max + 2; ++failures) {
+      CAPTURE(max, failures);
+      const auto decision = decide_restart(change_kind::worker_failed, failures, max);
+      CHECK(decision.restart == (failures <= max));
       CHECK_FALSE(decision.reason.empty());
     }
   }
 }
 
 TEST_CASE("restart policy: a change of the membership is free, also with none left", "[agent]") {
-  for (int remaining = 0; remaining <= 2; ++remaining) {
-    const auto decision = decide_restart(group_change::membership_changed, remaining, 2);
-    CHECK(decision.restart);
-    CHECK(decision.remaining == remaining);
+  for (int failures = 0; failures <= 3; ++failures) {
+    CHECK(decide_restart(change_kind::node_waiting, failures, 2).restart);
+    CHECK(decide_restart(change_kind::node_lost, failures, 2).restart);
   }
 }
 
 TEST_CASE("restart policy: the reason counts for people", "[agent]") {
-  CHECK(decide_restart(group_change::worker_failed, 2, 2).reason == "restart 1 of 2");
-  CHECK(decide_restart(group_change::worker_failed, 1, 2).reason == "restart 2 of 2");
-  CHECK(decide_restart(group_change::worker_failed, 0, 2).reason == "all 2 restarts are used up");
-  CHECK(decide_restart(group_change::worker_failed, 0, 0).reason ==
-        "no restarts were allowed (--max-restarts 0)");
+  const auto reason = [](int failures, int max) {
+    return decide_restart(change_kind::worker_failed, failures, max).reason;
+  };
+  CHECK(reason(1, 2) == "restart 1 of 2");
+  CHECK(reason(2, 2) == "restart 2 of 2");
+  CHECK(reason(3, 2) == "all 2 restarts are used up");
+  CHECK(reason(1, 0) == "no restarts were allowed (--max-restarts 0)");
 }
 
 }  // namespace restart_policy_tests

@@ -181,12 +181,12 @@ CO_TEST("static rendezvous: nobody joins, and a closed one has no further round"
   static_rendezvous alone(node(0, 1, elastic::free_port("127.0.0.1")));
   co_await alone.next_round();
   elastic::system_time time;
-  const bool changed =
+  const auto change =
       co_await elastic::with_deadline(time, time.now() + 20ms, alone.wait_for_change());
-  CHECK_FALSE(changed);
+  CHECK_FALSE(change.has_value());
   const int waiting = co_await alone.num_nodes_waiting();
   CHECK(waiting == 0);
-  co_await alone.close();
+  co_await alone.close(elastic::job_end::succeeded, "done");
   const bool closed = co_await alone.is_closed();
   CHECK(closed);
   const auto refused = co_await error_of(alone.next_round());

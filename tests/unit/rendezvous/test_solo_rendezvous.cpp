@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/solo_rendezvous.hpp>
 
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-namespace c10d_rendezvous_tests {
+namespace solo_rendezvous_tests {
 
 using namespace std::chrono_literals;
-using elastic::c10d_rendezvous;
+using elastic::solo_rendezvous;
 using elastic::errc;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
@@ -37,7 +37,7 @@ rendezvous_parameters standalone() {
 /// The code with which it is refused; none where it is made.
 std::error_code refusal_of(const rendezvous_parameters& parameters) {
   try {
-    c10d_rendezvous made(parameters);
+    solo_rendezvous made(parameters);
     return {};
   } catch (const elastic::error& refusal) {
     return refusal.code();
@@ -76,7 +76,7 @@ TEST_CASE("c10d rendezvous: what it cannot serve is refused", "[rendezvous]") {
 }
 
 CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[rendezvous]") {
-  c10d_rendezvous meeting(standalone());
+  solo_rendezvous meeting(standalone());
   CHECK(meeting.backend() == "c10d");
   CHECK(meeting.run_id() == "a job");
   auto executor = co_await asio::this_coro::executor;
@@ -112,7 +112,7 @@ CO_TEST("c10d rendezvous: where agents do not share, rank 0 gets a free port to 
         "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
   parameters.share_worker_store = false;
-  c10d_rendezvous meeting(parameters);
+  solo_rendezvous meeting(parameters);
   const rendezvous_round met = co_await meeting.next_round();
   CHECK_FALSE(met.master.served_by_agent);
   elastic::tcp_store_server_options options;
@@ -126,12 +126,12 @@ CO_TEST("c10d rendezvous: where agents do not share, rank 0 gets a free port to 
 CO_TEST("c10d rendezvous: the address of this node is where its workers meet", "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
   parameters.local_address = "127.0.0.2";
-  c10d_rendezvous meeting(parameters);
+  solo_rendezvous meeting(parameters);
   const rendezvous_round met = co_await meeting.next_round();
   CHECK(met.master.address == "127.0.0.2");
   elastic::tcp_store worker(co_await asio::this_coro::executor, client_of(met.master));
   co_await worker.set("key", "value");
-  worker.close();
+  worker.close(elastic::job_end::succeeded, "done");
   co_await meeting.shutdown();
 }
 
@@ -139,8 +139,8 @@ CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rende
   const std::uint16_t port = elastic::free_port("127.0.0.1");
   rendezvous_parameters parameters = standalone();
   parameters.endpoint = "127.0.0.1:" + std::to_string(port);
-  c10d_rendezvous first(parameters);
-  c10d_rendezvous second(parameters);
+  solo_rendezvous first(parameters);
+  solo_rendezvous second(parameters);
   co_await first.next_round();
   const auto refused = co_await error_of(second.next_round());
   CHECK(refused == errc::address_in_use);
@@ -152,11 +152,11 @@ CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rende
 }
 
 CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous]") {
-  c10d_rendezvous meeting(standalone());
+  solo_rendezvous meeting(standalone());
   co_await meeting.next_round();
   bool closed = co_await meeting.is_closed();
   CHECK_FALSE(closed);
-  co_await meeting.close();
+  co_await meeting.close(elastic::job_end::succeeded, "done");
   closed = co_await meeting.is_closed();
   CHECK(closed);
   const auto refused = co_await error_of(meeting.next_round());
@@ -165,19 +165,19 @@ CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous
 }
 
 CO_TEST("c10d rendezvous: nobody joins a job of one node", "[rendezvous]") {
-  c10d_rendezvous meeting(standalone());
+  solo_rendezvous meeting(standalone());
   co_await meeting.next_round();
   const int waiting = co_await meeting.num_nodes_waiting();
   CHECK(waiting == 0);
   elastic::system_time time;
-  const bool changed =
+  const auto change =
       co_await elastic::with_deadline(time, time.now() + 20ms, meeting.wait_for_change());
-  CHECK_FALSE(changed);
+  CHECK_FALSE(change.has_value());
   co_await meeting.shutdown();
 }
 
 CO_TEST("c10d rendezvous: shutdown may come before any round and twice", "[rendezvous]") {
-  c10d_rendezvous meeting(standalone());
+  solo_rendezvous meeting(standalone());
   co_await meeting.shutdown();
   co_await meeting.next_round();
   co_await meeting.shutdown();
@@ -190,9 +190,9 @@ TEST_CASE("c10d rendezvous: settings that it does not know are said", "[rendezvo
   parameters.log = log->log();
   parameters.configuration["join_timeout"] = "5";
   parameters.configuration["join_timout"] = "5";
-  c10d_rendezvous meeting(parameters);
+  solo_rendezvous meeting(parameters);
   CHECK(log->count("join_timout=5 is not used", elastic::log_level::warning) == 1);
   CHECK(log->count("is not used") == 1);
 }
 
-}  // namespace c10d_rendezvous_tests
+}  // namespace solo_rendezvous_tests

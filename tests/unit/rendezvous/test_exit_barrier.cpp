@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/exit_barrier.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
 
 #include <elastic/base/time.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -25,7 +25,7 @@ task<void> arrive(std::shared_ptr<elastic::store> agents, int size, int& passed)
   ++passed;
 }
 
-TIME_TEST("exit barrier: opens for all when the last one comes", "[agent]") {
+TIME_TEST("exit barrier: opens for all when the last one comes", "[rendezvous]") {
   for (const int size : {1, 2, 7}) {
     CAPTURE(size);
     const auto agents = std::make_shared<elastic::memory_store>();
@@ -40,7 +40,7 @@ TIME_TEST("exit barrier: opens for all when the last one comes", "[agent]") {
   }
 }
 
-TIME_TEST("exit barrier: keeps the keys of PyTorch's", "[agent]") {
+TIME_TEST("exit barrier: keeps the keys of PyTorch's", "[rendezvous]") {
   const auto agents = std::make_shared<elastic::memory_store>();
   co_await exit_barrier(agents, 1);
   const std::string count = co_await agents->get("torchelastic/agent/terminal_state/num_members");
@@ -49,7 +49,7 @@ TIME_TEST("exit barrier: keeps the keys of PyTorch's", "[agent]") {
   CHECK(last == "<val_ignored>");
 }
 
-TIME_TEST("exit barrier: who has left the wait still counts", "[agent]") {
+TIME_TEST("exit barrier: who has left the wait still counts", "[rendezvous]") {
   const auto agents = std::make_shared<elastic::memory_store>();
   const bool met = co_await elastic::with_deadline(time, time.now() + 5min,
                                                    exit_barrier(agents, 2));
@@ -58,7 +58,7 @@ TIME_TEST("exit barrier: who has left the wait still counts", "[agent]") {
   co_await exit_barrier(agents, 2);
 }
 
-TIME_TEST("exit barrier: one that comes too often does not block", "[agent]") {
+TIME_TEST("exit barrier: one that comes too often does not block", "[rendezvous]") {
   const auto agents = std::make_shared<elastic::memory_store>();
   for (int agent = 0; agent < 3; ++agent) co_await exit_barrier(agents, 1);
 }

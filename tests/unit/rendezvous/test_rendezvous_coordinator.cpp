@@ -1,0 +1,525 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/rendezvous_coordinator.hpp>
+
+#include <support/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace rendezvous_coordinator_tests {
+
+using namespace std::chrono_literals;
+using namespace elastic::rendezvous_messages;
+using elastic::change_kind;
+using elastic::duration;
+using elastic::job_end;
+using elastic::rendezvous_coordinator;
+using elastic::time_point;
+
+using texts = std::vector<std::string>;
+
+/// An answer in words.
+struct in_words {
+  std::string operator()(const welcome& said) const {
+    return said.resumed ? "welcome back" : "welcome";
+  }
+  std::string operator()(const refused& said) const { return "refused: " + said.why; }
+  std::string operator()(const placed& said) const {
+    return fmt::format("round {}: {} of {} at {}, {} restarts", said.round, said.rank, said.world,
+                       said.master.address, said.restarts);
+  }
+  std::string operator()(const changed& said) const {
+    return fmt::format("round {} changes: {} ({} restarts)", said.round, said.what.what,
+                       said.what.restarts);
+  }
+  std::string operator()(const all_finished& said) const {
+    return fmt::format("round {} finished", said.round);
+  }
+  std::string operator()(const closed& said) const {
+    return fmt::format("closed {}: {}", said.end == job_end::succeeded ? "well" : "badly",
+                       said.why);
+  }
+  std::string operator()(const alive&) const { return "alive"; }
+  std::string operator()(const status& said) const {
+    return fmt::format("{} wait{}", said.waiting, said.is_closed ? ", closed" : "");
+  }
+};
+
+/// A coordinator and its nodes, which are called by letters.
+class stage {
+ public:
+  stage(int min, int max) {
+    settings.min_nodes = min;
+    settings.max_nodes = max;
+  }
+
+  elastic::rendezvous_settings settings;
+  time_point now{12h};
+  rendezvous_coordinator coordinator{"job"};
+
+  /// The node connects and says hello.
+  void connect(char name, rendezvous_coordinator::addresses ends = {}) {
+    links[name] = ++last_;
+    names[last_] = name;
+    coordinator.connected(last_, std::move(ends));
+    hello greeting;
+    greeting.run_id = "job";
+    greeting.node = {std::string(1, name), 1, 0};
+    greeting.settings = settings;
+    say(name, greeting);
+  }
+
+  void say(char name, elastic::rendezvous_request what) {
+    coordinator.received(links.at(name), what, now);
+    collect();
+  }
+
+  void ask_join(char name, std::int64_t after = -1, duration timeout = 600s) {
+    say(name, join{after, timeout, {std::string(1, name) + ".example", 1, true}});
+  }
+
+  /// Connects all of them, and lets them join.
+  void gather(const std::string& all) {
+    for (const char name : all) {
+      connect(name);
+      ask_join(name);
+    }
+  }
+
+  /// All of them come from the last round for the next.
+  void rejoin(const std::string& all) {
+    for (const char name : all) ask_join(name, coordinator.state().round);
+  }
+
+  void cut(char name) {
+    coordinator.disconnected(links.at(name), now);
+    links.erase(name);
+  }
+
+  /// Time passes. Who is connected says that it is alive, unless it is one of `silent`.
+  void pass(duration time, const std::string& silent = "") {
+    const time_point end = now + time;
+    while (now < end) {
+      const time_point next = std::min({end, now + 4s, coordinator.next_deadline()});
+      now = std::max(now, next);
+      coordinator.advance(now);
+      collect();
+      for (const auto& [name, link] : std::map(links)) {
+        if (silent.find(name) != std::string::npos || dropped.count(name) != 0) continue;
+        coordinator.received(link, keep_alive{}, now);
+        for (const auto& answer : coordinator.take_answers()) CHECK(answer.to == link);
+      }
+    }
+  }
+
+  /// What the node was told since it was asked last.
+  texts told(char name) { return std::exchange(told_[name], {}); }
+  std::string last_told(char name) {
+    const texts all = told(name);
+    return all.empty() ? "" : all.back();
+  }
+  void forget() { told_.clear(); }
+
+  /// Those whose connection was to be closed.
+  std::set<char> dropped;
+
+  std::map<char, rendezvous_coordinator::connection> links;
+
+ private:
+  void collect() {
+    for (const auto& answer : coordinator.take_answers()) {
+      told_[names.at(answer.to)].push_back(std::visit(in_words(), answer.what));
+    }
+    for (const auto id : coordinator.take_dropped()) dropped.insert(names.at(id));
+  }
+
+  std::map<rendezvous_coordinator::connection, char> names;
+  std::map<char, texts> told_;
+  rendezvous_coordinator::connection last_ = 0;
+};
+
+TEST_CASE("coordinator: the nodes of a full round learn their places at once", "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("ca");
+  CHECK(job.told('c') == texts{"welcome"});
+  job.gather("b");
+  CHECK(job.told('a') == texts{"welcome", "round 0: 0 of 3 at a.example, 0 restarts"});
+  CHECK(job.told('b') == texts{"welcome", "round 0: 1 of 3 at a.example, 0 restarts"});
+  CHECK(job.told('c') == texts{"round 0: 2 of 3 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: the first round waits out its last call", "[rendezvous]") {
+  stage job(2, 4);
+  job.gather("ab");
+  job.forget();
+  job.pass(29s);
+  CHECK(job.told('a').empty());
+  job.pass(1s);
+  CHECK(job.told('a') == texts{"round 0: 0 of 2 at a.example, 0 restarts"});
+  CHECK(job.told('b') == texts{"round 0: 1 of 2 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a node that joins a running round ends it for all, without a last call",
+          "[rendezvous]") {
+  stage job(2, 3);
+  job.gather("ab");
+  job.pass(30s);
+  job.forget();
+  job.gather("c");
+  const std::string change = "round 0 changes: node c_1_0 waits to join (0 restarts)";
+  CHECK(job.told('a') == texts{change});
+  CHECK(job.told('b') == texts{change});
+  CHECK(job.told('c') == texts{"welcome"});
+  job.rejoin("ab");
+  CHECK(job.told('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
+  CHECK(job.told('a') == texts{"round 1: 0 of 3 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a lost node ends the round after the grace, and the rest go on",
+          "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.forget();
+  job.cut('b');
+  job.pass(299ms);
+  CHECK(job.told('a').empty());
+  job.pass(1ms);
+  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  CHECK(job.told('c') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  job.rejoin("ca");
+  CHECK(job.told('c') == texts{"round 1: 1 of 2 at a.example, 0 restarts"});
+  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a node that comes back within the grace has lost nothing",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.forget();
+  job.cut('b');
+  job.pass(200ms);
+  job.connect('b');
+  CHECK(job.told('b') == texts{"welcome back", "round 0: 1 of 2 at a.example, 0 restarts"});
+  job.pass(2s);
+  CHECK(job.told('a').empty());
+}
+
+TEST_CASE("coordinator: what a node missed while it was away it is told when it is back",
+          "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.cut('c');
+  job.say('a', failed{0, "rank 1 ended: SIGKILL"});
+  job.forget();
+  job.connect('c');
+  CHECK(job.told('c').back() == "round 0 changes: node c_1_0 is gone (0 restarts)");
+}
+
+TEST_CASE("coordinator: a new connection of a node takes the place of its former one",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.forget();
+  job.connect('b');
+  CHECK(job.dropped == std::set<char>{'b'});
+  CHECK(job.told('b').front() == "welcome back");
+  job.pass(2s);
+  CHECK(job.told('a').empty());
+}
+
+TEST_CASE("coordinator: a silent node is lost, one that says that it is alive is not",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.forget();
+  job.say('a', keep_alive{});
+  CHECK(job.told('a') == texts{"alive"});
+  job.pass(14s, "b");
+  CHECK(job.told('a').empty());
+  job.pass(1s, "b");
+  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is silent (0 restarts)"});
+  CHECK(job.dropped == std::set<char>{'b'});
+}
+
+TEST_CASE("coordinator: failed workers of one node end the round for all, and count once",
+          "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.forget();
+  job.say('b', failed{0, "rank 1 ended: SIGKILL"});
+  const std::string change = "round 0 changes: node b_1_0: rank 1 ended: SIGKILL (1 restarts)";
+  for (const char name : {'a', 'b', 'c'}) CHECK(job.told(name) == texts{change});
+  // Those that fail because of it are told why, and cost nothing.
+  job.say('c', failed{0, "rank 2 ended: exit code 1"});
+  CHECK(job.told('c') == texts{change});
+  CHECK(job.told('a').empty());
+  job.rejoin("abc");
+  CHECK(job.told('a') == texts{"round 1: 0 of 3 at a.example, 1 restarts"});
+}
+
+TEST_CASE("coordinator: the count of restarts is the job's, also for a node that comes anew",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('a', failed{0, "x"});
+  job.rejoin("ab");
+  job.say('b', failed{1, "x"});
+  job.rejoin("ab");
+  job.cut('b');
+  job.pass(1s);
+  job.forget();
+  job.rejoin("a");
+  CHECK(job.told('a') == texts{"round 3: 0 of 1 at a.example, 2 restarts"});
+  job.gather("d");
+  job.rejoin("a");
+  CHECK(job.last_told('d') == "round 4: 1 of 2 at a.example, 2 restarts");
+}
+
+TEST_CASE("coordinator: workers that fail while a node is missing are not to blame",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.forget();
+  job.cut('b');
+  job.say('a', failed{0, "rank 0 ended: exit code 1"});
+  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+}
+
+TEST_CASE("coordinator: a failure of a round that is over changes nothing", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('a', failed{0, "x"});
+  job.rejoin("ab");
+  job.forget();
+  job.say('a', failed{0, "late"});
+  CHECK(job.told('a') == texts{"round 0 changes: round 0 is over (1 restarts)"});
+  CHECK(job.told('b').empty());
+}
+
+TEST_CASE("coordinator: a repeated word has its effect once", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('a', failed{0, "x"});
+  job.forget();
+  job.say('a', failed{0, "x"});
+  CHECK(job.told('a') == texts{"round 0 changes: node a_1_0: x (1 restarts)"});
+  job.rejoin("ab");
+  job.forget();
+  // The node had not heard of its place in round 1, and asks again.
+  job.ask_join('a', 0);
+  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 1 restarts"});
+  CHECK(job.told('b').empty());
+}
+
+TEST_CASE("coordinator: all are told when the workers of all have succeeded", "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.forget();
+  job.say('a', finished{0});
+  job.say('b', finished{0});
+  CHECK(job.told('a').empty());
+  job.say('c', finished{0});
+  for (const char name : {'a', 'b', 'c'}) CHECK(job.told(name).front() == "round 0 finished");
+}
+
+TEST_CASE("coordinator: one that is lost after its success holds up nobody", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.forget();
+  job.say('b', finished{0});
+  job.cut('b');
+  job.pass(1s);
+  CHECK(job.told('a').empty());
+  job.say('a', finished{0});
+  CHECK(job.told('a').front() == "round 0 finished");
+}
+
+TEST_CASE("coordinator: one that is lost before its success takes the others back to work",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('a', finished{0});
+  job.forget();
+  job.cut('b');
+  job.pass(1s);
+  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  job.rejoin("a");
+  CHECK(job.told('a') == texts{"round 1: 0 of 1 at a.example, 0 restarts"});
+  job.say('a', finished{1});
+  CHECK(job.last_told('a') == "round 1 finished");
+}
+
+TEST_CASE("coordinator: nobody is stopped for a node that comes when some have succeeded",
+          "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("ab");
+  job.pass(30s);
+  job.say('a', finished{0});
+  job.forget();
+  job.gather("c");
+  CHECK(job.told('a').empty());
+  CHECK(job.told('b').empty());
+  job.say('b', finished{0});
+  job.say('a', close_job{job_end::succeeded, "all done"});
+  CHECK(job.last_told('c') == "closed well: all done");
+}
+
+TEST_CASE("coordinator: who comes after the end is told how it was", "[rendezvous]") {
+  for (const job_end end : {job_end::succeeded, job_end::failed}) {
+    stage job(1, 2);
+    job.gather("ab");
+    job.say('a', close_job{end, "it is over"});
+    job.say('b', close_job{job_end::failed, "a later word"});
+    job.connect('c');
+    CHECK(job.last_told('c') ==
+          (end == job_end::succeeded ? "closed well: it is over" : "closed badly: it is over"));
+    job.ask_join('b', 0);
+    CHECK(job.last_told('b').substr(0, 6) == "closed");
+  }
+}
+
+TEST_CASE("coordinator: one that leaves does not close, and is missed at once",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.forget();
+  job.say('b', leave{});
+  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 left (0 restarts)"});
+  CHECK(job.dropped == std::set<char>{'b'});
+  job.rejoin("a");
+  CHECK(job.told('a') == texts{"round 1: 0 of 1 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: too few that are left wait for more, up to their join timeout",
+          "[rendezvous]") {
+  stage job(2, 3);
+  job.gather("abc");
+  job.cut('b');
+  job.cut('c');
+  job.pass(1s);
+  job.forget();
+  job.ask_join('a', 0, 10s);
+  CHECK(job.told('a').empty());
+  job.pass(9s);
+  CHECK(job.told('a').empty());
+  job.pass(2s);
+  CHECK(job.told('a') == texts{"refused: 0 of at least 2 nodes had joined"});
+}
+
+TEST_CASE("coordinator: the node that was missing completes the round at once", "[rendezvous]") {
+  stage job(2, 3);
+  job.gather("abc");
+  job.cut('b');
+  job.cut('c');
+  job.pass(1s);
+  job.rejoin("a");
+  job.forget();
+  job.gather("d");
+  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a spare takes the place of one that is lost", "[rendezvous]") {
+  stage job(2, 2);
+  job.gather("ab");
+  job.gather("c");
+  job.forget();
+  // Longer than any join timeout.
+  job.pass(700s);
+  CHECK(job.told('c').empty());
+  job.say('b', leave{});
+  job.rejoin("a");
+  CHECK(job.last_told('c') == "round 1: 1 of 2 at a.example, 0 restarts");
+  CHECK(job.last_told('a') == "round 1: 0 of 2 at a.example, 0 restarts");
+}
+
+TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("a");
+  job.settings.max_nodes = 3;
+  job.connect('b');
+  CHECK(job.told('b') ==
+        texts{"refused: the job 'job' was begun with 1:2 nodes, this node was told 1:3: another "
+              "job of the same run id, or another --nnodes"});
+  // Where nobody is left, the next one decides.
+  job.say('a', leave{});
+  job.connect('b');
+  CHECK(job.told('b') == texts{"welcome"});
+}
+
+TEST_CASE("coordinator: another version of the protocol is refused, both named",
+          "[rendezvous]") {
+  rendezvous_coordinator coordinator("job");
+  coordinator.connected(1, {});
+  hello greeting;
+  greeting.version = 2;
+  coordinator.received(1, greeting, time_point(1h));
+  const auto answers = coordinator.take_answers();
+  REQUIRE(answers.size() == 1);
+  CHECK(std::visit(in_words(), answers[0].what) ==
+        "refused: this node speaks version 2 of the rendezvous, the server version 1");
+}
+
+TEST_CASE("coordinator: who says anything before hello, or hello twice, is dropped",
+          "[rendezvous]") {
+  rendezvous_coordinator coordinator("job");
+  coordinator.connected(1, {});
+  coordinator.received(1, keep_alive{}, time_point(1h));
+  CHECK(coordinator.take_dropped() == std::vector<rendezvous_coordinator::connection>{1});
+  stage job(1, 2);
+  job.connect('a');
+  job.say('a', hello{});
+  CHECK(job.dropped == std::set<char>{'a'});
+}
+
+TEST_CASE("coordinator: the host of rank 0 is named by the address at which others reach it",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.connect('a', {"127.0.0.1", "127.0.0.1", true});
+  job.connect('b', {"10.0.0.1", "10.0.0.2", false});
+  job.say('a', join{-1, 600s, {"127.0.0.1", 7, true}});
+  job.say('b', join{-1, 600s, {"10.0.0.2", 8, true}});
+  CHECK(job.last_told('b') == "round 0: 1 of 2 at 10.0.0.1, 0 restarts");
+  // An address that the user chose stays.
+  stage chosen(1, 2);
+  chosen.connect('a', {"127.0.0.1", "127.0.0.1", true});
+  chosen.connect('b', {"10.0.0.1", "10.0.0.2", false});
+  chosen.say('a', join{-1, 600s, {"head.example", 7, true}});
+  chosen.say('b', join{-1, 600s, {"10.0.0.2", 8, true}});
+  CHECK(chosen.last_told('b') == "round 0: 1 of 2 at head.example, 0 restarts");
+}
+
+TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("ab");
+  job.pass(30s);
+  job.say('a', finished{0});
+  job.gather("c");
+  job.say('a', ask_status{});
+  CHECK(job.last_told('a') == "1 wait");
+  job.say('a', close_job{job_end::failed, "no more"});
+  job.say('a', ask_status{});
+  CHECK(job.last_told('a') == "1 wait, closed");
+}
+
+TEST_CASE("coordinator: nothing is to be woken for where nobody takes part", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  CHECK(job.coordinator.next_deadline() < time_point::max());
+  CHECK_FALSE(job.coordinator.is_idle());
+  job.say('a', leave{});
+  job.say('b', leave{});
+  job.pass(60s);
+  CHECK(job.coordinator.is_idle());
+  CHECK(job.coordinator.next_deadline() == time_point::max());
+}
+
+}  // namespace rendezvous_coordinator_tests
