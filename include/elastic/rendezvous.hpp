@@ -17,4 +17,8 @@
 #include <elastic/rendezvous/round_state.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
+#include <elastic/rendezvous/torch_dialect.hpp>
+#include <elastic/rendezvous/torch_state.hpp>
+#include <elastic/rendezvous/torch_state_clock.hpp>
+#include <elastic/rendezvous/torch_state_codec.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>

@@ -14192,6 +14192,1318 @@ task<run_result> launch(launch_config&& config) = delete;
 
 // launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
 
+// ---- elastic/rendezvous/torch_dialect.hpp ----
+
+namespace elastic {
+
+/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
+/// dialects cannot read each other's state.
+enum class torch_dialect {
+  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
+  torch_1_13,
+  /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
+  torch_2_0,
+  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
+  torch_2_6,
+};
+
+/// "1.13", "2.0" or "2.6": the release that a dialect began with.
+inline std::string_view to_text(torch_dialect dialect) {
+  switch (dialect) {
+    case torch_dialect::torch_1_13: return "1.13";
+    case torch_dialect::torch_2_0: return "2.0";
+    default: return "2.6";
+  }
+}
+
+/// The dialect that `to_text` shows as `text`.
+/// Errors: `errc::invalid_argument` for any other text.
+inline torch_dialect parse_torch_dialect(std::string_view text) {
+  for (const torch_dialect each :
+       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
+    if (to_text(each) == text) return each;
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/torch_state.hpp ----
+
+namespace elastic {
+
+/// A time of day in UTC, as exact as Python's.
+using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
+
+/// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
+struct torch_state {
+  std::int64_t round = 0;
+  /// Whether the round is formed: its participants have their ranks and may start.
+  bool complete = false;
+  /// Whether the job is over for every node.
+  bool closed = false;
+  /// When the round is complete although more nodes could join; none while there are too few.
+  std::optional<torch_time> deadline;
+  /// The nodes of the round and their ranks, which are all 0 until it is complete.
+  std::map<node_id, int> participants;
+  /// The nodes that wait to join the next round.
+  std::set<node_id> wait_list;
+  /// The nodes that wait for a place in this one; only `torch_dialect::torch_2_6` has them.
+  std::set<node_id> redundancy_list;
+  /// When each node last said that it lives, by the clock of that node.
+  std::map<node_id, torch_time> last_heartbeats;
+
+  /// Attributes that the dialect does not know, by name. Each is kept as the pickle operations that
+  /// make it, as `decode_torch_state` found them, and written back in the same dialect.
+  std::map<std::string, std::string> extra;
+  /// The dialect that a decoded state was written in; none where it holds nothing that tells.
+  std::optional<torch_dialect> seen_dialect;
+
+  friend bool operator==(const torch_state&, const torch_state&) = default;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/torch_state_clock.hpp ----
+
+namespace elastic {
+
+/// Turns the times of day that a state holds, each by the clock of another node, into times of
+/// this node. What counts is when a value was first seen here: no two clocks are compared, so
+/// that a node whose clock is wrong is neither lost nor immortal.
+class torch_state_clock {
+ public:
+  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
+  void observe(const torch_state& state, time_point now) {
+    observed_ = now;
+    std::map<node_id, seen> heartbeats;
+    for (const auto& [id, value] : state.last_heartbeats) {
+      const auto known = heartbeats_.find(id);
+      const bool is_new = known == heartbeats_.end() || known->second.value != value;
+      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
+    }
+    heartbeats_.swap(heartbeats);
+    if (!state.deadline) {
+      deadline_.reset();
+    } else if (!deadline_ || deadline_->value != *state.deadline) {
+      deadline_ = seen{*state.deadline, now};
+    }
+  }
+
+  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
+  /// read, in their order. What happened since is not known, so a node is not lost only because
+  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
+  /// says that it is.
+  std::vector<node_id> dead(duration allowed) const {
+    std::vector<node_id> nodes;
+    for (const auto& [id, heartbeat] : heartbeats_) {
+      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
+    }
+    return nodes;
+  }
+
+  /// When the deadline that the state has now was first seen; none where it has none.
+  std::optional<time_point> deadline_seen() const {
+    if (!deadline_) return std::nullopt;
+    return deadline_->since;
+  }
+
+ private:
+  struct seen {
+    torch_time value;
+    time_point since;
+  };
+
+  time_point observed_;
+  std::map<node_id, seen> heartbeats_;
+  std::optional<seen> deadline_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/base64.hpp ----
+
+// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
+namespace elastic::detail {
+
+inline constexpr std::string_view base64_letters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// How many letters stand for `bytes` bytes.
+constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+inline std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve(base64_size(bytes.size()));
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool there = at + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      const bool is_padding = at + i > bytes.size();
+      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
+    }
+  }
+  return text;
+}
+
+/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
+/// text, and texts can be compared instead of values.
+inline std::optional<std::string> from_base64(std::string_view text) {
+  static constexpr auto values = [] {
+    std::array<std::uint8_t, 256> table{};
+    table.fill(64);
+    for (std::uint8_t i = 0; i < 64; ++i) {
+      table[static_cast<unsigned char>(base64_letters[i])] = i;
+    }
+    return table;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
+  const std::size_t letters = text.size() - padding;
+
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (std::size_t at = 0; at < letters; ++at) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
+    if (value == 64) return std::nullopt;
+    group = (group << 6 | value) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  }
+  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
+  if (has_rest) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_format.hpp ----
+
+// What our reader and our writer of Python's pickle format share: the few operations of it that
+// the state of a rendezvous is made of.
+namespace elastic::detail {
+
+/// The operations that are read; every other byte is refused.
+enum class pickle_op : std::uint8_t {
+  mark = 0x28,
+  empty_tuple = 0x29,
+  stop = 0x2e,
+  short_binbytes = 0x43,
+  binint = 0x4a,
+  binint1 = 0x4b,
+  binint2 = 0x4d,
+  none = 0x4e,
+  reduce = 0x52,
+  binunicode = 0x58,
+  build = 0x62,
+  binget = 0x68,
+  long_binget = 0x6a,
+  setitem = 0x73,
+  setitems = 0x75,
+  empty_dict = 0x7d,
+  proto = 0x80,
+  newobj = 0x81,
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  newtrue = 0x88,
+  newfalse = 0x89,
+  long1 = 0x8a,
+  short_binunicode = 0x8c,
+  empty_set = 0x8f,
+  additems = 0x90,
+  stack_global = 0x93,
+  memoize = 0x94,
+  frame = 0x95,
+};
+
+/// The only names of Python that a pickle may mention. They are never looked up: each stands for
+/// itself, and what may be done with it is decided by its place in this list.
+enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
+
+struct pickle_name {
+  std::string_view module;
+  std::string_view name;
+};
+
+/// By `pickle_global`.
+inline constexpr std::array<pickle_name, 5> pickle_globals = {{
+    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
+    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
+    {"datetime", "datetime"},
+    {"datetime", "timezone"},
+    {"datetime", "timedelta"},
+}};
+
+/// How deep values may lie within each other; a state needs 6.
+inline constexpr int pickle_depth = 32;
+/// Marks that are open at the same time, and values on the stack.
+inline constexpr std::size_t pickle_marks = 32;
+inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
+inline constexpr std::size_t pickle_memo = 64 * 1024;
+/// Values that one pickle makes: some 9 for each node.
+inline constexpr std::size_t pickle_values = 256 * 1024;
+
+[[noreturn]] inline void refuse_state(const std::string& why) {
+  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
+}
+
+/// Text from outside as a message may show it: on one line, and not all of a long one.
+inline std::string shown(std::string_view text) {
+  constexpr std::size_t most = 80;
+  return text.size() <= most ? fmt::format("{:?}", text)
+                             : fmt::format("{:?}…", text.substr(0, most));
+}
+
+/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
+/// stand for what Python could not decode.
+inline bool is_pickle_text(std::string_view bytes) {
+  std::size_t at = 0;
+  const auto follows = [&](unsigned low, unsigned high) {
+    if (at == bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    return byte >= low && byte <= high;
+  };
+  while (at < bytes.size()) {
+    const auto first = static_cast<unsigned char>(bytes[at++]);
+    if (first < 0x80) continue;
+    if (first < 0xc2 || first > 0xf4) return false;
+    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
+    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
+    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
+    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
+  }
+  return true;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_reader.hpp ----
+
+namespace elastic::detail {
+
+enum class pickle_kind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  text,
+  bytes,
+  tuple,
+  dict,
+  set,
+  /// One of `pickle_globals`.
+  global,
+  /// A state or a node.
+  object,
+  /// A datetime, a timezone, which is UTC, and a timedelta.
+  time,
+  zone,
+  span,
+};
+
+/// A value of a pickle, by its place in the reader.
+using pickle_ref = std::uint32_t;
+
+struct pickle_value {
+  pickle_kind kind = pickle_kind::none;
+  /// Whether it may be the key of a dict or in a set.
+  bool is_hashable = true;
+  /// Whether it is part of another value or was remembered and taken again: it cannot change any
+  /// more, so that no value is ever part of itself.
+  bool is_final = false;
+  /// Whether a time says that it is in UTC.
+  bool is_zoned = false;
+  int depth = 1;
+  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
+  /// `pickle_global` of a global or of the class of an object.
+  std::int64_t number = 0;
+  /// A text or bytes, as they stand in the pickle.
+  std::string_view text;
+  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
+  std::vector<pickle_ref> items;
+
+  bool is(pickle_kind wanted) const { return kind == wanted; }
+  bool is(pickle_kind wanted, pickle_global which) const {
+    return kind == wanted && number == static_cast<std::int64_t>(which);
+  }
+};
+
+/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
+/// whatever it names; here nothing is looked up and nothing called.
+///
+/// The values refer to the bytes of the pickle, which must outlive the reader.
+class pickle_reader {
+ public:
+  explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
+
+  /// Reads the whole pickle.
+  /// Result: the value that it stands for.
+  /// Errors: `errc::rendezvous_state`.
+  pickle_ref read() {
+    if (next_op() != pickle_op::proto) fail("it does not begin with the protocol of a pickle");
+    const std::uint64_t protocol = number(1);
+    if (protocol != 4 && protocol != 5) {
+      fail(fmt::format("pickle protocol {} is not read, 4 and 5 are", protocol));
+    }
+    for (pickle_op op = next_op(); op != pickle_op::stop; op = next_op()) apply(op);
+    if (!marks_.empty() || stack_.size() != 1) {
+      fail(fmt::format("{} values are left at its end, it must be 1", stack_.size()));
+    }
+    if (used_ != input_.size()) fail("bytes follow its end");
+    return stack_.back();
+  }
+
+  const pickle_value& operator[](pickle_ref ref) const { return values_[ref]; }
+
+ private:
+  // ---- bytes ----
+
+  std::string_view take(std::uint64_t count) {
+    if (count > input_.size() - used_) fail("it is cut off");
+    const std::string_view bytes = input_.substr(used_, static_cast<std::size_t>(count));
+    used_ += bytes.size();
+    return bytes;
+  }
+
+  pickle_op next_op() {
+    at_ = used_;
+    return static_cast<pickle_op>(take(1).front());
+  }
+
+  // Little-endian, without a sign.
+  std::uint64_t number(std::size_t size) {
+    std::uint64_t value = 0;
+    int shift = 0;
+    for (const char byte : take(size)) {
+      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
+      shift += 8;
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& why) const {
+    refuse_state(fmt::format("{} (at byte {} of {})", why, at_, input_.size()));
+  }
+
+  // ---- operations ----
+
+  void apply(pickle_op op) {
+    switch (op) {
+      case pickle_op::none: return push(pickle_kind::none);
+      case pickle_op::newtrue: return push(pickle_kind::boolean, 1);
+      case pickle_op::newfalse: return push(pickle_kind::boolean, 0);
+      case pickle_op::binint1: return push_integer(1);
+      case pickle_op::binint2: return push_integer(2);
+      case pickle_op::binint:
+        return push(pickle_kind::integer, static_cast<std::int32_t>(number(4)));
+      case pickle_op::long1: return push_long();
+      case pickle_op::short_binunicode: return push_text(take(number(1)));
+      case pickle_op::binunicode: return push_text(take(number(4)));
+      case pickle_op::short_binbytes: return push_bytes(take(number(1)));
+      case pickle_op::empty_tuple: return push(pickle_kind::tuple);
+      case pickle_op::tuple1: return push_tuple(1);
+      case pickle_op::tuple2: return push_tuple(2);
+      case pickle_op::tuple3: return push_tuple(3);
+      case pickle_op::empty_dict: return push_container(pickle_kind::dict);
+      case pickle_op::empty_set: return push_container(pickle_kind::set);
+      case pickle_op::setitem: return set_item();
+      case pickle_op::setitems: return add_all(pickle_kind::dict);
+      case pickle_op::additems: return add_all(pickle_kind::set);
+      case pickle_op::mark: return open_mark();
+      case pickle_op::stack_global: return push_global();
+      case pickle_op::newobj: return push_object();
+      case pickle_op::reduce: return push_reduced();
+      case pickle_op::build: return build();
+      case pickle_op::memoize: return memoize();
+      case pickle_op::binget: return recall(number(1));
+      case pickle_op::long_binget: return recall(number(4));
+      case pickle_op::frame:
+        // A frame only says how much may be read ahead.
+        if (number(8) > input_.size() - used_) fail("it is cut off");
+        return;
+      default:
+        fail(fmt::format("operation 0x{:02x} is not one that the state of a rendezvous needs",
+                         static_cast<unsigned>(op)));
+    }
+  }
+
+  void push_integer(std::size_t size) {
+    push(pickle_kind::integer, static_cast<std::int64_t>(number(size)));
+  }
+
+  void push_long() {
+    const std::uint64_t size = number(1);
+    if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
+    std::uint64_t bits = number(static_cast<std::size_t>(size));
+    // The highest bit that is there is the sign.
+    const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
+    if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
+    push(pickle_kind::integer, static_cast<std::int64_t>(bits));
+  }
+
+  void push_text(std::string_view text) {
+    if (!is_pickle_text(text)) fail(shown(text) + " is not UTF-8");
+    push(pickle_kind::text);
+    values_.back().text = text;
+  }
+
+  void push_bytes(std::string_view bytes) {
+    push(pickle_kind::bytes);
+    values_.back().text = bytes;
+  }
+
+  void push_container(pickle_kind kind) {
+    push(kind);
+    values_.back().is_hashable = false;
+  }
+
+  void push_tuple(std::size_t size) {
+    std::vector<pickle_ref> items(size);
+    for (std::size_t i = size; i-- > 0;) items[i] = pop();
+    push(pickle_kind::tuple);
+    for (const pickle_ref item : items) {
+      add_item(stack_.back(), item);
+      if (!values_[item].is_hashable) values_.back().is_hashable = false;
+    }
+  }
+
+  void set_item() {
+    const pickle_ref value = pop();
+    const pickle_ref key = pop();
+    add_pair(open_container(pickle_kind::dict), key, value);
+  }
+
+  void add_all(pickle_kind kind) {
+    if (marks_.empty()) fail("values are added that no mark precedes");
+    const std::vector<pickle_ref> items(
+        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
+    stack_.resize(marks_.back());
+    marks_.pop_back();
+    const pickle_ref container = open_container(kind);
+    if (kind == pickle_kind::set) {
+      for (const pickle_ref item : items) add_key(container, item);
+      return;
+    }
+    if (items.size() % 2 != 0) fail("a key has no value");
+    for (std::size_t i = 0; i < items.size(); i += 2) add_pair(container, items[i], items[i + 1]);
+  }
+
+  void open_mark() {
+    if (marks_.size() == pickle_marks) fail(fmt::format("over {} marks are open", pickle_marks));
+    marks_.push_back(stack_.size());
+  }
+
+  void push_global() {
+    const pickle_value& name = values_[pop()];
+    const pickle_value& module = values_[pop()];
+    if (!name.is(pickle_kind::text) || !module.is(pickle_kind::text)) {
+      fail("what it names is not named by texts");
+    }
+    for (std::size_t which = 0; which < pickle_globals.size(); ++which) {
+      if (module.text != pickle_globals[which].module) continue;
+      if (name.text != pickle_globals[which].name) continue;
+      return push(pickle_kind::global, static_cast<std::int64_t>(which));
+    }
+    fail(fmt::format("it names {} of {}, which has no place in the state of a rendezvous",
+                     shown(name.text), shown(module.text)));
+  }
+
+  void push_object() {
+    const pickle_value& arguments = values_[pop()];
+    const pickle_value& type = values_[pop()];
+    const bool is_class = type.is(pickle_kind::global, pickle_global::state) ||
+                          type.is(pickle_kind::global, pickle_global::node);
+    if (!is_class) fail("an object is made of what is neither a state nor a node");
+    if (!arguments.is(pickle_kind::tuple) || !arguments.items.empty()) {
+      fail("an object is made with arguments");
+    }
+    const std::int64_t which = type.number;
+    push(pickle_kind::object, which);
+    values_.back().is_hashable = false;
+  }
+
+  // Python would call a function here; three names have a meaning.
+  void push_reduced() {
+    const pickle_value arguments = values_[pop()];
+    const pickle_value& what = values_[pop()];
+    if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
+    if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
+    if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
+    if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
+    fail("it calls what is neither datetime, timezone nor timedelta");
+  }
+
+  void push_time(std::span<const pickle_ref> arguments) {
+    namespace chrono = std::chrono;
+    constexpr std::size_t size = 10;
+    const bool has_bytes = !arguments.empty() && arguments.size() <= 2 &&
+                           values_[arguments[0]].is(pickle_kind::bytes) &&
+                           values_[arguments[0]].text.size() == size;
+    const bool is_zoned = arguments.size() == 2;
+    if (!has_bytes || (is_zoned && !values_[arguments[1]].is(pickle_kind::zone))) {
+      fail("a datetime is not made of 10 bytes and at most a timezone");
+    }
+    std::uint32_t byte[size];
+    for (std::size_t i = 0; i < size; ++i) {
+      byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
+    }
+    // The highest bit of the month tells two equal times of a clock that was put back apart, which
+    // does not happen in UTC.
+    const int year = static_cast<int>(byte[0] << 8 | byte[1]);
+    const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
+    const std::uint32_t fraction = byte[7] << 16 | byte[8] << 8 | byte[9];
+    const bool is_date = date.ok() && year >= 1 && year <= 9999;
+    if (!is_date || byte[4] > 23 || byte[5] > 59 || byte[6] > 59 || fraction > 999'999) {
+      fail("a datetime has a part that is out of its range");
+    }
+    const chrono::sys_time<chrono::microseconds> time =
+        chrono::sys_days(date) + chrono::hours(byte[4]) + chrono::minutes(byte[5]) +
+        chrono::seconds(byte[6]) + chrono::microseconds(fraction);
+    push(pickle_kind::time, time.time_since_epoch().count());
+    values_.back().is_zoned = is_zoned;
+  }
+
+  void push_zone(std::span<const pickle_ref> arguments) {
+    const bool is_utc = arguments.size() == 1 && values_[arguments[0]].is(pickle_kind::span) &&
+                        values_[arguments[0]].number == 0;
+    if (!is_utc) fail("a timezone is not UTC");
+    push(pickle_kind::zone);
+  }
+
+  void push_span(std::span<const pickle_ref> arguments) {
+    // So that the microseconds fit; Python allows ten times as many days.
+    constexpr std::int64_t most_days = 99'999'999;
+    const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
+      const pickle_value& value = values_[arguments[which]];
+      if (!value.is(pickle_kind::integer) || value.number < least || value.number > most) {
+        fail("a timedelta has a part that is out of its range");
+      }
+      return value.number;
+    };
+    if (arguments.size() != 3) fail("a timedelta is not made of days, seconds and microseconds");
+    const std::int64_t days = part(0, -most_days, most_days);
+    const std::int64_t seconds = part(1, 0, 86'399);
+    push(pickle_kind::span, (days * 86'400 + seconds) * 1'000'000 + part(2, 0, 999'999));
+  }
+
+  void build() {
+    const pickle_ref attributes = pop();
+    const pickle_ref object = open_container(pickle_kind::object);
+    const pickle_value& dict = values_[attributes];
+    if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
+    if (!values_[object].items.empty()) fail("an object gets its attributes twice");
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const pickle_value& name = values_[dict.items[i]];
+      if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
+    }
+    add_item(object, attributes);
+    // Python asks a node for its hash where it becomes a key, so it must be whole by then.
+    values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
+  }
+
+  void memoize() {
+    if (memo_.size() == pickle_memo) fail(fmt::format("over {} values are memoized", pickle_memo));
+    memo_.push_back(top());
+  }
+
+  void recall(std::uint64_t index) {
+    if (index >= memo_.size()) fail("a value is used again that was not memoized");
+    const pickle_ref value = memo_[static_cast<std::size_t>(index)];
+    values_[value].is_final = true;
+    push_ref(value);
+  }
+
+  // ---- stack ----
+
+  void push(pickle_kind kind, std::int64_t value = 0) {
+    if (values_.size() == pickle_values) fail(fmt::format("it has over {} values", pickle_values));
+    pickle_value made;
+    made.kind = kind;
+    made.number = value;
+    values_.push_back(std::move(made));
+    push_ref(static_cast<pickle_ref>(values_.size() - 1));
+  }
+
+  void push_ref(pickle_ref ref) {
+    if (stack_.size() == pickle_stack) fail(fmt::format("its stack is over {}", pickle_stack));
+    stack_.push_back(ref);
+  }
+
+  // What lies below the last mark is out of reach.
+  pickle_ref top() const {
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    if (stack_.size() == floor) fail("a value is used that is not there");
+    return stack_.back();
+  }
+
+  pickle_ref pop() {
+    const pickle_ref value = top();
+    stack_.pop_back();
+    return value;
+  }
+
+  pickle_ref open_container(pickle_kind kind) {
+    const pickle_ref container = top();
+    if (!values_[container].is(kind)) fail("something is put into what cannot hold it");
+    if (values_[container].is_final) fail("a value changes after it was used");
+    return container;
+  }
+
+  void add_pair(pickle_ref dict, pickle_ref key, pickle_ref value) {
+    add_key(dict, key);
+    add_item(dict, value);
+  }
+
+  void add_key(pickle_ref container, pickle_ref key) {
+    if (!values_[key].is_hashable) fail("a key cannot be hashed");
+    add_item(container, key);
+  }
+
+  void add_item(pickle_ref container, pickle_ref item) {
+    if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
+    values_[item].is_final = true;
+    pickle_value& into = values_[container];
+    into.depth = std::max(into.depth, values_[item].depth + 1);
+    if (into.depth > pickle_depth) {
+      fail(fmt::format("values lie over {} deep within each other", pickle_depth));
+    }
+    into.items.push_back(item);
+  }
+
+  std::string_view input_;
+  std::size_t used_ = 0;
+  // Where the operation began that is being read.
+  std::size_t at_ = 0;
+  std::vector<pickle_value> values_;
+  std::vector<pickle_ref> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<pickle_ref> memo_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_writer.hpp ----
+
+namespace elastic::detail {
+
+/// Writes the operations of a pickle, with as few kinds of them as a state needs.
+///
+/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
+/// some thousand nodes would be several times as long, and every node reads it every few seconds.
+class pickle_writer {
+ public:
+  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
+  explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
+
+  const std::string& written() const { return out_; }
+
+  void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
+
+  /// Puts in what another writer, one that did not memoize, wrote.
+  void piece(std::string_view operations) { out_ += operations; }
+
+  void begin() {
+    op(pickle_op::proto);
+    out_.push_back(4);
+  }
+
+  void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
+
+  void integer(std::int64_t value) {
+    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
+    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
+    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
+    op(pickle_op::long1);
+    out_.push_back(8);
+    little_endian(value, 8);
+  }
+
+  void text(std::string_view value) {
+    if (value.size() <= 0xff) {
+      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
+    } else {
+      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
+    }
+    out_ += value;
+  }
+
+  /// A text that comes more than once.
+  void name(std::string_view value) {
+    once("text " + std::string(value), [&] { text(value); });
+  }
+
+  /// At most 255 bytes.
+  void bytes(std::string_view value) {
+    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
+    out_ += value;
+  }
+
+  void global(pickle_global which) {
+    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
+    once("global " + std::string(named.name), [&] {
+      name(named.module);
+      name(named.name);
+      op(pickle_op::stack_global);
+    });
+  }
+
+  void node(const node_id& id, std::string_view host_attribute) {
+    once("node " + id.text(), [&] {
+      global(pickle_global::node);
+      op(pickle_op::empty_tuple);
+      op(pickle_op::newobj);
+      op(pickle_op::empty_dict);
+      op(pickle_op::mark);
+      name(host_attribute);
+      name(id.host);
+      name("pid");
+      integer(id.pid);
+      name("local_id");
+      integer(id.local_id);
+      op(pickle_op::setitems);
+      op(pickle_op::build);
+    });
+  }
+
+  /// Errors: `errc::invalid_argument` for a year that Python has not.
+  void time(torch_time value, bool zoned) {
+    namespace chrono = std::chrono;
+    const auto day = chrono::floor<chrono::days>(value);
+    const chrono::year_month_day date(day);
+    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
+      throw error(errc::invalid_argument,
+                  "a time of the rendezvous is not in the years 1 to 9999");
+    }
+    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
+    std::string packed;
+    const auto add = [&](auto number, int size) {
+      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
+    };
+    add(static_cast<int>(date.year()), 2);
+    add(static_cast<unsigned>(date.month()), 1);
+    add(static_cast<unsigned>(date.day()), 1);
+    add(clock.hours().count(), 1);
+    add(clock.minutes().count(), 1);
+    add(clock.seconds().count(), 1);
+    add(clock.subseconds().count(), 3);
+    global(pickle_global::datetime);
+    bytes(packed);
+    if (zoned) zone();
+    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
+    op(pickle_op::reduce);
+  }
+
+  /// The timezone UTC.
+  void zone() {
+    once("zone", [&] {
+      global(pickle_global::timezone);
+      span(std::chrono::microseconds(0));
+      op(pickle_op::tuple1);
+      op(pickle_op::reduce);
+    });
+  }
+
+  /// A timedelta.
+  void span(std::chrono::microseconds value) {
+    const auto days = std::chrono::floor<std::chrono::days>(value);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
+    global(pickle_global::timedelta);
+    integer(days.count());
+    integer(seconds.count());
+    integer((value - days - seconds).count());
+    op(pickle_op::tuple3);
+    op(pickle_op::reduce);
+  }
+
+ private:
+  template <class Write>
+  void once(std::string what, Write write) {
+    if (!memoizes_) return write();
+    const auto known = memo_.find(what);
+    if (known != memo_.end()) return recall(known->second);
+    write();
+    op(pickle_op::memoize);
+    const std::size_t index = memo_.size();
+    memo_.emplace(std::move(what), index);
+  }
+
+  void recall(std::size_t index) {
+    const auto number = static_cast<std::int64_t>(index);
+    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
+    else with_number(pickle_op::long_binget, number, 4);
+  }
+
+  void with_number(pickle_op code, std::int64_t value, int size) {
+    op(code);
+    little_endian(value, size);
+  }
+
+  void little_endian(std::int64_t value, int size) {
+    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+  }
+
+  bool memoizes_;
+  std::string out_;
+  std::map<std::string, std::size_t> memo_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch_state_codec.hpp ----
+
+namespace elastic {
+
+/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
+inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
+
+/// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as
+/// different pickles by others: compare states, not bytes.
+///
+/// Errors: `errc::invalid_argument` for a value that no state may have, which the message names,
+/// and for a redundancy list in a dialect that has none.
+std::string encode_torch_state(const torch_state& state, torch_dialect dialect);
+
+/// Reads a state of any dialect. Nothing that the pickle names is executed or looked up; what no
+/// agent writes is refused.
+///
+/// Errors: `errc::rendezvous_state`, saying what was found and where.
+torch_state decode_torch_state(std::string_view pickle);
+
+/// The state as the text that a store holds.
+/// Errors: those of `encode_torch_state`.
+inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
+  return detail::to_base64(encode_torch_state(state, dialect));
+}
+
+/// Reads what a store holds.
+/// Result: none for `torch_no_state` and for an empty text.
+/// Errors: `errc::rendezvous_state`.
+inline std::optional<torch_state> parse_stored_text(std::string_view text) {
+  if (text.empty() || text == torch_no_state) return std::nullopt;
+  if (text.size() > detail::base64_size(limits::rendezvous_state_bytes)) {
+    detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
+                                     detail::base64_size(limits::rendezvous_state_bytes)));
+  }
+  const std::optional<std::string> pickle = detail::from_base64(text);
+  if (!pickle) detail::refuse_state("it is not base64");
+  return decode_torch_state(*pickle);
+}
+
+namespace detail {
+
+/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
+/// memory; this is what the resolver gives at most.
+inline constexpr std::size_t node_host_bytes = 1024;
+
+inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
+
+inline std::string_view host_attribute(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
+}
+
+// ---- reading ----------------------------------------------------------------------------------
+
+/// Makes a state of the values of a pickle, and notes which dialect they show.
+class torch_state_decoder {
+ public:
+  explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
+
+  torch_state decode() {
+    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
+    torch_state state;
+    state.round = integer(take("round"), "round");
+    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
+    state.complete = boolean("complete");
+    state.deadline = optional_time(take("deadline"));
+    state.closed = boolean("closed");
+    read_participants(state);
+    state.wait_list = node_set(take("wait_list"), "wait_list");
+    read_heartbeats(state);
+    const std::optional<pickle_ref> spares = find(redundancy_list_attribute);
+    if (spares) state.redundancy_list = node_set(*spares, redundancy_list_attribute);
+    pickle_writer extra(false);
+    for (const auto& [name, value] : attributes_) keep(state, extra, name, value);
+    judge(state, spares.has_value());
+    return state;
+  }
+
+ private:
+  using attributes = std::map<std::string_view, pickle_ref>;
+
+  attributes attributes_of(pickle_ref ref, pickle_global type, const char* otherwise) const {
+    const pickle_value& object = values_[ref];
+    if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
+    const pickle_value& dict = values_[object.items.front()];
+    attributes found;
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const std::string_view name = values_[dict.items[i]].text;
+      if (!found.emplace(name, dict.items[i + 1]).second) {
+        refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
+      }
+    }
+    return found;
+  }
+
+  std::optional<pickle_ref> find(std::string_view name) {
+    const auto found = attributes_.find(name);
+    if (found == attributes_.end()) return std::nullopt;
+    const pickle_ref value = found->second;
+    attributes_.erase(found);
+    return value;
+  }
+
+  pickle_ref take(std::string_view name) {
+    const std::optional<pickle_ref> value = find(name);
+    if (!value) refuse_state(fmt::format("it has no attribute '{}'", name));
+    return *value;
+  }
+
+  std::int64_t integer(pickle_ref ref, std::string_view name) const {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
+    return value.number;
+  }
+
+  bool boolean(std::string_view name) {
+    const pickle_value& value = values_[take(name)];
+    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
+    return value.number != 0;
+  }
+
+  torch_time time(pickle_ref ref) {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
+    (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
+    return torch_time(std::chrono::microseconds(value.number));
+  }
+
+  std::optional<torch_time> optional_time(pickle_ref ref) {
+    if (values_[ref].is(pickle_kind::none)) return std::nullopt;
+    return time(ref);
+  }
+
+  node_id node(pickle_ref ref) {
+    constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
+    const pickle_value& object = values_[ref];
+    if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
+      refuse_state("what should be a node of it is none");
+    }
+    const pickle_value& dict = values_[object.items.front()];
+    if (dict.items.size() != 6) refuse_state(std::string(form));
+    node_id id;
+    bool has_host = false;
+    bool has_pid = false;
+    bool has_local_id = false;
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const std::string_view name = values_[dict.items[i]].text;
+      const pickle_ref value = dict.items[i + 1];
+      if (name == "fqdn" || name == "addr") {
+        has_host = true;
+        (name == "fqdn" ? sees_fqdn_ : sees_addr_) = true;
+        id.host = host(value);
+      } else if (name == "pid") {
+        has_pid = true;
+        id.pid = integer(value, "node's pid");
+      } else if (name == "local_id") {
+        has_local_id = true;
+        id.local_id = integer(value, "node's local_id");
+      }
+    }
+    if (!has_host || !has_pid || !has_local_id) refuse_state(std::string(form));
+    return id;
+  }
+
+  std::string host(pickle_ref ref) const {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::text)) refuse_state("a node of it is named by no text");
+    if (value.text.size() > node_host_bytes) {
+      refuse_state(fmt::format("the name of a node has {} bytes, {} are allowed",
+                               value.text.size(), node_host_bytes));
+    }
+    return std::string(value.text);
+  }
+
+  // The items of a dict or a set of nodes.
+  const std::vector<pickle_ref>& items(pickle_ref ref, pickle_kind kind,
+                                       std::string_view name) const {
+    const pickle_value& value = values_[ref];
+    const bool is_dict = kind == pickle_kind::dict;
+    if (!value.is(kind)) {
+      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
+    }
+    const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
+    if (nodes > static_cast<std::size_t>(limits::nodes)) {
+      refuse_state(fmt::format("its {} has {} nodes, {} are allowed", name, nodes, limits::nodes));
+    }
+    return value.items;
+  }
+
+  [[noreturn]] static void refuse_twice(const node_id& id, std::string_view name) {
+    refuse_state(fmt::format("its {} has the node {} twice", name, shown(id.text())));
+  }
+
+  void read_participants(torch_state& state) {
+    const auto& pairs = items(take("participants"), pickle_kind::dict, "participants");
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      node_id id = node(pairs[i]);
+      const std::int64_t rank = integer(pairs[i + 1], "participant's rank");
+      if (rank < 0 || rank >= limits::nodes) {
+        refuse_state(fmt::format("the node {} has the rank {}, 0 to {} are allowed",
+                                 shown(id.text()), rank, limits::nodes - 1));
+      }
+      const auto [at, is_new] = state.participants.emplace(std::move(id), static_cast<int>(rank));
+      if (!is_new) refuse_twice(at->first, "participants");
+    }
+  }
+
+  void read_heartbeats(torch_state& state) {
+    const auto& pairs = items(take("last_heartbeats"), pickle_kind::dict, "last_heartbeats");
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      node_id id = node(pairs[i]);
+      const auto [at, is_new] = state.last_heartbeats.emplace(std::move(id), time(pairs[i + 1]));
+      if (!is_new) refuse_twice(at->first, "last_heartbeats");
+    }
+  }
+
+  std::set<node_id> node_set(pickle_ref ref, std::string_view name) {
+    std::set<node_id> nodes;
+    for (const pickle_ref item : items(ref, pickle_kind::set, name)) {
+      const auto [at, is_new] = nodes.insert(node(item));
+      if (!is_new) refuse_twice(*at, name);
+    }
+    return nodes;
+  }
+
+  // ---- what the dialect does not know ----
+
+  // All extra attributes are written by one writer, which bounds them together.
+  void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
+    const std::size_t begin = extra.written().size();
+    copy(extra, value);
+    state.extra.emplace(name, extra.written().substr(begin));
+  }
+
+  void copy(pickle_writer& to, pickle_ref ref) {
+    // A value that is used in many places is copied to each of them.
+    if (to.written().size() > limits::rendezvous_state_bytes) {
+      refuse_state(fmt::format("its unknown attributes take over {} bytes",
+                               limits::rendezvous_state_bytes));
+    }
+    const pickle_value& value = values_[ref];
+    switch (value.kind) {
+      case pickle_kind::none: return to.op(pickle_op::none);
+      case pickle_kind::boolean: return to.boolean(value.number != 0);
+      case pickle_kind::integer: return to.integer(value.number);
+      case pickle_kind::text: return to.text(value.text);
+      case pickle_kind::bytes: return to.bytes(value.text);
+      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
+      case pickle_kind::zone: return to.zone();
+      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
+      case pickle_kind::object: return copy_node(to, ref);
+      case pickle_kind::tuple: return copy_tuple(to, value);
+      case pickle_kind::dict:
+        to.op(pickle_op::empty_dict);
+        return copy_items(to, value, pickle_op::setitems);
+      case pickle_kind::set:
+        to.op(pickle_op::empty_set);
+        return copy_items(to, value, pickle_op::additems);
+      default: refuse_state("an unknown attribute of it cannot be kept");
+    }
+  }
+
+  void copy_node(pickle_writer& to, pickle_ref ref) {
+    const bool saw_fqdn = std::exchange(sees_fqdn_, false);
+    const node_id id = node(ref);
+    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
+    sees_fqdn_ = sees_fqdn_ || saw_fqdn;
+  }
+
+  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
+    constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
+                                   pickle_op::tuple3};
+    for (const pickle_ref item : tuple.items) copy(to, item);
+    to.op(codes[tuple.items.size()]);
+  }
+
+  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
+    if (container.items.empty()) return;
+    to.op(pickle_op::mark);
+    for (const pickle_ref item : container.items) copy(to, item);
+    to.op(code);
+  }
+
+  // ---- the dialect ----
+
+  void judge(torch_state& state, bool has_spares) const {
+    if (sees_fqdn_ && sees_addr_) {
+      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and with addr (2.0)");
+    }
+    if (sees_unzoned_ && sees_zoned_) {
+      refuse_state("it mixes dialects: times without a timezone (PyTorch 1.13, 2.0) and in UTC "
+                   "(2.6)");
+    }
+    if (sees_fqdn_ && sees_zoned_) {
+      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and times in UTC (2.6)");
+    }
+    if (sees_zoned_ && !has_spares) {
+      refuse_state("it mixes dialects: times in UTC (PyTorch 2.6) without a redundancy_list");
+    }
+    const bool is_old = sees_fqdn_ || sees_unzoned_;
+    if (is_old && !state.redundancy_list.empty()) {
+      refuse_state(fmt::format("it mixes dialects: nodes in a redundancy_list (PyTorch 2.6) and {}",
+                               sees_fqdn_ ? "nodes with fqdn (1.13)"
+                                          : "times without a timezone (1.13, 2.0); agents of 2.3 "
+                                            "to 2.5, which do, are not supported"));
+    }
+    if (sees_fqdn_) {
+      state.seen_dialect = torch_dialect::torch_1_13;
+    } else if (has_spares && !is_old) {
+      state.seen_dialect = torch_dialect::torch_2_6;
+    } else if (sees_addr_) {
+      state.seen_dialect = torch_dialect::torch_2_0;
+    }
+    if (is_old && has_spares) {
+      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
+      state.extra.emplace(redundancy_list_attribute,
+                          std::string(1, static_cast<char>(pickle_op::empty_set)));
+    }
+  }
+
+  pickle_reader values_;
+  // Those of the state that were not read yet.
+  attributes attributes_;
+  bool sees_fqdn_ = false;
+  bool sees_addr_ = false;
+  bool sees_unzoned_ = false;
+  bool sees_zoned_ = false;
+};
+
+// ---- writing ----------------------------------------------------------------------------------
+
+[[noreturn]] inline void refuse_to_write(const std::string& why) {
+  throw error(errc::invalid_argument, "the state of the rendezvous cannot be written: " + why);
+}
+
+/// Writes a state for one dialect.
+class torch_state_encoder {
+ public:
+  explicit torch_state_encoder(torch_dialect dialect)
+      : host_attribute_(host_attribute(dialect)),
+        is_modern_(dialect == torch_dialect::torch_2_6) {}
+
+  std::string encode(const torch_state& state) {
+    if (state.round < 0) refuse_to_write(fmt::format("its round is {}", state.round));
+    if (!is_modern_ && !state.redundancy_list.empty()) {
+      refuse_to_write("it has a redundancy list, which only the dialect 2.6 knows");
+    }
+    out_.begin();
+    out_.global(pickle_global::state);
+    out_.op(pickle_op::empty_tuple);
+    out_.op(pickle_op::newobj);
+    out_.op(pickle_op::empty_dict);
+    out_.op(pickle_op::mark);
+    out_.text("round");
+    out_.integer(state.round);
+    out_.text("complete");
+    out_.boolean(state.complete);
+    out_.text("deadline");
+    if (state.deadline) out_.time(*state.deadline, is_modern_);
+    else out_.op(pickle_op::none);
+    out_.text("closed");
+    out_.boolean(state.closed);
+    out_.text("participants");
+    dict(state.participants, [&](int rank) { write_rank(rank); });
+    out_.text("wait_list");
+    set(state.wait_list);
+    if (is_modern_) {
+      out_.text(redundancy_list_attribute);
+      set(state.redundancy_list);
+    }
+    out_.text("last_heartbeats");
+    dict(state.last_heartbeats, [&](torch_time time) { out_.time(time, is_modern_); });
+    for (const auto& [name, value] : state.extra) {
+      if (is_modern_ && name == redundancy_list_attribute) continue;
+      out_.text(name);
+      out_.piece(value);
+    }
+    out_.op(pickle_op::setitems);
+    out_.op(pickle_op::build);
+    out_.op(pickle_op::stop);
+    if (out_.written().size() > limits::rendezvous_state_bytes) {
+      refuse_to_write(fmt::format("it has {} bytes, {} are allowed", out_.written().size(),
+                                  limits::rendezvous_state_bytes));
+    }
+    return out_.written();
+  }
+
+ private:
+  template <class Value, class Write>
+  void dict(const std::map<node_id, Value>& entries, Write write) {
+    out_.op(pickle_op::empty_dict);
+    if (entries.empty()) return;
+    out_.op(pickle_op::mark);
+    for (const auto& [id, value] : entries) {
+      write_node(id);
+      write(value);
+    }
+    out_.op(pickle_op::setitems);
+  }
+
+  void set(const std::set<node_id>& nodes) {
+    out_.op(pickle_op::empty_set);
+    if (nodes.empty()) return;
+    out_.op(pickle_op::mark);
+    for (const node_id& id : nodes) write_node(id);
+    out_.op(pickle_op::additems);
+  }
+
+  void write_node(const node_id& id) {
+    if (id.host.size() > node_host_bytes || !is_pickle_text(id.host)) {
+      refuse_to_write(fmt::format("the name of the node {} is not UTF-8 of at most {} bytes",
+                                  shown(id.text()), node_host_bytes));
+    }
+    out_.node(id, host_attribute_);
+  }
+
+  void write_rank(int rank) {
+    if (rank < 0 || rank >= limits::nodes) {
+      refuse_to_write(fmt::format("it has the rank {}, 0 to {} are allowed", rank,
+                                  limits::nodes - 1));
+    }
+    out_.integer(rank);
+  }
+
+  std::string_view host_attribute_;
+  bool is_modern_;
+  pickle_writer out_{true};
+};
+
+}  // namespace detail
+
+inline std::string encode_torch_state(const torch_state& state, torch_dialect dialect) {
+  return detail::torch_state_encoder(dialect).encode(state);
+}
+
+inline torch_state decode_torch_state(std::string_view pickle) {
+  if (pickle.size() > limits::rendezvous_state_bytes) {
+    detail::refuse_state(fmt::format("it has {} bytes, {} are allowed", pickle.size(),
+                                     limits::rendezvous_state_bytes));
+  }
+  return detail::torch_state_decoder(pickle).decode();
+}
+
+}  // namespace elastic
+
 // ---- elastic/telemetry/console_metric_handler.hpp ----
 
 namespace elastic {
