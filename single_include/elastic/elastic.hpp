@@ -4694,6 +4694,9 @@ struct rendezvous_change {
   std::string what;
   /// How often workers of the job have failed, this time included; the other kinds are free.
   int restarts = 0;
+  /// By when the workers of this node are to be gone, counted from now, because the others may go
+  /// on without it then: it has lost them.
+  duration grace = duration::max();
 };
 
 /// How a job ends, for all of its nodes.
@@ -6692,7 +6695,7 @@ class local_agent {
     co_await begin_attempt(state);
     for (;;) {
       if (state.is_late) co_return finish_late(state);
-      if (!state.stop) co_await watch(state);
+      if (!state.stop && !state.change) co_await watch(state);
       if (!state.stop && !state.change) {
         co_await take_outcome(state);
         // A stop at the exit barrier only ends the wait: the work was done.
@@ -6710,7 +6713,7 @@ class local_agent {
         continue;
       }
       co_await telemetry.timed("LocalElasticAgent._stop_workers",
-                               stop_workers(state, usual_stop()));
+                               stop_workers(state, usual_stop(state)));
       if (!state.stop) {
         co_return finish(state, worker_state::failed,
                          fmt::format("{}: {}", state.change->what, decision.reason));
@@ -6739,7 +6742,7 @@ class local_agent {
       state.end_reason = failure.what();
     }
     // Without the others there is no next attempt; what failed here is said all the same.
-    if (!has_told) co_await stop_workers(state, usual_stop());
+    if (!has_told) co_await stop_workers(state, usual_stop(state));
   }
 
   static bool succeeded(const running& state) {
@@ -6759,7 +6762,7 @@ class local_agent {
   /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
   task<void> restart(running& state) {
     co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                   stop_workers(state, usual_stop()));
+                                   stop_workers(state, usual_stop(state)));
     if (!state.stop) co_await begin_attempt(state);
   }
 
@@ -6780,8 +6783,10 @@ class local_agent {
   task<void> meet_and_start(running& state) {
     const worker_spec& spec = options_.workers;
     agent_telemetry& telemetry = state.telemetry;
-    const assigned_ranks ranks =
+    const std::optional<assigned_ranks> met =
         co_await telemetry.timed("SimpleElasticAgent._rendezvous", meet(state));
+    if (!met) co_return;
+    const assigned_ranks& ranks = *met;
     const rendezvous_round& round = *state.round;
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
@@ -6794,18 +6799,23 @@ class local_agent {
   }
 
   /// Meets the other nodes and learns the ranks of this one's workers; again, where one is lost
-  /// before all have told about theirs.
-  task<assigned_ranks> meet(running& state) {
+  /// before all have told about theirs. Result: none where the job's restarts are used up, which a
+  /// node that lost the others may learn only here.
+  task<std::optional<assigned_ranks>> meet(running& state) {
     for (;;) {
       state.round = co_await state.rendezvous->next_round();
       state.failures = state.round->restarts;
       state.change.reset();
+      if (state.failures > options_.workers.max_restarts) {
+        state.change = rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
+        co_return std::nullopt;
+      }
       std::optional<assigned_ranks> ranks;
       co_await race(keep(state.telemetry.timed("SimpleElasticAgent._assign_worker_ranks",
                                                tell_about_workers(state)),
                          ranks),
                     note_change(state));
-      if (ranks) co_return *ranks;
+      if (ranks) co_return ranks;
       log().warning("meeting again: {}", state.change->what);
     }
   }
@@ -6858,7 +6868,12 @@ class local_agent {
     state.telemetry.emit_state(state.group.state(), remaining);
   }
 
-  stop_plan usual_stop() const { return {SIGTERM, options_.workers.shutdown_timeout}; }
+  /// A node that has lost the others has no more time than they leave it.
+  stop_plan usual_stop(const running& state) const {
+    duration grace = options_.workers.shutdown_timeout;
+    if (state.change) grace = std::min(grace, state.change->grace);
+    return {SIGTERM, grace};
+  }
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
   task<void> stop_workers(running& state, stop_plan plan) {
@@ -6893,7 +6908,7 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
-    co_await stop_workers(state, usual_stop());
+    co_await stop_workers(state, usual_stop(state));
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
@@ -6917,7 +6932,7 @@ class local_agent {
   task<void> wind_up(running& state) {
     std::exception_ptr failure;
     try {
-      co_await stop_workers(state, usual_stop());
+      co_await stop_workers(state, usual_stop(state));
     } catch (...) {
       failure = std::current_exception();
     }
@@ -8110,6 +8125,13 @@ namespace detail {
 inline task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
                                                               std::string* canonical) {
   std::vector<asio::ip::address> found;
+  asio::error_code not_an_address;
+  const auto literal = asio::ip::make_address(host, not_an_address);
+  if (!not_an_address && canonical == nullptr) {
+    // No need for the resolver, nor for its thread.
+    found.push_back(literal);
+    co_return found;
+  }
   asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
   const auto flags = canonical != nullptr ? asio::ip::tcp::resolver::canonical_name
                                           : asio::ip::tcp::resolver::flags();
@@ -8974,6 +8996,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     for (;;) {
       channel_ = co_await connect_until(deadline);
       std::string why;
+      // The server waits for as long again until it lets the others go on.
+      grace_ = greeting_.settings.reconnect_grace / 2;
       try {
         co_await race(listen(), keep_alive());
       } catch (const error& failure) {
@@ -8990,7 +9014,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
       }
       log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
       const time_point now = time_->now();
-      lost_at_ = now + greeting_.settings.reconnect_grace;
+      lost_at_ = now + greeting_.settings.reconnect_grace / 2;
       deadline = now + limits::rendezvous_absence;
     }
   }
@@ -9006,7 +9030,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
       const time_point now = time_->now();
       if (lost_at_ && now >= *lost_at_) {
         note_lost(fmt::format("the connection to the rendezvous at {} was lost",
-                              connector_->name()));
+                              connector_->name()),
+                  grace_);
         lost_at_.reset();
       }
       if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -9043,7 +9068,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     }
     if (!channel) co_return nullptr;
     channel->send(to_text(rendezvous_request(greeting_)));
-    heard_at_ = time_->now();
+    known_alive_at_ = time_->now();
+    unanswered_.clear();
     if (co_await is_welcomed(channel, limit)) co_return channel;
     channel->close();
     co_return nullptr;
@@ -9081,7 +9107,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     is_welcome_ = true;
     was_connected_ = true;
     lost_at_.reset();
-    if (!resumed) note_lost("this node was given up by the others");
+    if (!resumed) note_lost("this node was given up by the others", duration::zero());
     if (standing_) channel.send(to_text(*standing_));
     if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
     tell();
@@ -9092,28 +9118,38 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   task<void> listen() {
     for (;;) {
       const std::string message = co_await channel_->receive();
-      heard_at_ = time_->now();
       rendezvous_answer said = parse_rendezvous_answer(message);
       std::visit([this](auto& what) { take(what); }, said);
       tell();
     }
   }
 
-  /// Gives up a server that was silent so long that it may soon give us up.
+  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
+  /// it says of itself proves nothing, only its answers do.
   task<void> keep_alive() {
     const duration interval = greeting_.settings.keep_alive_interval;
-    const duration patience = greeting_.settings.silence() - interval;
+    const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
+    time_point next_word = time_->now() + interval;
     for (;;) {
-      co_await time_->sleep_until(time_->now() + interval);
-      if (time_->now() - heard_at_ > std::max(patience, interval + interval / 2)) {
+      co_await time_->sleep_until(std::min(next_word, known_alive_at_ + patience));
+      const time_point now = time_->now();
+      if (now >= known_alive_at_ + patience) {
+        grace_ = interval / 2;
         throw error(errc::connection_failed, "the server does not answer");
       }
+      if (now < next_word) continue;
       say(rendezvous_messages::keep_alive{});
+      unanswered_.push_back(now);
+      next_word = now + interval;
     }
   }
 
   void take(const rendezvous_messages::welcome&) {}
-  void take(const rendezvous_messages::alive&) {}
+  void take(const rendezvous_messages::alive&) {
+    if (unanswered_.empty()) return;
+    known_alive_at_ = unanswered_.front();
+    unanswered_.pop_front();
+  }
   void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
   void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
   void take(const rendezvous_messages::status& said) {
@@ -9135,10 +9171,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
   }
 
-  void note_lost(std::string why) {
+  void note_lost(std::string why, duration grace) {
     if (!heard_.placed || heard_.change || heard_.all_finished) return;
     const int restarts = heard_.placed->restarts;
-    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
     tell();
   }
 
@@ -9157,9 +9193,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   channel_pointer channel_;
   bool is_welcome_ = false;
   bool was_connected_ = false;
-  /// When a connection that broke counts as the loss of this node.
+  /// When a connection that broke counts as the loss of this node, and how long its workers may
+  /// then take to end.
   std::optional<time_point> lost_at_;
-  time_point heard_at_;
+  duration grace_{};
+  /// When we said the last that the server is known to have heard, and what it has not answered.
+  time_point known_alive_at_;
+  std::deque<time_point> unanswered_;
   std::optional<rendezvous_request> standing_;
   bool insist_on_status_ = false;
   knowledge heard_;
@@ -9775,7 +9815,7 @@ class rendezvous_coordinator {
       settle_all_ = true;
     }
     if (round != state_.round) begin_round();
-    if (!was_complete && state_.complete) choose_master();
+    if (!was_complete && state_.complete) note_completion();
     if (state_.deadline) wake_at(*state_.deadline);
   }
 
@@ -9871,9 +9911,8 @@ class rendezvous_coordinator {
   }
 
   void answer_placed(const node_id& node) {
-    answer(node, rendezvous_messages::placed{
-                     state_.round, state_.participants.at(node),
-                     static_cast<int>(state_.participants.size()), master_, restarts_});
+    answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
+                                             master_, restarts_});
   }
 
   void answer(const node_id& node, rendezvous_answer what) {
@@ -9885,6 +9924,12 @@ class rendezvous_coordinator {
   std::string missing_nodes() const {
     return fmt::format("{} of at least {} nodes had joined", state_.participants.size(),
                        settings_.min_nodes);
+  }
+
+  // Kept, because some of the nodes may have left when another asks again for its place.
+  void note_completion() {
+    world_ = static_cast<int>(state_.participants.size());
+    choose_master();
   }
 
   // The node of rank 0 serves the workers. One on this host reached us without a network and does
@@ -9946,6 +9991,7 @@ class rendezvous_coordinator {
   bool all_finished_ = false;
   std::optional<ending> ending_;
   master_endpoint master_;
+  int world_ = 0;
   int restarts_ = 0;
   time_point next_ = time_point::max();
   std::vector<sending> answers_;
@@ -13436,6 +13482,15 @@ class c10d_rendezvous final : public rendezvous_handler {
                                 "timeout"});
   }
 
+  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
+  /// hosted, and the endpoint is not looked at.
+  c10d_rendezvous(rendezvous_parameters parameters, std::shared_ptr<message_connector> connector,
+                  std::shared_ptr<store> agents)
+      : c10d_rendezvous(std::move(parameters)) {
+    connector_ = std::move(connector);
+    agents_ = std::move(agents);
+  }
+
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
@@ -13532,7 +13587,7 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   task<void> begin() {
     auto executor = co_await asio::this_coro::executor;
-    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    if (!connector_) co_await reach_endpoint(executor);
     rendezvous_messages::hello greeting;
     greeting.run_id = parameters_.run_id;
     greeting.node.host =
@@ -13540,20 +13595,25 @@ class c10d_rendezvous final : public rendezvous_handler {
     greeting.node.pid = ::getpid();
     greeting.node.local_id = next_local_id();
     greeting.settings = settings_;
-    auto connector = std::make_shared<tcp_message_connector>(
-        endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
-    link_ = std::make_shared<detail::rendezvous_link>(std::move(connector), std::move(greeting),
+    link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
                                                       parameters_.time, parameters_.log);
     link_->start(executor, settings_.join_timeout);
+  }
+
+  // By the network; as its host, where this node is to be.
+  task<void> reach_endpoint(asio::any_io_executor executor) {
+    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    connector_ = std::make_shared<tcp_message_connector>(
+        endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
     if (host_) {
       agents_ = std::make_shared<memory_store>(host_->engine());
-    } else {
-      tcp_store_options options;
-      options.host = endpoint_.host;
-      options.port = endpoint_.port;
-      options.log = parameters_.log;
-      agents_ = std::make_shared<tcp_store>(executor, options);
+      co_return;
     }
+    tcp_store_options options;
+    options.host = endpoint_.host;
+    options.port = endpoint_.port;
+    options.log = parameters_.log;
+    agents_ = std::make_shared<tcp_store>(executor, options);
   }
 
   // Until this node is placed in a round after its last one.
@@ -13624,6 +13684,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::optional<bool> is_host_;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<message_connector> connector_;
   std::shared_ptr<detail::rendezvous_link> link_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = -1;

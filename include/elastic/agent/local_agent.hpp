@@ -225,7 +225,7 @@ class local_agent {
     co_await begin_attempt(state);
     for (;;) {
       if (state.is_late) co_return finish_late(state);
-      if (!state.stop) co_await watch(state);
+      if (!state.stop && !state.change) co_await watch(state);
       if (!state.stop && !state.change) {
         co_await take_outcome(state);
         // A stop at the exit barrier only ends the wait: the work was done.
@@ -243,7 +243,7 @@ class local_agent {
         continue;
       }
       co_await telemetry.timed("LocalElasticAgent._stop_workers",
-                               stop_workers(state, usual_stop()));
+                               stop_workers(state, usual_stop(state)));
       if (!state.stop) {
         co_return finish(state, worker_state::failed,
                          fmt::format("{}: {}", state.change->what, decision.reason));
@@ -272,7 +272,7 @@ class local_agent {
       state.end_reason = failure.what();
     }
     // Without the others there is no next attempt; what failed here is said all the same.
-    if (!has_told) co_await stop_workers(state, usual_stop());
+    if (!has_told) co_await stop_workers(state, usual_stop(state));
   }
 
   static bool succeeded(const running& state) {
@@ -292,7 +292,7 @@ class local_agent {
   /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
   task<void> restart(running& state) {
     co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                   stop_workers(state, usual_stop()));
+                                   stop_workers(state, usual_stop(state)));
     if (!state.stop) co_await begin_attempt(state);
   }
 
@@ -313,8 +313,10 @@ class local_agent {
   task<void> meet_and_start(running& state) {
     const worker_spec& spec = options_.workers;
     agent_telemetry& telemetry = state.telemetry;
-    const assigned_ranks ranks =
+    const std::optional<assigned_ranks> met =
         co_await telemetry.timed("SimpleElasticAgent._rendezvous", meet(state));
+    if (!met) co_return;
+    const assigned_ranks& ranks = *met;
     const rendezvous_round& round = *state.round;
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
@@ -327,18 +329,23 @@ class local_agent {
   }
 
   /// Meets the other nodes and learns the ranks of this one's workers; again, where one is lost
-  /// before all have told about theirs.
-  task<assigned_ranks> meet(running& state) {
+  /// before all have told about theirs. Result: none where the job's restarts are used up, which a
+  /// node that lost the others may learn only here.
+  task<std::optional<assigned_ranks>> meet(running& state) {
     for (;;) {
       state.round = co_await state.rendezvous->next_round();
       state.failures = state.round->restarts;
       state.change.reset();
+      if (state.failures > options_.workers.max_restarts) {
+        state.change = rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
+        co_return std::nullopt;
+      }
       std::optional<assigned_ranks> ranks;
       co_await race(keep(state.telemetry.timed("SimpleElasticAgent._assign_worker_ranks",
                                                tell_about_workers(state)),
                          ranks),
                     note_change(state));
-      if (ranks) co_return *ranks;
+      if (ranks) co_return ranks;
       log().warning("meeting again: {}", state.change->what);
     }
   }
@@ -391,7 +398,12 @@ class local_agent {
     state.telemetry.emit_state(state.group.state(), remaining);
   }
 
-  stop_plan usual_stop() const { return {SIGTERM, options_.workers.shutdown_timeout}; }
+  /// A node that has lost the others has no more time than they leave it.
+  stop_plan usual_stop(const running& state) const {
+    duration grace = options_.workers.shutdown_timeout;
+    if (state.change) grace = std::min(grace, state.change->grace);
+    return {SIGTERM, grace};
+  }
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
   task<void> stop_workers(running& state, stop_plan plan) {
@@ -426,7 +438,7 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
-    co_await stop_workers(state, usual_stop());
+    co_await stop_workers(state, usual_stop(state));
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
@@ -450,7 +462,7 @@ class local_agent {
   task<void> wind_up(running& state) {
     std::exception_ptr failure;
     try {
-      co_await stop_workers(state, usual_stop());
+      co_await stop_workers(state, usual_stop(state));
     } catch (...) {
       failure = std::current_exception();
     }

@@ -134,6 +134,13 @@ namespace detail {
 inline task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
                                                               std::string* canonical) {
   std::vector<asio::ip::address> found;
+  asio::error_code not_an_address;
+  const auto literal = asio::ip::make_address(host, not_an_address);
+  if (!not_an_address && canonical == nullptr) {
+    // No need for the resolver, nor for its thread.
+    found.push_back(literal);
+    co_return found;
+  }
   asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
   const auto flags = canonical != nullptr ? asio::ip::tcp::resolver::canonical_name
                                           : asio::ip::tcp::resolver::flags();

@@ -63,6 +63,15 @@ class c10d_rendezvous final : public rendezvous_handler {
                                 "timeout"});
   }
 
+  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
+  /// hosted, and the endpoint is not looked at.
+  c10d_rendezvous(rendezvous_parameters parameters, std::shared_ptr<message_connector> connector,
+                  std::shared_ptr<store> agents)
+      : c10d_rendezvous(std::move(parameters)) {
+    connector_ = std::move(connector);
+    agents_ = std::move(agents);
+  }
+
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
@@ -159,7 +168,7 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   task<void> begin() {
     auto executor = co_await asio::this_coro::executor;
-    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    if (!connector_) co_await reach_endpoint(executor);
     rendezvous_messages::hello greeting;
     greeting.run_id = parameters_.run_id;
     greeting.node.host =
@@ -167,20 +176,25 @@ class c10d_rendezvous final : public rendezvous_handler {
     greeting.node.pid = ::getpid();
     greeting.node.local_id = next_local_id();
     greeting.settings = settings_;
-    auto connector = std::make_shared<tcp_message_connector>(
-        endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
-    link_ = std::make_shared<detail::rendezvous_link>(std::move(connector), std::move(greeting),
+    link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
                                                       parameters_.time, parameters_.log);
     link_->start(executor, settings_.join_timeout);
+  }
+
+  // By the network; as its host, where this node is to be.
+  task<void> reach_endpoint(asio::any_io_executor executor) {
+    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    connector_ = std::make_shared<tcp_message_connector>(
+        endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
     if (host_) {
       agents_ = std::make_shared<memory_store>(host_->engine());
-    } else {
-      tcp_store_options options;
-      options.host = endpoint_.host;
-      options.port = endpoint_.port;
-      options.log = parameters_.log;
-      agents_ = std::make_shared<tcp_store>(executor, options);
+      co_return;
     }
+    tcp_store_options options;
+    options.host = endpoint_.host;
+    options.port = endpoint_.port;
+    options.log = parameters_.log;
+    agents_ = std::make_shared<tcp_store>(executor, options);
   }
 
   // Until this node is placed in a round after its last one.
@@ -251,6 +265,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::optional<bool> is_host_;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<message_connector> connector_;
   std::shared_ptr<detail::rendezvous_link> link_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = -1;

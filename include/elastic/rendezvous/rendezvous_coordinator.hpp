@@ -304,7 +304,7 @@ class rendezvous_coordinator {
       settle_all_ = true;
     }
     if (round != state_.round) begin_round();
-    if (!was_complete && state_.complete) choose_master();
+    if (!was_complete && state_.complete) note_completion();
     if (state_.deadline) wake_at(*state_.deadline);
   }
 
@@ -400,9 +400,8 @@ class rendezvous_coordinator {
   }
 
   void answer_placed(const node_id& node) {
-    answer(node, rendezvous_messages::placed{
-                     state_.round, state_.participants.at(node),
-                     static_cast<int>(state_.participants.size()), master_, restarts_});
+    answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
+                                             master_, restarts_});
   }
 
   void answer(const node_id& node, rendezvous_answer what) {
@@ -414,6 +413,12 @@ class rendezvous_coordinator {
   std::string missing_nodes() const {
     return fmt::format("{} of at least {} nodes had joined", state_.participants.size(),
                        settings_.min_nodes);
+  }
+
+  // Kept, because some of the nodes may have left when another asks again for its place.
+  void note_completion() {
+    world_ = static_cast<int>(state_.participants.size());
+    choose_master();
   }
 
   // The node of rank 0 serves the workers. One on this host reached us without a network and does
@@ -475,6 +480,7 @@ class rendezvous_coordinator {
   bool all_finished_ = false;
   std::optional<ending> ending_;
   master_endpoint master_;
+  int world_ = 0;
   int restarts_ = 0;
   time_point next_ = time_point::max();
   std::vector<sending> answers_;

@@ -53,6 +53,9 @@ struct rendezvous_change {
   std::string what;
   /// How often workers of the job have failed, this time included; the other kinds are free.
   int restarts = 0;
+  /// By when the workers of this node are to be gone, counted from now, because the others may go
+  /// on without it then: it has lost them.
+  duration grace = duration::max();
 };
 
 /// How a job ends, for all of its nodes.

@@ -425,6 +425,18 @@ TIME_TEST("agent: a node lost at the exit barrier takes this one back to work", 
   CHECK(stage.result().restarts == 0);
 }
 
+TIME_TEST("agent: a round that finds the restarts used up starts nothing", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 2;
+  stage.rendezvous->failures = 3;
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK(stage.result().reason == "workers of the job failed: all 2 restarts are used up");
+  CHECK(stage.launcher->started.empty());
+  CHECK(stage.story() == "round 0, close as failed, shutdown");
+}
+
 TIME_TEST("agent: a worker that cannot be started ends the run and the others", "[agent]") {
   for (std::size_t broken = 0; broken < 4; ++broken) {
     agent_stage stage(time);

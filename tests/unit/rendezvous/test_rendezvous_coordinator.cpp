@@ -224,6 +224,19 @@ TEST_CASE("coordinator: what a node missed while it was away it is told when it 
   CHECK(job.told('c').back() == "round 0 changes: node c_1_0 is gone (0 restarts)");
 }
 
+TEST_CASE("coordinator: a place that is told again is that of the whole round", "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.cut('c');
+  job.say('a', failed{0, "x"});
+  job.rejoin("ab");
+  job.forget();
+  job.connect('c');
+  CHECK(job.told('c') ==
+        texts{"welcome back", "round 0: 2 of 3 at a.example, 0 restarts",
+              "round 0 changes: node c_1_0 is gone (0 restarts)"});
+}
+
 TEST_CASE("coordinator: a new connection of a node takes the place of its former one",
           "[rendezvous]") {
   stage job(1, 2);

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -141,6 +142,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     for (;;) {
       channel_ = co_await connect_until(deadline);
       std::string why;
+      // The server waits for as long again until it lets the others go on.
+      grace_ = greeting_.settings.reconnect_grace / 2;
       try {
         co_await race(listen(), keep_alive());
       } catch (const error& failure) {
@@ -157,7 +160,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
       }
       log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
       const time_point now = time_->now();
-      lost_at_ = now + greeting_.settings.reconnect_grace;
+      lost_at_ = now + greeting_.settings.reconnect_grace / 2;
       deadline = now + limits::rendezvous_absence;
     }
   }
@@ -173,7 +176,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
       const time_point now = time_->now();
       if (lost_at_ && now >= *lost_at_) {
         note_lost(fmt::format("the connection to the rendezvous at {} was lost",
-                              connector_->name()));
+                              connector_->name()),
+                  grace_);
         lost_at_.reset();
       }
       if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -210,7 +214,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     }
     if (!channel) co_return nullptr;
     channel->send(to_text(rendezvous_request(greeting_)));
-    heard_at_ = time_->now();
+    known_alive_at_ = time_->now();
+    unanswered_.clear();
     if (co_await is_welcomed(channel, limit)) co_return channel;
     channel->close();
     co_return nullptr;
@@ -248,7 +253,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     is_welcome_ = true;
     was_connected_ = true;
     lost_at_.reset();
-    if (!resumed) note_lost("this node was given up by the others");
+    if (!resumed) note_lost("this node was given up by the others", duration::zero());
     if (standing_) channel.send(to_text(*standing_));
     if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
     tell();
@@ -259,28 +264,38 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   task<void> listen() {
     for (;;) {
       const std::string message = co_await channel_->receive();
-      heard_at_ = time_->now();
       rendezvous_answer said = parse_rendezvous_answer(message);
       std::visit([this](auto& what) { take(what); }, said);
       tell();
     }
   }
 
-  /// Gives up a server that was silent so long that it may soon give us up.
+  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
+  /// it says of itself proves nothing, only its answers do.
   task<void> keep_alive() {
     const duration interval = greeting_.settings.keep_alive_interval;
-    const duration patience = greeting_.settings.silence() - interval;
+    const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
+    time_point next_word = time_->now() + interval;
     for (;;) {
-      co_await time_->sleep_until(time_->now() + interval);
-      if (time_->now() - heard_at_ > std::max(patience, interval + interval / 2)) {
+      co_await time_->sleep_until(std::min(next_word, known_alive_at_ + patience));
+      const time_point now = time_->now();
+      if (now >= known_alive_at_ + patience) {
+        grace_ = interval / 2;
         throw error(errc::connection_failed, "the server does not answer");
       }
+      if (now < next_word) continue;
       say(rendezvous_messages::keep_alive{});
+      unanswered_.push_back(now);
+      next_word = now + interval;
     }
   }
 
   void take(const rendezvous_messages::welcome&) {}
-  void take(const rendezvous_messages::alive&) {}
+  void take(const rendezvous_messages::alive&) {
+    if (unanswered_.empty()) return;
+    known_alive_at_ = unanswered_.front();
+    unanswered_.pop_front();
+  }
   void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
   void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
   void take(const rendezvous_messages::status& said) {
@@ -302,10 +317,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
   }
 
-  void note_lost(std::string why) {
+  void note_lost(std::string why, duration grace) {
     if (!heard_.placed || heard_.change || heard_.all_finished) return;
     const int restarts = heard_.placed->restarts;
-    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
     tell();
   }
 
@@ -324,9 +339,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   channel_pointer channel_;
   bool is_welcome_ = false;
   bool was_connected_ = false;
-  /// When a connection that broke counts as the loss of this node.
+  /// When a connection that broke counts as the loss of this node, and how long its workers may
+  /// then take to end.
   std::optional<time_point> lost_at_;
-  time_point heard_at_;
+  duration grace_{};
+  /// When we said the last that the server is known to have heard, and what it has not answered.
+  time_point known_alive_at_;
+  std::deque<time_point> unanswered_;
   std::optional<rendezvous_request> standing_;
   bool insist_on_status_ = false;
   knowledge heard_;

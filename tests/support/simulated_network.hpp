@@ -1,0 +1,359 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/random.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/net/message_frame.hpp>
+#include <elastic/rendezvous/rendezvous_service.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/store.hpp>
+#include <support/manual_time.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::test {
+
+/// The clock of one host: it goes as fast as all others do, but shows what it likes.
+class host_clock final : public time_source {
+ public:
+  host_clock(manual_time& real, duration monotonic_offset)
+      : real_(real), offset_(monotonic_offset) {}
+
+  time_point now() const override { return real_.now() + offset_; }
+  wall_time wall_now() const override {
+    return real_.wall_now() + std::chrono::duration_cast<wall_time::duration>(wall_offset);
+  }
+  task<void> sleep_until(time_point deadline) override {
+    return real_.sleep_until(deadline == time_point::max() ? deadline : deadline - offset_);
+  }
+
+  /// The time of day may jump; nothing may depend on it.
+  duration wall_offset{};
+
+ private:
+  manual_time& real_;
+  duration offset_;
+};
+
+/// A server of the rendezvous, and a network between it and its nodes in which messages take time
+/// and get stuck: each node's way to the server can be cut and mended, its connections can be
+/// broken, and the server can stand still. Each connection keeps the order of its messages, as TCP
+/// does. Everything follows from the seed of `random`.
+class simulated_network {
+ public:
+  simulated_network(manual_time& time, random_source& random)
+      : time_(time),
+        random_(random),
+        server_clock_(std::make_shared<host_clock>(time, std::chrono::hours(random.below(1000)))),
+        service_(std::make_shared<rendezvous_service>(logger(), server_clock_)) {
+    asio::co_spawn(time_.context(), service_->run(),
+                   asio::bind_cancellation_slot(cancel_.slot(), [](std::exception_ptr) {}));
+  }
+
+  /// Ends the server; nothing of the network is left when the context has run dry.
+  void end() {
+    cancel_.emit(asio::cancellation_type::terminal);
+    for (const auto& one : std::vector(pipes_)) one->cut();
+    pipes_.clear();
+  }
+
+  // ---- faults ---------------------------------------------------------------------------------
+
+  /// Nothing gets through between the node and the server, and nobody is told.
+  void part(int node) { parted_.insert(node); }
+  /// What waited gets through.
+  void mend(int node) {
+    parted_.erase(node);
+    for (const auto& one : std::vector(pipes_)) one->deliver_later();
+  }
+  /// The node's connections break; both ends are told.
+  void reset(int node) {
+    for (const auto& one : std::vector(pipes_)) {
+      if (one->node == node) one->break_off();
+    }
+  }
+  /// The node is gone: to the server its connections end, for the node nothing works any more.
+  void kill(int node) {
+    dead_.insert(node);
+    reset(node);
+  }
+  /// The server takes nothing until then, and answers nothing.
+  void stall(duration span) {
+    stalled_until_ = time_.now() + span;
+    deliver_all_later(span);
+  }
+
+  bool is_cut_off(int node) const { return parted_.count(node) + dead_.count(node) != 0; }
+
+  /// The way of one node to the server.
+  std::shared_ptr<message_connector> connector_of(int node) {
+    return std::make_shared<connector>(*this, node);
+  }
+
+  /// The server's store, as one node reaches it.
+  std::shared_ptr<store> store_of(int node) { return std::make_shared<far_store>(*this, node); }
+
+ private:
+  // One connection: a queue for each direction.
+  struct pipe : std::enable_shared_from_this<pipe> {
+    pipe(simulated_network& of, int from)
+        : net(of), node(from), arrived(of.time_.context().get_executor()) {}
+
+    // ---- the client's end -----------------------------------------------------------------
+    simulated_network& net;
+    int node;
+    event_flag arrived;
+    std::deque<std::string> inbox;
+    bool is_open = true;
+
+    // ---- the server's end -----------------------------------------------------------------
+    struct server_end final : store_extension::client {
+      explicit server_end(pipe& of) : pipe_(of) {}
+      void send(std::string_view bytes) override {
+        pipe_.to_client.emplace_back(bytes);
+        pipe_.deliver_later();
+      }
+      void hang_up() override {
+        pipe_.hangs_up = true;
+        pipe_.deliver_later();
+      }
+      asio::ip::tcp::endpoint here() const override { return {}; }
+      asio::ip::tcp::endpoint there() const override { return {}; }
+      pipe& pipe_;
+    };
+    server_end server{*this};
+    std::unique_ptr<store_extension::conversation> conversation;
+    bool hangs_up = false;
+    bool client_closed = false;
+
+    std::deque<std::string> to_server;
+    std::deque<std::string> to_client;
+
+    void deliver_later() {
+      const duration delay = net.delay();
+      asio::co_spawn(net.time_.context(), deliver_after(shared_from_this(), delay),
+                     [](std::exception_ptr) {});
+    }
+
+    static task<void> deliver_after(std::shared_ptr<pipe> self, duration delay) {
+      co_await self->net.time_.sleep_until(self->net.time_.now() + delay);
+      self->deliver();
+    }
+
+    void deliver() {
+      if (!conversation && !is_open) return;
+      if (net.is_cut_off(node) && net.dead_.count(node) == 0) return;
+      if (net.time_.now() < net.stalled_until_) return;
+      const auto self = shared_from_this();
+      while (conversation && !to_server.empty()) {
+        const std::string bytes = std::move(to_server.front());
+        to_server.pop_front();
+        conversation->received(bytes);
+      }
+      if (client_closed) close_server();
+      while (is_open && !to_client.empty()) {
+        frames.append(to_client.front());
+        to_client.pop_front();
+        while (const auto message = frames.next()) inbox.emplace_back(*message);
+        arrived.set();
+      }
+      if (hangs_up && to_client.empty()) {
+        close_client();
+        close_server();
+      }
+    }
+
+    void close_client() {
+      if (!std::exchange(is_open, false)) return;
+      arrived.set();
+    }
+    void close_server() {
+      const auto ending = std::move(conversation);
+      net.forget(*this);
+    }
+    // Both ends learn of it, each after a while of its own.
+    void break_off() {
+      close_client();
+      if (net.dead_.count(node) != 0) to_server.clear();
+      client_closed = true;
+      deliver_later();
+    }
+    void cut() {
+      close_client();
+      conversation.reset();
+    }
+
+    frame_reader frames{limits::rendezvous_message_bytes};
+  };
+
+  class channel final : public message_channel {
+   public:
+    explicit channel(std::shared_ptr<pipe> over) : pipe_(std::move(over)) {}
+    ~channel() override { close(); }
+
+    void send(std::string message) override {
+      if (!pipe_->is_open) return;
+      std::string frame;
+      append_frame(frame, message);
+      pipe_->to_server.push_back(std::move(frame));
+      pipe_->deliver_later();
+    }
+
+    task<std::string> receive() override {
+      const auto from = pipe_;
+      while (from->inbox.empty()) {
+        if (!from->is_open) throw error(errc::connection_failed, "the connection ended");
+        from->arrived.reset();
+        co_await from->arrived.wait();
+      }
+      std::string message = std::move(from->inbox.front());
+      from->inbox.pop_front();
+      co_return message;
+    }
+
+    task<void> flush() override { co_return; }
+
+    void close() override {
+      if (!pipe_->is_open) return;
+      pipe_->close_client();
+      pipe_->client_closed = true;
+      pipe_->deliver_later();
+    }
+
+    std::string local_address() const override { return "127.0.0.1"; }
+
+   private:
+    std::shared_ptr<pipe> pipe_;
+  };
+
+  class connector final : public message_connector {
+   public:
+    connector(simulated_network& of, int node) : net_(of), node_(node) {}
+    std::string name() const override { return "the server"; }
+    task<std::shared_ptr<message_channel>> connect() override {
+      co_await net_.pass(node_);
+      auto made = std::make_shared<pipe>(net_, node_);
+      made->conversation = net_.service_->begin(made->server);
+      net_.pipes_.push_back(made);
+      co_return std::make_shared<channel>(std::move(made));
+    }
+
+   private:
+    simulated_network& net_;
+    int node_;
+  };
+
+  // What the agents of a round share goes the same way.
+  class far_store final : public store {
+   public:
+    far_store(simulated_network& of, int node) : net_(of), node_(node), inner_(of.engine_) {}
+
+    task<void> set(std::string key, std::string value) override {
+      co_await net_.pass(node_);
+      co_await inner_.set(std::move(key), std::move(value));
+    }
+    task<std::string> get(std::string key) override {
+      co_await net_.pass(node_);
+      std::string value = co_await inner_.get(std::move(key));
+      co_await net_.pass(node_);
+      co_return value;
+    }
+    task<std::int64_t> add(std::string key, std::int64_t delta) override {
+      co_await net_.pass(node_);
+      co_return co_await inner_.add(std::move(key), delta);
+    }
+    task<std::string> compare_set(std::string key, std::string expected,
+                                  std::string desired) override {
+      co_await net_.pass(node_);
+      co_return co_await inner_.compare_set(std::move(key), std::move(expected),
+                                            std::move(desired));
+    }
+    task<void> wait(std::vector<std::string> keys) override {
+      co_await net_.pass(node_);
+      co_await inner_.wait(std::move(keys));
+    }
+    task<bool> check(std::vector<std::string> keys) override {
+      co_await net_.pass(node_);
+      co_return co_await inner_.check(std::move(keys));
+    }
+    task<bool> erase(std::string key) override {
+      co_await net_.pass(node_);
+      co_return co_await inner_.erase(std::move(key));
+    }
+    task<std::int64_t> num_keys() override {
+      co_await net_.pass(node_);
+      co_return co_await inner_.num_keys();
+    }
+    task<void> append(std::string key, std::string value) override {
+      co_await net_.pass(node_);
+      co_await inner_.append(std::move(key), std::move(value));
+    }
+    task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+      co_await net_.pass(node_);
+      co_return co_await inner_.multi_get(std::move(keys));
+    }
+    task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+      co_await net_.pass(node_);
+      co_await inner_.multi_set(std::move(pairs));
+    }
+
+   private:
+    simulated_network& net_;
+    int node_;
+    memory_store inner_;
+  };
+
+  /// The time that one way takes: mostly short, at times long.
+  duration delay() {
+    const std::uint64_t longest = random_.below(20) == 0 ? 100'000 : 2'000;
+    return std::chrono::microseconds(random_.below(longest));
+  }
+
+  /// Goes from a node to the server, as soon as there is a way.
+  task<void> pass(int node) {
+    constexpr std::chrono::milliseconds retransmission{50};
+    co_await time_.sleep_until(time_.now() + delay());
+    while (is_cut_off(node) || time_.now() < stalled_until_) {
+      co_await time_.sleep_until(time_.now() + retransmission);
+    }
+  }
+
+  void deliver_all_later(duration span) {
+    asio::co_spawn(time_.context(), deliver_all_after(span), [](std::exception_ptr) {});
+  }
+  task<void> deliver_all_after(duration span) {
+    co_await time_.sleep_until(time_.now() + span);
+    for (const auto& one : std::vector(pipes_)) one->deliver_later();
+  }
+
+  void forget(pipe& ended) {
+    std::erase_if(pipes_, [&](const auto& one) { return one.get() == &ended; });
+  }
+
+  manual_time& time_;
+  random_source& random_;
+  std::shared_ptr<host_clock> server_clock_;
+  std::shared_ptr<key_value_engine> engine_ = std::make_shared<key_value_engine>();
+  std::shared_ptr<rendezvous_service> service_;
+  asio::cancellation_signal cancel_;
+  std::vector<std::shared_ptr<pipe>> pipes_;
+  std::set<int> parted_;
+  std::set<int> dead_;
+  time_point stalled_until_ = time_point::min();
+};
+
+}  // namespace elastic::test

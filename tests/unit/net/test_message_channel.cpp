@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/net/tcp_message_channel.hpp>
+
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace message_channel_tests {
+
+using elastic::append_frame;
+using elastic::errc;
+using elastic::frame_reader;
+using elastic::message_channel;
+using elastic::task;
+
+TEST_CASE("frames: messages come out as they went in, in whatever pieces", "[net]") {
+  std::string stream;
+  append_frame(stream, "first");
+  append_frame(stream, "");
+  append_frame(stream, std::string(300, 'x'));
+  for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
+    frame_reader reader(300);
+    std::string heard;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      reader.append(std::string_view(stream).substr(at, piece));
+      while (const auto message = reader.next()) heard += std::string(*message) + "|";
+    }
+    CHECK(heard == "first||" + std::string(300, 'x') + "|");
+  }
+}
+
+TEST_CASE("frames: a message over the bound is refused before it has come", "[net]") {
+  std::string stream;
+  append_frame(stream, std::string(11, 'x'));
+  frame_reader reader(10);
+  reader.append(std::string_view(stream).substr(0, 4));
+  CHECK_THROWS_AS(reader.next(), elastic::error);
+}
+
+/// A listening socket, and what a client of it made of the other end.
+struct meeting {
+  explicit meeting(const asio::any_io_executor& executor)
+      : acceptor(executor, {asio::ip::address_v4::loopback(), 0}), peer(executor) {}
+
+  task<void> open(std::string greeting) {
+    const std::uint16_t port = acceptor.local_endpoint().port();
+    elastic::tcp_message_connector connector({"127.0.0.1", port}, std::move(greeting), 1024);
+    channel = co_await connector.connect();
+    peer = co_await acceptor.async_accept(asio::use_awaitable);
+  }
+
+  task<std::string> read(std::size_t size) {
+    std::string bytes(size, '\0');
+    co_await asio::async_read(peer, asio::buffer(bytes), asio::use_awaitable);
+    co_return bytes;
+  }
+
+  task<void> write(std::string bytes) {
+    co_await asio::async_write(peer, asio::buffer(bytes), asio::use_awaitable);
+  }
+
+  asio::ip::tcp::acceptor acceptor;
+  asio::ip::tcp::socket peer;
+  std::shared_ptr<message_channel> channel;
+};
+
+task<std::error_code> receive_failure(std::shared_ptr<message_channel> channel) {
+  try {
+    co_await channel->receive();
+  } catch (const std::system_error& failure) {
+    co_return failure.code();
+  }
+  co_return std::error_code();
+}
+
+CO_TEST("message channel: greets, says and hears", "[net]") {
+  meeting both(co_await asio::this_coro::executor);
+  co_await both.open("hi\n");
+  both.channel->send("ping");
+  co_await both.channel->flush();
+  const std::string heard = co_await both.read(11);
+  CHECK(heard == std::string("hi\n\x04\0\0\0ping", 11));
+  std::string answer;
+  append_frame(answer, "pong");
+  append_frame(answer, "again");
+  co_await both.write(answer);
+  const std::string first = co_await both.channel->receive();
+  const std::string second = co_await both.channel->receive();
+  CHECK(first == "pong");
+  CHECK(second == "again");
+  CHECK(both.channel->local_address() == "127.0.0.1");
+}
+
+CO_TEST("message channel: the end of the connection is an error that says so", "[net]") {
+  meeting both(co_await asio::this_coro::executor);
+  co_await both.open("");
+  both.peer.close();
+  const auto failure = co_await receive_failure(both.channel);
+  CHECK(failure == errc::connection_failed);
+  // What is said then is lost.
+  both.channel->send("ping");
+  both.channel->send("ping");
+}
+
+CO_TEST("message channel: what is no message is a violation", "[net]") {
+  meeting both(co_await asio::this_coro::executor);
+  co_await both.open("");
+  co_await both.write("HTTP/1.1 400 Bad Request\r\n\r\n");
+  const auto failure = co_await receive_failure(both.channel);
+  CHECK(failure == errc::protocol_violation);
+}
+
+CO_TEST("message channel: more than the socket takes leaves in its time, in order", "[net]") {
+  meeting both(co_await asio::this_coro::executor);
+  co_await both.open("");
+  const std::string large(1'000'000, 'y');
+  for (int i = 0; i < 8; ++i) both.channel->send(large);
+  both.channel->send("end");
+  const std::string all = co_await both.read(8 * (large.size() + 4) + 7);
+  CHECK(all.substr(all.size() - 3) == "end");
+  co_await both.channel->flush();
+}
+
+CO_TEST("message channel: an address that nobody serves is named", "[net]") {
+  std::uint16_t port = 0;
+  {
+    asio::ip::tcp::acceptor closed(co_await asio::this_coro::executor,
+                                   {asio::ip::address_v4::loopback(), 0});
+    port = closed.local_endpoint().port();
+  }
+  elastic::tcp_message_connector connector({"127.0.0.1", port}, "", 1024);
+  std::string why;
+  try {
+    co_await connector.connect();
+  } catch (const elastic::error& failure) {
+    why = failure.what();
+  }
+  CHECK(why == "127.0.0.1: Connection refused");
+}
+
+}  // namespace message_channel_tests

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/rendezvous_message.hpp>
+
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rendezvous_message_tests {
+
+using namespace std::chrono_literals;
+using namespace elastic::rendezvous_messages;
+using elastic::change_kind;
+using elastic::errc;
+using elastic::job_end;
+using elastic::parse_rendezvous_answer;
+using elastic::parse_rendezvous_request;
+using elastic::rendezvous_answer;
+using elastic::rendezvous_change;
+using elastic::rendezvous_request;
+using elastic::to_text;
+
+hello full_hello() {
+  hello said;
+  said.run_id = "a \"job\"";
+  said.node = {"häuschen", 4711, 2};
+  said.settings.min_nodes = 2;
+  said.settings.max_nodes = 7;
+  said.settings.last_call_timeout = 1500ms;
+  said.settings.keep_alive_interval = 250ms;
+  said.settings.keep_alive_max_attempt = 9;
+  said.settings.reconnect_grace = 10ms;
+  return said;
+}
+
+TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]") {
+  const std::vector<rendezvous_request> requests = {
+      full_hello(),
+      join{-1, 600s, {"fe80::1", 65535, true}},
+      join{7, 1ms, {"", 0, false}},
+      keep_alive{},
+      failed{3, "rank 1\nended"},
+      finished{0},
+      leave{},
+      close_job{job_end::succeeded, ""},
+      close_job{job_end::failed, "no"},
+      ask_status{},
+  };
+  for (const auto& said : requests) {
+    const std::string text = to_text(said);
+    CAPTURE(text);
+    const rendezvous_request heard = parse_rendezvous_request(text);
+    CHECK(heard.index() == said.index());
+    CHECK(to_text(heard) == text);
+  }
+  const std::vector<rendezvous_answer> answers = {
+      welcome{true},
+      welcome{false},
+      refused{true, "late"},
+      placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1},
+      changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
+      changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
+      changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}},
+      all_finished{4},
+      closed{job_end::failed, "over"},
+      alive{},
+      status{3, true},
+  };
+  for (const auto& said : answers) {
+    const std::string text = to_text(said);
+    CAPTURE(text);
+    const rendezvous_answer heard = parse_rendezvous_answer(text);
+    CHECK(heard.index() == said.index());
+    CHECK(to_text(heard) == text);
+  }
+}
+
+TEST_CASE("rendezvous message: hello says everything that the server goes by", "[rendezvous]") {
+  const auto heard = std::get<hello>(parse_rendezvous_request(to_text(full_hello())));
+  CHECK(heard.run_id == "a \"job\"");
+  CHECK(heard.node == full_hello().node);
+  CHECK(heard.settings.max_nodes == 7);
+  CHECK(heard.settings.last_call_timeout == 1500ms);
+  CHECK(heard.settings.silence() == 9 * 250ms);
+}
+
+TEST_CASE("rendezvous message: a text that is not UTF-8 is passed on as far as it is",
+          "[rendezvous]") {
+  const auto heard =
+      std::get<failed>(parse_rendezvous_request(to_text(failed{0, "broken \xff word"})));
+  CHECK(heard.what == "broken \xef\xbf\xbd word");
+}
+
+TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous]") {
+  struct refusal {
+    std::string text;
+    std::string_view named;
+  };
+  const std::vector<refusal> all = {
+      {"", "no JSON object"},
+      {"[1]", "no JSON object"},
+      {"{\"kind\": \"join\"", "no JSON object"},
+      {"{}", "\"kind\""},
+      {R"({"kind": 7})", "\"kind\""},
+      {R"({"kind": "dance"})", "dance"},
+      {R"({"kind": "failed", "round": -1, "what": ""})", "\"round\""},
+      {R"({"kind": "failed", "round": 1.5, "what": ""})", "\"round\""},
+      {R"({"kind": "failed", "round": 18446744073709551615, "what": ""})", "\"round\""},
+      {R"({"kind": "failed", "round": 1})", "\"what\""},
+      {R"({"kind": "close", "end": "maybe", "why": ""})", "maybe"},
+      {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 65536,
+           "served": true})", "\"port\""},
+      {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 1,
+           "served": 1})", "\"served\""},
+      {std::string(elastic::limits::rendezvous_message_bytes + 1, ' '), "bytes long"},
+  };
+  for (const refusal& one : all) {
+    CAPTURE(one.text.substr(0, 200));
+    try {
+      parse_rendezvous_request(one.text);
+      FAIL_CHECK("was taken");
+    } catch (const elastic::error& refused) {
+      CHECK(refused.code() == errc::protocol_violation);
+      CHECK(std::string(refused.what()).find(one.named) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("rendezvous message: numbers out of bounds are refused", "[rendezvous]") {
+  const std::vector<std::string> answers = {
+      R"({"kind": "placed", "round": 0, "rank": 3, "world": 3, "restarts": 0, "address": "a",)"
+      R"( "port": 1, "served": true})",
+      R"({"kind": "placed", "round": 0, "rank": 0, "world": 0, "restarts": 0, "address": "a",)"
+      R"( "port": 1, "served": true})",
+      R"({"kind": "changed", "round": 0, "change": "war", "restarts": 0, "what": ""})",
+      R"({"kind": "status", "waiting": -1, "closed": false})",
+  };
+  for (const std::string& text : answers) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_rendezvous_answer(text), elastic::error);
+  }
+  std::string text = to_text(full_hello());
+  text.replace(text.find("\"max_nodes\": 7"), 14, "\"max_nodes\": 1");
+  CHECK_THROWS_AS(parse_rendezvous_request(text), elastic::error);
+}
+
+}  // namespace rendezvous_message_tests
