@@ -1144,9 +1144,11 @@ namespace elastic {
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
-  /// Whether what workers leave behind is held by a guard.
-  guard_policy guard = guard_policy::none;
-  /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
+  /// Whether a guard ends what a worker leaves behind, also where this process is killed. Default:
+  /// what the launch_config says; best_effort where there is none.
+  std::optional<guard_policy> guard = {};
+  /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
+  /// without one, what the library carries.
   std::string guard_file = {};
   /// For workers without a guard: an executor that runs on one thread alone, which lasts as long
   /// as they do. They are started there, and die with it, and so with this process, however it
@@ -6698,7 +6700,7 @@ class local_agent {
     if (!services.time) services.time = std::make_shared<system_time>();
     if (!services.launcher) {
       guarded_launcher_options starting;
-      starting.policy = services.guard;
+      starting.policy = services.guard.value_or(guard_policy::best_effort);
       starting.guard_file = services.guard_file;
       starting.unguarded.parent = services.worker_parent;
       starting.log = services.log;
@@ -7942,9 +7944,9 @@ struct launch_config {
   int max_restarts = 0;
   /// How long workers may take to end after the stop signal before they are killed; 0: at once.
   std::chrono::milliseconds shutdown_timeout{30'000};
-  /// Whether what workers leave behind is held by a guard, and the guard's program; empty: what the
-  /// library carries.
-  guard_policy guard = guard_policy::none;
+  /// Whether a guard ends what a worker leaves behind, also where this process is killed.
+  guard_policy guard = guard_policy::best_effort;
+  /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
   std::string guard_file;
   /// The period of the state metrics, for the metric handler that an embedder may give; over 0.
   /// Nothing else is paced by it: workers are not polled.
@@ -11724,8 +11726,8 @@ inline worker_spec workers_of(const launch_config& config) {
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// `services` may be left empty; its guard and its event handler, where it has none, are those that
-/// the configuration names. `backends` are the rendezvous backends to choose from.
+/// `services` may be left empty; its guard, the guard's file and its event handler, where it names
+/// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
 /// Errors: `errc::invalid_argument` where a value is out of bounds or a name unknown.
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
                                                agent_services services = {},
@@ -11739,10 +11741,8 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
   }
-  if (services.guard == guard_policy::none) {
-    services.guard = config.guard;
-    services.guard_file = config.guard_file;
-  }
+  if (!services.guard) services.guard = config.guard;
+  if (services.guard_file.empty()) services.guard_file = config.guard_file;
   options.services = std::move(services);
   return std::make_unique<local_agent>(std::move(options));
 }
