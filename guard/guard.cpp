@@ -368,6 +368,8 @@ long find_refusal(const guard& me) {
   const timespec at_once{0, 0};
   const long waited = call(SYS_ppoll, 0, 0, address(&at_once));
   if (waited < 0) return waited;
+  const long told = call(SYS_sendmsg, -1);
+  if (told != -EBADF && told != -EFAULT) return told;
   const long killed = call(SYS_kill, me.self, 0);
   if (killed < 0) return killed;
   const long reaped = call(SYS_wait4, -1, 0, WNOHANG | __WALL);

@@ -17,8 +17,10 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -620,6 +622,21 @@ TEST_CASE("guard: nothing outlives elasticrun, however it ends", "[integration][
   }
 }
 
+TEST_CASE("guard: nothing outlives elasticrun that is killed with its process group",
+          "[integration][guard]") {
+  const marked_sleeps sleeps;
+  words command{"setsid"};
+  for (const std::string& word : job({"--nproc-per-node", "8"}, sleeps.script("sleep 1000"))) {
+    command.push_back(word);
+  }
+  running_program run(command);
+  CHECK(sleeps.become(32));
+  REQUIRE(::getpgid(run.pid()) == run.pid());
+  ::kill(-run.pid(), SIGKILL);
+  CHECK(sleeps.become(0));
+  run.wait();
+}
+
 TEST_CASE("guard: when elasticrun has ended by itself nothing is left, at once",
           "[integration][guard]") {
   for (const std::string code : {"0", "1"}) {
@@ -808,6 +825,123 @@ TEST_CASE("guard: chains that fork without pause do not get away", "[integration
   CHECK(quiet == 20);
   std::ofstream(folder / "end").put('x');
   run.wait();
+}
+
+// ---- another processor --------------------------------------------------------------------------
+
+/// The guard of aarch64 in an emulator, which gives it neither orphans nor pidfds.
+class emulated_guard {
+ public:
+  emulated_guard(const std::string& program, const char* promise, const std::string& script) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) FAIL("no socket");
+    socket_ = ends[0];
+    words command{"qemu-aarch64", "-0", detail::guard_version, program, promise,
+                  "/bin/sh",      "sh", "-c",                  script};
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    const int passed = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 5);
+    ::posix_spawn_file_actions_adddup2(&actions, passed, detail::guard_socket);
+    const int failure = ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
+                                       test::detail::pointers(command).data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    ::close(passed);
+    if (failure != 0) FAIL("cannot start qemu-aarch64");
+  }
+  emulated_guard(const emulated_guard&) = delete;
+  emulated_guard& operator=(const emulated_guard&) = delete;
+  ~emulated_guard() {
+    leave();
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  /// The next that it tells; none after its end.
+  std::optional<detail::guard_message> next() {
+    pollfd told{socket_, POLLIN, 0};
+    if (::poll(&told, 1, 30'000) != 1) FAIL("the guard said nothing");
+    bool has_ended = false;
+    const auto news = detail::receive_news(socket_, has_ended);
+    if (!news) return std::nullopt;
+    return news->message;
+  }
+  void ask(unsigned char request) { CHECK(::send(socket_, &request, 1, MSG_NOSIGNAL) == 1); }
+  void leave() {
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int socket_ = -1;
+};
+
+TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulator",
+          "[integration][guard][aarch64]") {
+  const auto is_there = [](const std::string& program) {
+    return run_program({"/bin/sh", "-c", "command -v " + program}).code == 0;
+  };
+  if (!is_there("aarch64-linux-gnu-g++") || !is_there("qemu-aarch64")) {
+    const char* const all = std::getenv("ELASTIC_NOTHING_MISSING");
+    if (all != nullptr && std::string_view(all) == "1") {
+      FAIL("it takes g++-aarch64-linux-gnu and qemu-user");
+    }
+    WARN("left out, it takes g++-aarch64-linux-gnu and qemu-user");
+    return;
+  }
+  const temporary_directory folder;
+  const std::string program = folder / "guard";
+  const program_result built =
+      run_program({"python3", ELASTIC_SOURCE_DIR "/scripts/guard_image.py", "--build", "aarch64",
+                   program});
+  REQUIRE(built.code == 0);
+
+  emulated_guard refusing(program, detail::guard_must_hold, "exit 3");
+  const auto refused = refusing.next();
+  REQUIRE(refused);
+  CHECK(refused->news == detail::guard_news::not_started);
+  CHECK(refused->stage == detail::guard_stage::hold);
+  CHECK_FALSE(refusing.next());
+
+  const auto status_of = [](emulated_guard& guard) {
+    const auto ended = guard.next();
+    REQUIRE(ended);
+    CHECK(ended->news == detail::guard_news::ended);
+    const auto empty = guard.next();
+    REQUIRE(empty);
+    CHECK(empty->news == detail::guard_news::empty);
+    CHECK_FALSE(guard.next());
+    return detail::as_exit_status(ended->value);
+  };
+  const auto check_started = [](emulated_guard& guard) {
+    const auto started = guard.next();
+    REQUIRE(started);
+    CHECK(started->news == detail::guard_news::started);
+    CHECK(started->stage == detail::guard_stage::hold);
+  };
+  emulated_guard exiting(program, detail::guard_may_fail, "exit 3");
+  check_started(exiting);
+  CHECK(status_of(exiting) == exit_status::exited(3));
+
+  const marked_sleeps sleeps;
+  const std::string script = "sleep " + sleeps.mark() + " & sleep " + sleeps.mark();
+  emulated_guard signalled(program, detail::guard_may_fail, script);
+  check_started(signalled);
+  CHECK(sleeps.become(2));
+  signalled.ask(SIGTERM);
+  CHECK(status_of(signalled) == exit_status::signalled(SIGTERM));
+  CHECK(sleeps.become(0));
+
+  emulated_guard told(program, detail::guard_may_fail, script);
+  check_started(told);
+  CHECK(sleeps.become(2));
+  told.ask(detail::guard_end_tree);
+  CHECK(status_of(told) == exit_status::signalled(SIGKILL));
+  CHECK(sleeps.become(0));
+
+  emulated_guard left(program, detail::guard_may_fail, script);
+  CHECK(sleeps.become(2));
+  left.leave();
+  CHECK(sleeps.become(0));
 }
 
 // ---- what it cannot see or kill -----------------------------------------------------------------
