@@ -93,9 +93,9 @@ class marked_sleeps {
 
   const std::string& mark() const { return mark_; }
 
-  /// Waits until there are so many, for at most 10 s.
-  bool become(std::size_t count) const {
-    const auto limit = std::chrono::steady_clock::now() + 10s;
+  /// Waits until there are so many.
+  bool become(std::size_t count, std::chrono::seconds patience = 10s) const {
+    const auto limit = std::chrono::steady_clock::now() + patience;
     while (alive().size() != count && std::chrono::steady_clock::now() < limit) {
       ::poll(nullptr, 0, 1);
     }
@@ -127,17 +127,20 @@ class forked_host {
     int workers = 1;
     /// First of all.
     std::function<void()> prepare = [] {};
-    /// When the workers run.
-    std::function<void()> then = [] {};
+    /// When the workers run and `go` was called.
+    std::function<void()> then = {};
   };
 
   forked_host(const process_spec& spec, const plan& what) {
     int log[2];
-    if (::pipe2(log, O_CLOEXEC) != 0) FAIL("no pipe can be made");
+    int gate[2];
+    if (::pipe2(log, O_CLOEXEC) != 0 || ::pipe2(gate, O_CLOEXEC) != 0) FAIL("no pipe can be made");
     log_ = log[0];
+    gate_ = gate[1];
     pid_ = ::fork();
-    if (pid_ == 0) be_host(spec, what, log[1]);
+    if (pid_ == 0) be_host(spec, what, log[1], gate[0]);
     ::close(log[1]);
+    ::close(gate[0]);
     if (pid_ < 0) FAIL("no process can be made");
   }
   forked_host(const forked_host&) = delete;
@@ -148,10 +151,12 @@ class forked_host {
       wait();
     }
     ::close(log_);
+    ::close(gate_);
   }
 
   pid_t pid() const { return pid_; }
   void kill() const { ::kill(pid_, SIGKILL); }
+  void go() const { CHECK(::write(gate_, "x", 1) == 1); }
 
   /// Its wait status.
   int wait() {
@@ -187,7 +192,7 @@ class forked_host {
     int fd;
   };
 
-  [[noreturn]] static void be_host(const process_spec& spec, const plan& what, int log) {
+  [[noreturn]] static void be_host(const process_spec& spec, const plan& what, int log, int gate) {
     const logger lines(std::make_shared<line_writer>(log), log_level::info);
     asio::io_context context(1);
     const auto run = [&]() -> task<void> {
@@ -200,7 +205,8 @@ class forked_host {
         std::unique_ptr<child> worker = co_await launcher.launch(spec);
         workers.push_back(std::move(worker));
       }
-      what.then();
+      char byte;
+      if (what.then && ::read(gate, &byte, 1) == 1) what.then();
       for (const auto& worker : workers) {
         co_await worker->wait();
         co_await worker->end_tree();
@@ -226,6 +232,7 @@ class forked_host {
 
   pid_t pid_ = -1;
   int log_ = -1;
+  int gate_ = -1;
   std::string said_;
 };
 
@@ -700,12 +707,10 @@ TEST_CASE("guard: a copy of the agent that a fork left behind keeps no tree aliv
 TEST_CASE("guard: an agent that executes another program ends its trees", "[integration][guard]") {
   const marked_sleeps sleeps;
   forked_host::plan plan;
-  plan.then = [&] {
-    sleeps.become(4);
-    ::execl("/bin/sleep", "sleep", "1000", nullptr);
-  };
+  plan.then = [] { ::execl("/bin/sleep", "sleep", "1000", nullptr); };
   forked_host host(shell(sleeps.script("sleep 1000")), plan);
   CHECK(sleeps.become(4));
+  host.go();
   CHECK(sleeps.become(0));
   CHECK(test::file_text(fmt::format("/proc/{}/comm", host.pid())) == "sleep\n");
 }
@@ -720,13 +725,13 @@ TEST_CASE("guard: an agent that runs out of memory leaves nothing", "[integratio
   forked_host::plan plan;
   plan.workers = 2;
   plan.prepare = [&] { bounded.enter(); };
-  plan.then = [&] {
-    sleeps.become(8);
+  plan.then = [] {
     constexpr std::size_t step = 1 << 20;
     for (;;) std::fill_n(new char[step], step, 'x');
   };
   forked_host host(shell(sleeps.script("sleep 1000")), plan);
   CHECK(sleeps.become(8));
+  host.go();
   const int status = host.wait();
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGKILL);
@@ -761,7 +766,6 @@ TEST_CASE("guard: 8 trees are gone 1 s after the death of an agent of 4 GB",
   for (int tries = 0; tries < 3 && best > 1s; ++tries) {
     const marked_sleeps sleeps;
     forked_host::plan plan;
-    plan.workers = 8;
     plan.prepare = [] {
       void* const large =
           ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -770,8 +774,9 @@ TEST_CASE("guard: 8 trees are gone 1 s after the death of an agent of 4 GB",
       ::madvise(large, size, MADV_NOHUGEPAGE);
       for (std::size_t page = 0; page < size; page += 4096) static_cast<char*>(large)[page] = 1;
     };
+    plan.workers = 8;
     forked_host host(shell(sleeps.script("sleep 1000")), plan);
-    CHECK(sleeps.become(32));
+    CHECK(sleeps.become(32, 100s));
     best = std::min(best, time_to_end(sleeps.alive(), [&] { host.kill(); }));
   }
   CHECK(best <= 1s);
