@@ -742,7 +742,7 @@ TEST_CASE("guard: an agent that runs out of memory leaves nothing", "[integratio
 TEST_CASE("guard: 8 trees are gone 50 ms after a small agent's death",
           "[integration][guard][serial]") {
   std::chrono::milliseconds best{10'000};
-  for (int tries = 0; tries < 10 && best > 50ms; ++tries) {
+  for (int tries = 0; tries < 20 && best > 50ms; ++tries) {
     const marked_sleeps sleeps;
     running_program run(job({"--nproc-per-node", "8"}, sleeps.script("sleep 1000")));
     CHECK(sleeps.become(32));
@@ -763,7 +763,9 @@ TEST_CASE("guard: 8 trees are gone 1 s after the death of an agent of 4 GB",
     return;
   }
   std::chrono::milliseconds best{10'000};
-  for (int tries = 0; tries < 3 && best > 1s; ++tries) {
+  std::chrono::milliseconds kernel{10'000};
+  std::chrono::milliseconds guards{10'000};
+  for (int tries = 0; tries < 3 && (best > 1s || guards > 50ms); ++tries) {
     const marked_sleeps sleeps;
     forked_host::plan plan;
     plan.prepare = [] {
@@ -777,9 +779,21 @@ TEST_CASE("guard: 8 trees are gone 1 s after the death of an agent of 4 GB",
     plan.workers = 8;
     forked_host host(shell(sleeps.script("sleep 1000")), plan);
     CHECK(sleeps.become(32, 100s));
-    best = std::min(best, time_to_end(sleeps.alive(), [&] { host.kill(); }));
+    // The kernel tells of its end when it has taken back the memory.
+    std::chrono::milliseconds agent{};
+    const auto all = time_to_end(sleeps.alive(), [&] {
+      agent = time_to_end({host.pid()}, [&] { host.kill(); });
+    });
+    best = std::min(best, all);
+    kernel = std::min(kernel, agent);
+    guards = std::min(guards, all - agent);
   }
-  CHECK(best <= 1s);
+  CHECK(guards <= 50ms);
+  if (kernel < 900ms) {
+    CHECK(best <= 1s);
+  } else {
+    WARN("too busy a machine: the kernel alone took " << kernel.count() << " ms");
+  }
 }
 
 TEST_CASE("guard: elasticrun killed at any moment of a launch leaves nothing",
