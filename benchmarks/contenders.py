@@ -43,6 +43,7 @@ def contenders(arguments, workers, program, restarts=0):
         "elasticrun": [build / "elasticrun", "--standalone", "--nproc-per-node", workers,
                        "--max-restarts", restarts, "--no-python", *program],
     }
+    found["unguarded"] = [found["elasticrun"][0], "--guard", "none", *found["elasticrun"][1:]]
     if shutil.which("mpirun"):
         found["mpirun"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", workers,
                            *program]

@@ -13,8 +13,8 @@
 // It has no library, no writable data and no heap: some 3 kB, which the kernel maps and starts in
 // a tenth of a millisecond, whatever the size of the agent.
 //
-// Arguments: the protocol's version, the path of the worker's program, the worker's arguments from
-// its name on. Environment, directory and the streams 0 to 2 are the worker's. Descriptor 3 is a
+// Arguments: the protocol's version, whether it must hold all, the path of the worker's program, the
+// worker's arguments from its name on. Environment, directory and the streams 0 to 2 are the worker's. Descriptor 3 is a
 // SOCK_SEQPACKET to the agent, 4 a pidfd of the agent, where there is one.
 //
 // The agent sends a byte at a time: the number of a signal for the worker and its process group,
@@ -22,6 +22,7 @@
 
 #include <elastic/process/detail/guard_protocol.hpp>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
 #include <poll.h>
@@ -107,13 +108,16 @@ struct guard {
   int worker;
   /// Its pidfd; -1 where it could not name itself: then the socket's end alone tells of its end.
   int agent;
-  /// For SIGCHLD, and for the hint that the agent's thread has ended.
+  /// For SIGCHLD.
   int signals;
+  /// The kernel gives it what leaves the worker's tree.
+  bool holds;
   /// A process that could not be killed was told of.
   bool told_stuck;
 };
 
-void tell(guard_news news, long value, guard_stage stage = guard_stage::fork, int attached = -1) {
+// Result: negative where it was not told.
+long tell(guard_news news, long value, guard_stage stage = guard_stage::fork, int attached = -1) {
   guard_message message{news, static_cast<int>(value), stage};
   iovec part{&message, sizeof message};
   alignas(cmsghdr) unsigned char control[CMSG_SPACE(sizeof(int))];
@@ -134,7 +138,7 @@ void tell(guard_news news, long value, guard_stage stage = guard_stage::fork, in
     packet.msg_control = control;
     packet.msg_controllen = CMSG_SPACE(sizeof(int));
   }
-  call(SYS_sendmsg, guard_socket, address(&packet), MSG_NOSIGNAL);
+  return call(SYS_sendmsg, guard_socket, address(&packet), MSG_NOSIGNAL);
 }
 
 // Shared by the guard and the child that becomes the worker, which has its memory until then.
@@ -143,8 +147,10 @@ struct start_report {
   guard_stage stage;
 };
 
-[[noreturn]] void become_worker(int guard_pid, char** arguments, char** environment,
-                                volatile start_report& report) {
+// Not part of its caller, whose frame the guard goes on with.
+[[noreturn]] __attribute__((noinline)) void become_worker(int guard_pid, char** arguments,
+                                                          char** environment,
+                                                          volatile start_report& report) {
   report.failure = call(SYS_setsid);
   if (report.failure >= 0) {
     report.stage = guard_stage::parent_death;
@@ -155,11 +161,13 @@ struct start_report {
     if (call(SYS_getppid) != guard_pid) leave(127);
     set_mask(0);
     report.stage = guard_stage::execute;
-    report.failure = call(SYS_execve, address(arguments[1]), address(arguments + 2),
+    report.failure = call(SYS_execve, address(arguments[2]), address(arguments + 3),
                           address(environment));
   }
   leave(127);
 }
+
+[[noreturn]] void end_tree(guard& me);
 
 void start_worker(guard& me, char** arguments, char** environment) {
   start_report storage{0, guard_stage::session};
@@ -167,9 +175,11 @@ void start_worker(guard& me, char** arguments, char** environment) {
   volatile start_report* report = &storage;
   __asm__ volatile("" : "+r"(report) : : "memory");
   int pidfd = -1;
-  const long flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
+  const long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
   // Without a stack of its own: the guard stands still until the child has executed or ended.
-  const long pid = call(SYS_clone, flags, 0, address(&pidfd));
+  long pid = call(SYS_clone, flags | CLONE_PIDFD, 0, address(&pidfd));
+  // An emulator of another processor may not know of pidfds.
+  if (pid == -EINVAL) pid = call(SYS_clone, flags);
   if (pid == 0) become_worker(me.self, arguments, environment, *report);
   if (pid < 0) {
     tell(guard_news::not_started, -pid);
@@ -180,18 +190,18 @@ void start_worker(guard& me, char** arguments, char** environment) {
     leave(1);
   }
   me.worker = static_cast<int>(pid);
-  tell(guard_news::started, pid, guard_stage::fork, pidfd);
+  const guard_stage lacking = me.holds ? guard_stage::fork : guard_stage::hold;
+  if (tell(guard_news::started, pid, lacking, pidfd) < 0) end_tree(me);
   call(SYS_close, pidfd);
 }
 
 // Result: whether a child is left.
-bool reap_all(guard& me, bool& reaped_some) {
+bool reap_all(guard& me) {
   for (;;) {
     int status = 0;
     const long pid = call(SYS_wait4, -1, address(&status), WNOHANG | __WALL);
     if (pid == 0) return true;
-    if (pid < 0) return false;
-    reaped_some = true;
+    if (pid < 0) return pid != -ECHILD;
     if (pid != me.worker) continue;
     me.worker = 0;
     tell(guard_news::ended, status);
@@ -200,10 +210,18 @@ bool reap_all(guard& me, bool& reaped_some) {
 
 // ---- ending the tree ------------------------------------------------------------------------------
 
-void kill_child(guard& me, int pid) {
-  if (call(SYS_kill, pid, SIGKILL) >= 0 || me.told_stuck) return;
+// Whether it is one that was not reaped yet. Asks nobody but the kernel.
+bool is_child(int pid) {
+  return call(SYS_waitid, P_PID, pid, 0, WEXITED | WNOHANG | WNOWAIT | __WALL) >= 0;
+}
+
+// Result: false where it is none: the /proc of another pid namespace gives other numbers.
+bool kill_child(guard& me, int pid) {
+  if (!is_child(pid)) return false;
+  if (call(SYS_kill, pid, SIGKILL) >= 0 || me.told_stuck) return true;
   me.told_stuck = true;
   tell(guard_news::stuck, pid);
+  return true;
 }
 
 // Result: the number at `at`, which moves behind it; -1 where there is none.
@@ -215,7 +233,7 @@ int read_number(const char*& at, const char* end) {
   return number;
 }
 
-// Result: false where the kernel keeps no such list.
+// Result: false where none was found: the kernel may keep no such list.
 bool kill_listed_children(guard& me) {
   const long list = call(SYS_openat, AT_FDCWD, address("/proc/thread-self/children"), O_RDONLY);
   if (list < 0) return false;
@@ -223,12 +241,14 @@ bool kill_listed_children(guard& me) {
   char text[4096];
   const long size = call(SYS_read, list, address(text), sizeof text);
   call(SYS_close, list);
+  if (size < 0) return false;
   const char* at = text;
-  const char* const end = text + (size > 0 ? size : 0);
+  const char* const end = text + size;
+  bool found = false;
   for (;;) {
     const int pid = read_number(at, end);
-    if (pid <= 0 || (at == end && size == sizeof text)) return true;
-    kill_child(me, pid);
+    if (pid <= 0 || (at == end && size == sizeof text)) return found;
+    if (kill_child(me, pid)) found = true;
   }
 }
 
@@ -242,7 +262,8 @@ int parent_in(const char* text, long size) {
   return read_number(at, end);
 }
 
-void kill_found_children(guard& me) {
+// Result: false where none was found.
+bool kill_found_children(guard& me) {
   struct entry {
     unsigned long inode;
     long offset;
@@ -251,11 +272,8 @@ void kill_found_children(guard& me) {
     char name[1];
   };
   const long folder = call(SYS_openat, AT_FDCWD, address("/proc"), O_RDONLY | O_DIRECTORY);
-  if (folder < 0) {
-    // Nobody can tell who is left; the worker's session is known.
-    if (me.worker > 0) call(SYS_kill, -me.worker, SIGKILL);
-    return;
-  }
+  if (folder < 0) return false;
+  bool found = false;
   alignas(entry) char entries[2048];
   for (;;) {
     const long size = call(SYS_getdents64, folder, address(entries), sizeof entries);
@@ -272,10 +290,18 @@ void kill_found_children(guard& me) {
       const long read = call(SYS_read, file, address(text), sizeof text);
       call(SYS_close, file);
       call(SYS_close, process);
-      if (read > 0 && parent_in(text, read) == me.self) kill_child(me, pid);
+      if (read <= 0 || parent_in(text, read) != me.self) continue;
+      if (kill_child(me, pid)) found = true;
     }
   }
   call(SYS_close, folder);
+  return found;
+}
+
+// Half a second of work, for where /proc is not there or is that of another pid namespace.
+void kill_guessed_children(guard& me) {
+  constexpr int most = 4 * 1024 * 1024;  // Linux gives no higher number
+  for (int pid = 1; pid <= most; ++pid) kill_child(me, pid);
 }
 
 // Waits for the end of a child, whose own children are ours from then on.
@@ -293,12 +319,12 @@ void drain_signals(guard& me) {
 }
 
 [[noreturn]] void end_tree(guard& me) {
+  if (!me.holds && me.worker > 0) call(SYS_kill, -me.worker, SIGKILL);
   for (;;) {
     drain_signals(me);
-    if (!kill_listed_children(me)) kill_found_children(me);
-    bool reaped_some = false;
-    if (!reap_all(me, reaped_some)) break;
-    if (!reaped_some) await_child(me);
+    if (!reap_all(me)) break;
+    if (!kill_listed_children(me) && !kill_found_children(me)) kill_guessed_children(me);
+    await_child(me);
   }
   tell(guard_news::empty, 0);
   leave(0);
@@ -317,11 +343,13 @@ void obey(guard& me) {
   for (;;) {
     pollfd sources[3] = {
         {guard_socket, POLLIN, 0}, {me.agent, POLLIN, 0}, {me.signals, POLLIN, 0}};
-    if (call(SYS_ppoll, address(sources), 3, 0, 0, 0) <= 0) continue;
+    const long ready = call(SYS_ppoll, address(sources), 3, 0, 0, 0);
+    if (ready == -EINTR) continue;
+    // It cannot wait for anything.
+    if (ready < 0) end_tree(me);
     if (sources[2].revents != 0) {
       drain_signals(me);
-      bool ignored = false;
-      reap_all(me, ignored);
+      reap_all(me);
       if (me.worker == 0) end_tree(me);
     }
     if (sources[1].revents != 0) end_tree(me);
@@ -334,11 +362,25 @@ bool is_same(const char* left, const char* right) {
   return *left == *right;
 }
 
+// What it cannot do without and a filter may refuse. Result: a negative error number; 0: none.
+long find_refusal(const guard& me) {
+  if (me.signals < 0) return me.signals;
+  const timespec at_once{0, 0};
+  const long waited = call(SYS_ppoll, 0, 0, address(&at_once));
+  if (waited < 0) return waited;
+  const long told = call(SYS_sendmsg, -1);
+  if (told != -EBADF && told != -EFAULT) return told;
+  const long killed = call(SYS_kill, me.self, 0);
+  if (killed < 0) return killed;
+  const long reaped = call(SYS_wait4, -1, 0, WNOHANG | __WALL);
+  return reaped == -ECHILD ? 0 : reaped;
+}
+
 extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   const long count = stack[0];
   char** const arguments = reinterpret_cast<char**>(stack + 1);
   char** const environment = arguments + count + 1;
-  if (count < 3 || !is_same(arguments[0], guard_version)) leave(64);
+  if (count < 4 || !is_same(arguments[0], guard_version)) leave(64);
 
   guard me;
   me.self = static_cast<int>(call(SYS_getpid));
@@ -346,13 +388,20 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   me.told_stuck = false;
   set_mask(~0UL);
   call(SYS_prctl, PR_SET_NAME, address("elastic-guard"));
-  call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+  const long adopts = call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+  me.holds = adopts >= 0;
   // They serve until the worker is executed, and are not for it.
   call(SYS_fcntl, guard_socket, F_SETFD, FD_CLOEXEC);
   me.agent = call(SYS_fcntl, guard_agent, F_SETFD, FD_CLOEXEC) < 0 ? -1 : guard_agent;
   signal_set told = bit(SIGCHLD);
   me.signals = static_cast<int>(
       call(SYS_signalfd4, -1, address(&told), sizeof told, SFD_CLOEXEC | SFD_NONBLOCK));
+  long refusal = find_refusal(me);
+  if (refusal == 0 && !me.holds && !is_same(arguments[1], guard_may_fail)) refusal = adopts;
+  if (refusal < 0) {
+    tell(guard_news::not_started, -refusal, guard_stage::hold);
+    leave(1);
+  }
 
   start_worker(me, arguments, environment);
   // The end of the worker's output is to be the end of those who write it.

@@ -68,6 +68,9 @@ else
   missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libcli11-dev)
 fi
 [[ -n $(find_python_with_torch) ]] || need python3-torch
+# The guard of the other processor: compiled, compared and run.
+command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
+command -v qemu-aarch64 >/dev/null || need qemu-user
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
 
 if ((${#missing[@]})); then
@@ -82,7 +85,7 @@ if ((${#missing[@]})); then
   "${as_root[@]}" apt-get update -q
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
-    if [[ $package == clang-19 || $package == python3-torch ]] &&
+    if [[ $package =~ ^(clang-19|python3-torch|g\+\+-aarch64-linux-gnu|qemu-user)$ ]] &&
         ! apt-cache show "$package" >/dev/null 2>&1; then
       echo "tests/run.sh: no package $package here; what needs it is left out" >&2
       continue
@@ -94,6 +97,7 @@ fi
 ELASTIC_TEST_PYTHON=$(find_python_with_torch)
 export ELASTIC_TEST_PYTHON
 if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
+if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 

@@ -158,6 +158,16 @@ class job {
   }
 };
 
+/// Calls `act` when every worker has said "ready".
+void when_ready(job& one, int workers, std::function<void()> act) {
+  one.config.tee = stream_selection(std_streams::out);
+  one.out->on_text = [workers, act, done = false](const std::string& text) mutable {
+    if (done || occurrences(text, "ready") < workers) return;
+    done = true;
+    act();
+  };
+}
+
 }  // namespace agent_test
 
 using namespace agent_test;
@@ -297,18 +307,54 @@ TEST_CASE("agent: the others of a worker that died are told to end", "[integrati
 }
 
 TEST_CASE("agent: what workers leave running ends with them", "[integration][agent]") {
-  // One that has made a session of its own and lost its parent can only be found by a guardian.
-  for (const std::string kind : {"plain", "group", "plain+pipe", "group+pipe"}) {
+  const auto leave_running = [](guard_policy guard, const std::string& kind) {
     for (const std::string code : {"0", "1"}) {
-      CAPTURE(kind, code);
+      CAPTURE(guard, kind, code);
       job one({"fork", kind, "line", "x", "exit", code});
       one.config.max_restarts = 1;
+      one.config.guard = guard;
       const auto begin = std::chrono::steady_clock::now();
       const run_result result = one.run();
       CHECK((result.state == worker_state::succeeded) == (code == "0"));
       CHECK(std::chrono::steady_clock::now() - begin < 20s);
     }
+  };
+  // One that has made a session of its own and lost its parent can only be found by a guard.
+  for (const std::string kind : {"plain", "group", "plain+pipe", "group+pipe"}) {
+    leave_running(guard_policy::none, kind);
+    leave_running(guard_policy::best_effort, kind);
   }
+  for (const std::string kind : {"setsid", "daemon", "daemon+pipe"}) {
+    leave_running(guard_policy::best_effort, kind);
+  }
+}
+
+TEST_CASE("agent: workers have a guard unless the configuration or the services say otherwise",
+          "[integration][agent]") {
+  const auto is_guarded = [](guard_policy config, std::optional<guard_policy> services) {
+    job one({"line", "ready", "hang"}, 1);
+    one.config.guard = config;
+    agent_services with;
+    with.console_out = one.out;
+    with.log = one.log->log();
+    with.guard = services;
+    bool found = false;
+    when_ready(one, 1, [&] {
+      const std::vector<pid_t> workers = one.left.processes();
+      found = workers.size() == 1 && leftovers::is_guard(read_process(workers[0])->parent);
+      one.agent->stop({});
+    });
+    one.agent = make_agent(one.config, with);
+    one.run();
+    CHECK(one.log->has("no guard") != found);
+    return found;
+  };
+  const launch_config as_it_is;
+  CHECK(is_guarded(as_it_is.guard, std::nullopt));
+  CHECK(is_guarded(guard_policy::required, std::nullopt));
+  CHECK_FALSE(is_guarded(guard_policy::none, std::nullopt));
+  CHECK(is_guarded(guard_policy::none, guard_policy::required));
+  CHECK_FALSE(is_guarded(guard_policy::required, guard_policy::none));
 }
 
 TEST_CASE("agent: a program that is not there or cannot be run is an error",
@@ -396,16 +442,6 @@ TEST_CASE("agent: without a log directory nothing is written", "[integration][ag
 }
 
 // ---- stop --------------------------------------------------------------------------------------
-
-/// Calls `act` when every worker has said "ready".
-void when_ready(job& one, int workers, std::function<void()> act) {
-  one.config.tee = stream_selection(std_streams::out);
-  one.out->on_text = [workers, act, done = false](const std::string& text) mutable {
-    if (done || occurrences(text, "ready") < workers) return;
-    done = true;
-    act();
-  };
-}
 
 TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][agent]") {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2}) {

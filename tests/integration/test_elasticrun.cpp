@@ -510,17 +510,21 @@ TEST_CASE("elasticrun: a signal reaches each worker once", "[integration][elasti
 
 TEST_CASE("elasticrun: workers that heed no signal, and their children, are gone at the end",
           "[integration][elasticrun]") {
-  const stage here;
-  running_program job(stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout",
-                                      "0.3"},
-                                     stage::puppet({"ignore", "15", "fork", "setsid", "fork",
-                                                    "group", "line", "ready", "hang"})),
-                      here.environment());
-  job.await_out("ready", 2);
-  CHECK(here.left.processes().size() == 7);
-  job.signal(SIGTERM);
-  CHECK(job.wait().code == 128 + SIGTERM);
-  CHECK(here.left.processes().empty());
+  for (const std::string guard : {"best-effort", "none"}) {
+    INFO("guard " << guard);
+    const stage here;
+    running_program job(
+        stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout", "0.3",
+                        "--guard", guard},
+                       stage::puppet({"ignore", "15", "fork", "setsid", "fork", "group", "line",
+                                      "ready", "hang"})),
+        here.environment());
+    job.await_out("ready", 2);
+    CHECK(here.left.processes().size() == 7);
+    job.signal(SIGTERM);
+    CHECK(job.wait().code == 128 + SIGTERM);
+    CHECK(here.left.processes().empty());
+  }
 }
 
 TEST_CASE("elasticrun: a second SIGINT ends workers and their children at once",
@@ -540,29 +544,39 @@ TEST_CASE("elasticrun: a second SIGINT ends workers and their children at once",
 }
 
 TEST_CASE("elasticrun: its workers die with it when it is killed", "[integration][elasticrun]") {
-  const stage here;
-  running_program job(
-      stage::command({"--standalone", "--nproc-per-node=4"},
-                     stage::puppet({"ignore", "1", "ignore", "15", "line", "ready", "hang"})),
-      here.environment());
-  job.await_out("ready", 4);
-  CHECK(here.left.processes().size() == 5);
-  job.signal(SIGKILL);
-  CHECK(job.wait().code == -SIGKILL);
-  CHECK(here.left.processes_become(0));
+  for (const std::string guard : {"best-effort", "none"}) {
+    INFO("guard " << guard);
+    const stage here;
+    running_program job(
+        stage::command({"--standalone", "--nproc-per-node=4", "--guard", guard},
+                       stage::puppet({"ignore", "1", "ignore", "15", "line", "ready", "hang"})),
+        here.environment());
+    job.await_out("ready", 4);
+    CHECK(here.left.processes().size() == 5);
+    job.signal(SIGKILL);
+    CHECK(job.wait().code == -SIGKILL);
+    CHECK(here.left.processes_become(0));
+  }
 }
 
 TEST_CASE("elasticrun: what workers leave running ends with a failed attempt, too",
           "[integration][elasticrun]") {
   const stage here;
-  // One that has made a session of its own and lost its parent can only be found by a guardian.
-  for (const std::string kind : {"plain", "group", "plain+pipe", "group+pipe"}) {
-    INFO(kind);
+  const auto leave_running = [&](const std::string& guard, const std::string& kind) {
+    INFO(guard << ", " << kind);
     const auto result =
-        here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=1"},
+        here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=1", "--guard", guard},
                  stage::puppet({"fork", kind, "line", "x", "exit", "1"}));
     CHECK(result.code == 1);
     CHECK(fs::is_empty(here.temporary()));
+  };
+  // One that has made a session of its own and lost its parent can only be found by a guard.
+  for (const std::string kind : {"plain", "group", "plain+pipe", "group+pipe"}) {
+    leave_running("none", kind);
+    leave_running("best-effort", kind);
+  }
+  for (const std::string kind : {"setsid", "daemon", "daemon+pipe"}) {
+    leave_running("best-effort", kind);
   }
 }
 

@@ -13,20 +13,36 @@
 #include <support/running_program.hpp>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -77,9 +93,11 @@ class marked_sleeps {
     return found;
   }
 
-  /// Waits until there are so many, for at most 10 s.
-  bool become(std::size_t count) const {
-    const auto limit = std::chrono::steady_clock::now() + 10s;
+  const std::string& mark() const { return mark_; }
+
+  /// Waits until there are so many.
+  bool become(std::size_t count, std::chrono::seconds patience = 10s) const {
+    const auto limit = std::chrono::steady_clock::now() + patience;
     while (alive().size() != count && std::chrono::steady_clock::now() < limit) {
       ::poll(nullptr, 0, 1);
     }
@@ -102,6 +120,206 @@ bool has_children() {
   siginfo_t info{};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
+
+/// A host with an agent: a process of its own with workers behind guards.
+class forked_host {
+ public:
+  /// What the process does besides; a sentence that it throws is written where its log goes.
+  struct plan {
+    int workers = 1;
+    /// First of all.
+    std::function<void()> prepare = [] {};
+    /// When the workers run and `go` was called.
+    std::function<void()> then = {};
+  };
+
+  forked_host(const process_spec& spec, const plan& what) {
+    int log[2];
+    int gate[2];
+    if (::pipe2(log, O_CLOEXEC) != 0 || ::pipe2(gate, O_CLOEXEC) != 0) FAIL("no pipe can be made");
+    log_ = log[0];
+    gate_ = gate[1];
+    pid_ = ::fork();
+    if (pid_ == 0) be_host(spec, what, log[1], gate[0]);
+    ::close(log[1]);
+    ::close(gate[0]);
+    if (pid_ < 0) FAIL("no process can be made");
+  }
+  forked_host(const forked_host&) = delete;
+  forked_host& operator=(const forked_host&) = delete;
+  ~forked_host() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      wait();
+    }
+    ::close(log_);
+    ::close(gate_);
+  }
+
+  pid_t pid() const { return pid_; }
+  void kill() const { ::kill(pid_, SIGKILL); }
+  void go() const { CHECK(::write(gate_, "x", 1) == 1); }
+
+  /// Its wait status.
+  int wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return status;
+  }
+
+  /// Waits until its log says so. Result: all that it has said.
+  const std::string& await_log(std::string_view text) {
+    const auto limit = std::chrono::steady_clock::now() + 30s;
+    while (said_.find(text) == said_.npos) {
+      pollfd more{log_, POLLIN, 0};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+          limit - std::chrono::steady_clock::now());
+      char part[1024];
+      const int ready = ::poll(&more, 1, std::max(0, static_cast<int>(left.count())));
+      const ssize_t size = ready > 0 ? ::read(log_, part, sizeof part) : 0;
+      if (size <= 0) FAIL("the host never said '" << text << "' but\n" << said_);
+      said_.append(part, static_cast<std::size_t>(size));
+    }
+    return said_;
+  }
+
+ private:
+  struct line_writer final : log_handler {
+    explicit line_writer(int descriptor) : fd(descriptor) {}
+    void write(log_level, std::string_view text) noexcept override {
+      const std::string line = std::string(text) + '\n';
+      if (::write(fd, line.data(), line.size()) < 0) ::_exit(98);
+    }
+    int fd;
+  };
+
+  [[noreturn]] static void be_host(const process_spec& spec, const plan& what, int log, int gate) {
+    const logger lines(std::make_shared<line_writer>(log), log_level::info);
+    asio::io_context context(1);
+    const auto run = [&]() -> task<void> {
+      guarded_launcher_options options;
+      options.log = lines;
+      auto executor = co_await asio::this_coro::executor;
+      guarded_launcher launcher(executor, options);
+      std::vector<std::unique_ptr<child>> workers;
+      for (int count = 0; count < what.workers; ++count) {
+        std::unique_ptr<child> worker = co_await launcher.launch(spec);
+        workers.push_back(std::move(worker));
+      }
+      char byte;
+      if (what.then && ::read(gate, &byte, 1) == 1) what.then();
+      for (const auto& worker : workers) {
+        co_await worker->wait();
+        co_await worker->end_tree();
+      }
+    };
+    const auto say = [&](std::exception_ptr thrown) {
+      try {
+        if (thrown) std::rethrow_exception(thrown);
+      } catch (const std::exception& failure) {
+        lines.error("{}", failure.what());
+      }
+    };
+    try {
+      what.prepare();
+    } catch (...) {
+      say(std::current_exception());
+      ::_exit(97);
+    }
+    asio::co_spawn(context, run, say);
+    context.run();
+    ::_exit(0);
+  }
+
+  pid_t pid_ = -1;
+  int log_ = -1;
+  int gate_ = -1;
+  std::string said_;
+};
+
+void need(bool done, const char* what) {
+  if (!done) throw std::runtime_error(fmt::format("{}: {}", what, errno_text(errno)));
+}
+
+void become_nobody() {
+  constexpr id_t nobody = 65534;
+  need(::setgroups(0, nullptr) == 0, "setgroups");
+  need(::setresgid(nobody, nobody, nobody) == 0, "setresgid");
+  need(::setresuid(nobody, nobody, nobody) == 0, "setresuid");
+}
+
+/// Gives the calling process another /proc: of its own, or an empty folder.
+void replace_proc(const char* type, const char* options) {
+  need(::unshare(CLONE_NEWNS) == 0, "unshare");
+  need(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "mount /");
+  need(::mount(type, "/proc", type, 0, options) == 0, "mount /proc");
+}
+
+/// How long it takes from `act` until all of them have ended; 10 s where they do not.
+std::chrono::milliseconds time_to_end(const std::vector<pid_t>& pids,
+                                      const std::function<void()>& act) {
+  std::vector<pollfd> ends;
+  for (const pid_t pid : pids) {
+    ends.push_back({static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)), POLLIN, 0});
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  act();
+  for (pollfd& end : ends) {
+    ::poll(&end, 1, 10'000);
+    ::close(end.fd);
+  }
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+}
+
+/// How often a process has gone to sleep or was put aside.
+long switches(pid_t pid) {
+  const std::string status = test::file_text(fmt::format("/proc/{}/status", pid));
+  long count = 0;
+  for (const std::string name : {"\nvoluntary_ctxt_switches:", "\nnonvoluntary_ctxt_switches:"}) {
+    const std::size_t at = status.find(name);
+    if (at == status.npos) FAIL("no process " << pid);
+    count += std::atol(status.c_str() + at + name.size());
+  }
+  return count;
+}
+
+/// A memory cgroup of either version. Not `made` where none can be.
+class memory_cgroup {
+ public:
+  explicit memory_cgroup(std::size_t limit) {
+    const std::string name = fmt::format("elastic_test_{}", ::getpid());
+    for (const auto& [root, file] : {std::pair("/sys/fs/cgroup/memory/", "memory.limit_in_bytes"),
+                                     std::pair("/sys/fs/cgroup/", "memory.max")}) {
+      const std::string path = root + name;
+      if (::mkdir(path.c_str(), 0755) != 0) continue;
+      path_ = path;
+      std::ofstream bound(path + "/" + file);
+      bound << limit << std::flush;
+      made = static_cast<bool>(bound);
+      if (made) return;
+      ::rmdir(path.c_str());
+      path_.clear();
+    }
+  }
+  memory_cgroup(const memory_cgroup&) = delete;
+  memory_cgroup& operator=(const memory_cgroup&) = delete;
+  ~memory_cgroup() {
+    if (!path_.empty()) ::rmdir(path_.c_str());
+  }
+
+  /// Puts the calling process into it.
+  void enter() const {
+    std::ofstream members(path_ + "/cgroup.procs");
+    members << ::getpid() << std::flush;
+    need(static_cast<bool>(members), "cgroup.procs");
+  }
+
+  bool made = false;
+
+ private:
+  std::string path_;
+};
 
 /// elasticrun with workers that leave processes behind.
 words job(const words& options, const std::string& script) {
@@ -250,6 +468,85 @@ CO_TEST("guard: that is killed takes its worker along, and that is said", "[inte
   CHECK_FALSE(has_children());
 }
 
+TEST_CASE("guard: the report of a job says that a guard was killed", "[integration][guard]") {
+  running_program run(job({"--nproc-per-node", "2"}, "echo $PPID; sleep 1000"));
+  run.await_out("\n", 2);
+  const pid_t guard = std::atoi(run.out().c_str());
+  REQUIRE(test::leftovers::is_guard(guard));
+  ::kill(guard, SIGKILL);
+  const program_result result = run.wait();
+  CHECK(result.code == 1);
+  const std::size_t report = result.err.find("Root Cause");
+  REQUIRE(report != std::string::npos);
+  CHECK_THAT(result.err.substr(report),
+             contains_text("(its guard was killed, descendants of it may survive)"));
+}
+
+TEST_CASE("guard: a worker outlives the thread that started it", "[integration][guard]") {
+  asio::io_context context(1);
+  const temporary_directory folder;
+  std::unique_ptr<child> worker;
+  std::thread starter([&] {
+    const auto start = [&]() -> task<void> {
+      auto executor = co_await asio::this_coro::executor;
+      guarded_launcher launcher(executor);
+      const process_spec spec =
+          shell("while [ ! -e '" + folder / "end" + "' ]; do sleep 0.01; done; exit 4");
+      worker = co_await launcher.launch(spec);
+    };
+    asio::co_spawn(context, start, [](std::exception_ptr) {});
+    context.run();
+  });
+  starter.join();
+  REQUIRE(worker);
+  std::ofstream(folder / "end").put('x');
+  std::optional<exit_status> status;
+  const auto wait = [&]() -> task<void> {
+    status = co_await worker->wait();
+    co_await worker->end_tree();
+  };
+  asio::co_spawn(context, wait, [](std::exception_ptr) {});
+  context.restart();
+  context.run_for(30s);
+  CHECK(status == exit_status::exited(4));
+}
+
+CO_TEST("guard: one that has nothing to do is not woken", "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  const marked_sleeps sleeps;
+  guarded_launcher launcher(executor);
+  const process_spec spec = shell(sleeps.script("sleep 1000"));
+  const std::unique_ptr<child> worker = co_await launcher.launch(spec);
+  CHECK(sleeps.become(4));
+  const auto entry = read_process(worker->pid());
+  REQUIRE(entry);
+  // The script's own children have been taken in when nothing changes any more.
+  const auto seen_for = [&](std::chrono::milliseconds span) {
+    const long before = switches(entry->parent);
+    ::poll(nullptr, 0, static_cast<int>(span.count()));
+    return switches(entry->parent) - before;
+  };
+  for (int tries = 0; tries < 100 && seen_for(50ms) != 0; ++tries) {
+  }
+  CHECK(seen_for(1s) == 0);
+  co_await worker->end_tree();
+}
+
+TEST_CASE("guard: the next attempt begins when nothing is left of the one before",
+          "[integration][guard]") {
+  const marked_sleeps sleeps;
+  const temporary_directory folder;
+  // In a file, so that no command line but those of the processes to be found has the mark.
+  std::ofstream(folder / "worker.sh")
+      << "grep -aqzs '^" << sleeps.mark() << "$' /proc/[0-9]*/cmdline && echo left\n"
+      << sleeps.script("exit 1") << "\n";
+  const program_result result =
+      run_program(job({"--max-restarts", "10"}, ". '" + folder / "worker.sh" + "'"));
+  CHECK(result.code == 1);
+  CHECK(result.out.empty());
+  CHECK(sleeps.alive().empty());
+}
+
 TEST_CASE("guard: each tree is its own worker's, with several agents in one process",
           "[integration][guard]") {
   asio::io_context context(1);
@@ -332,6 +629,21 @@ TEST_CASE("guard: nothing outlives elasticrun, however it ends", "[integration][
   }
 }
 
+TEST_CASE("guard: nothing outlives elasticrun that is killed with its process group",
+          "[integration][guard]") {
+  const marked_sleeps sleeps;
+  words command{"setsid"};
+  for (const std::string& word : job({"--nproc-per-node", "8"}, sleeps.script("sleep 1000"))) {
+    command.push_back(word);
+  }
+  running_program run(command);
+  CHECK(sleeps.become(32));
+  REQUIRE(::getpgid(run.pid()) == run.pid());
+  ::kill(-run.pid(), SIGKILL);
+  CHECK(sleeps.become(0));
+  run.wait();
+}
+
 TEST_CASE("guard: when elasticrun has ended by itself nothing is left, at once",
           "[integration][guard]") {
   for (const std::string code : {"0", "1"}) {
@@ -392,6 +704,98 @@ TEST_CASE("guard: a copy of the agent that a fork left behind keeps no tree aliv
   ::close(copy[1]);
 }
 
+TEST_CASE("guard: an agent that executes another program ends its trees", "[integration][guard]") {
+  const marked_sleeps sleeps;
+  forked_host::plan plan;
+  plan.then = [] { ::execl("/bin/sleep", "sleep", "1000", nullptr); };
+  forked_host host(shell(sleeps.script("sleep 1000")), plan);
+  CHECK(sleeps.become(4));
+  host.go();
+  CHECK(sleeps.become(0));
+  CHECK(test::file_text(fmt::format("/proc/{}/comm", host.pid())) == "sleep\n");
+}
+
+TEST_CASE("guard: an agent that runs out of memory leaves nothing", "[integration][guard]") {
+  const memory_cgroup bounded(256 << 20);
+  if (!bounded.made) {
+    WARN("left out, it takes a memory cgroup");
+    return;
+  }
+  const marked_sleeps sleeps;
+  forked_host::plan plan;
+  plan.workers = 2;
+  plan.prepare = [&] { bounded.enter(); };
+  plan.then = [] {
+    constexpr std::size_t step = 1 << 20;
+    for (;;) std::fill_n(new char[step], step, 'x');
+  };
+  forked_host host(shell(sleeps.script("sleep 1000")), plan);
+  CHECK(sleeps.become(8));
+  host.go();
+  const int status = host.wait();
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGKILL);
+  CHECK(sleeps.become(0));
+}
+
+// The best of a few tries: a busy machine delays whoever has to be scheduled.
+TEST_CASE("guard: 8 trees are gone 50 ms after a small agent's death",
+          "[integration][guard][serial]") {
+  std::chrono::milliseconds best{10'000};
+  for (int tries = 0; tries < 20 && best > 50ms; ++tries) {
+    const marked_sleeps sleeps;
+    running_program run(job({"--nproc-per-node", "8"}, sleeps.script("sleep 1000")));
+    CHECK(sleeps.become(32));
+    best = std::min(best, time_to_end(sleeps.alive(), [&] { run.signal(SIGKILL); }));
+    run.wait();
+  }
+  CHECK(best <= 50ms);
+}
+
+TEST_CASE("guard: 8 trees are gone 1 s after the death of an agent of 4 GB",
+          "[integration][guard][serial]") {
+  constexpr std::size_t size = std::size_t{4} << 30;
+  const std::string memory = test::file_text("/proc/meminfo");
+  const std::size_t at = memory.find("MemAvailable:");
+  const bool fits = at != memory.npos && std::atol(memory.c_str() + at + 13) > (6L << 20);
+  if (!fits) {
+    WARN("left out, it takes 6 GB of free memory");
+    return;
+  }
+  std::chrono::milliseconds best{10'000};
+  std::chrono::milliseconds kernel{10'000};
+  std::chrono::milliseconds guards{10'000};
+  for (int tries = 0; tries < 3 && (best > 1s || guards > 50ms); ++tries) {
+    const marked_sleeps sleeps;
+    forked_host::plan plan;
+    plan.prepare = [] {
+      void* const large =
+          ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      need(large != MAP_FAILED, "mmap");
+      // Pages of 4 kB take the kernel longest to give back.
+      ::madvise(large, size, MADV_NOHUGEPAGE);
+      for (std::size_t page = 0; page < size; page += 4096) static_cast<char*>(large)[page] = 1;
+    };
+    plan.workers = 8;
+    forked_host host(shell(sleeps.script("sleep 1000")), plan);
+    CHECK(sleeps.become(32, 100s));
+    // The kernel tells of its end when it has taken back the memory.
+    std::chrono::milliseconds agent{};
+    const auto all = time_to_end(sleeps.alive(), [&] {
+      agent = time_to_end({host.pid()}, [&] { host.kill(); });
+    });
+    best = std::min(best, all);
+    kernel = std::min(kernel, agent);
+    guards = std::min(guards, all - agent);
+  }
+  CHECK(guards <= 50ms);
+  if (kernel < 900ms) {
+    CHECK(best <= 1s);
+  } else {
+    WARN("too busy a machine: the kernel alone took " << kernel.count() << " ms");
+  }
+}
+
 TEST_CASE("guard: elasticrun killed at any moment of a launch leaves nothing",
           "[integration][guard]") {
   const char* const wanted = std::getenv("ELASTIC_GUARD_ROUNDS");
@@ -442,6 +846,191 @@ TEST_CASE("guard: chains that fork without pause do not get away", "[integration
   run.wait();
 }
 
+// ---- another processor --------------------------------------------------------------------------
+
+/// The guard of aarch64 in an emulator, which gives it neither orphans nor pidfds.
+class emulated_guard {
+ public:
+  emulated_guard(const std::string& program, const char* promise, const std::string& script) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) FAIL("no socket");
+    socket_ = ends[0];
+    words command{"qemu-aarch64", "-0", detail::guard_version, program, promise,
+                  "/bin/sh",      "sh", "-c",                  script};
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    const int passed = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 5);
+    ::posix_spawn_file_actions_adddup2(&actions, passed, detail::guard_socket);
+    const int failure = ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
+                                       test::detail::pointers(command).data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    ::close(passed);
+    if (failure != 0) FAIL("cannot start qemu-aarch64");
+  }
+  emulated_guard(const emulated_guard&) = delete;
+  emulated_guard& operator=(const emulated_guard&) = delete;
+  ~emulated_guard() {
+    leave();
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  /// The next that it tells; none after its end.
+  std::optional<detail::guard_message> next() {
+    pollfd told{socket_, POLLIN, 0};
+    if (::poll(&told, 1, 30'000) != 1) FAIL("the guard said nothing");
+    bool has_ended = false;
+    const auto news = detail::receive_news(socket_, has_ended);
+    if (!news) return std::nullopt;
+    return news->message;
+  }
+  void ask(unsigned char request) { CHECK(::send(socket_, &request, 1, MSG_NOSIGNAL) == 1); }
+  void leave() {
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int socket_ = -1;
+};
+
+TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulator",
+          "[integration][guard][aarch64]") {
+  const auto is_there = [](const std::string& program) {
+    return run_program({"/bin/sh", "-c", "command -v " + program}).code == 0;
+  };
+  if (!is_there("aarch64-linux-gnu-g++") || !is_there("qemu-aarch64")) {
+    const char* const all = std::getenv("ELASTIC_NOTHING_MISSING");
+    if (all != nullptr && std::string_view(all) == "1") {
+      FAIL("it takes g++-aarch64-linux-gnu and qemu-user");
+    }
+    WARN("left out, it takes g++-aarch64-linux-gnu and qemu-user");
+    return;
+  }
+  const temporary_directory folder;
+  const std::string program = folder / "guard";
+  const program_result built =
+      run_program({"python3", ELASTIC_SOURCE_DIR "/scripts/guard_image.py", "--build", "aarch64",
+                   program});
+  REQUIRE(built.code == 0);
+
+  emulated_guard refusing(program, detail::guard_must_hold, "exit 3");
+  const auto refused = refusing.next();
+  REQUIRE(refused);
+  CHECK(refused->news == detail::guard_news::not_started);
+  CHECK(refused->stage == detail::guard_stage::hold);
+  CHECK_FALSE(refusing.next());
+
+  const auto status_of = [](emulated_guard& guard) {
+    const auto ended = guard.next();
+    REQUIRE(ended);
+    CHECK(ended->news == detail::guard_news::ended);
+    const auto empty = guard.next();
+    REQUIRE(empty);
+    CHECK(empty->news == detail::guard_news::empty);
+    CHECK_FALSE(guard.next());
+    return detail::as_exit_status(ended->value);
+  };
+  const auto check_started = [](emulated_guard& guard) {
+    const auto started = guard.next();
+    REQUIRE(started);
+    CHECK(started->news == detail::guard_news::started);
+    CHECK(started->stage == detail::guard_stage::hold);
+  };
+  emulated_guard exiting(program, detail::guard_may_fail, "exit 3");
+  check_started(exiting);
+  CHECK(status_of(exiting) == exit_status::exited(3));
+
+  const marked_sleeps sleeps;
+  const std::string script = "sleep " + sleeps.mark() + " & sleep " + sleeps.mark();
+  emulated_guard signalled(program, detail::guard_may_fail, script);
+  check_started(signalled);
+  CHECK(sleeps.become(2));
+  signalled.ask(SIGTERM);
+  CHECK(status_of(signalled) == exit_status::signalled(SIGTERM));
+  CHECK(sleeps.become(0));
+
+  emulated_guard told(program, detail::guard_may_fail, script);
+  check_started(told);
+  CHECK(sleeps.become(2));
+  told.ask(detail::guard_end_tree);
+  CHECK(status_of(told) == exit_status::signalled(SIGKILL));
+  CHECK(sleeps.become(0));
+
+  emulated_guard left(program, detail::guard_may_fail, script);
+  CHECK(sleeps.become(2));
+  left.leave();
+  CHECK(sleeps.become(0));
+}
+
+// ---- what it cannot see or kill -----------------------------------------------------------------
+
+TEST_CASE("guard: waits quietly for a process that it may not kill, and says so",
+          "[integration][guard]") {
+  const temporary_directory folder;
+  struct statvfs place {};
+  ::statvfs(folder.path().c_str(), &place);
+  const bool is_heeded =
+      (place.f_flag & ST_NOSUID) == 0 && ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
+  if (::geteuid() != 0 || !is_heeded) {
+    WARN("left out, it takes root, and a setuid program that the kernel heeds");
+    return;
+  }
+  ::chmod(folder.path().c_str(), 0755);
+  const std::string program = folder / "puppet";
+  std::filesystem::copy_file(ELASTIC_PUPPET, program);
+  ::chmod(program.c_str(), 04755);
+  forked_host::plan plan;
+  plan.prepare = become_nobody;
+  const std::string root = folder / "root";
+  forked_host host(shell(program + " become-root touch " + root + " hang & " + program +
+                         " await " + root),
+                   plan);
+  const std::string& said = host.await_log("runs as another user\n");
+  const pid_t stuck = std::atoi(said.c_str() + said.find("process ") + 8);
+  const auto entry = read_process(stuck);
+  REQUIRE(entry);
+  REQUIRE(test::leftovers::is_guard(entry->parent));
+  const long before = switches(entry->parent);
+  ::poll(nullptr, 0, 2500);
+  CHECK(switches(entry->parent) - before <= 6);
+  ::kill(stuck, SIGKILL);
+  CHECK(host.wait() == 0);
+}
+
+TEST_CASE("guard: ends its tree with a /proc that hides others, without one, with a wrong one",
+          "[integration][guard]") {
+  if (::geteuid() != 0) {
+    WARN("left out, it takes root to mount a /proc");
+    return;
+  }
+  const auto end_of_host = [](const std::function<void()>& prepare) {
+    const marked_sleeps sleeps;
+    forked_host::plan plan;
+    plan.workers = 2;
+    plan.prepare = prepare;
+    forked_host host(shell(sleeps.script("sleep 1000")), plan);
+    CHECK(sleeps.become(8));
+    host.kill();
+    CHECK(sleeps.become(0));
+  };
+  end_of_host([] {
+    replace_proc("proc", "hidepid=2");
+    become_nobody();
+  });
+  end_of_host([] { replace_proc("tmpfs", nullptr); });
+
+  // That of another pid namespace, where processes have other numbers.
+  const marked_sleeps sleeps;
+  words command{"unshare", "--pid", "--fork", "--kill-child", "/bin/sh", "-c",
+                "\"$@\"; echo ended $?; sleep 1000", "sh"};
+  for (const std::string& word : job({}, sleeps.script("exit 3"))) command.push_back(word);
+  running_program run(command);
+  run.await_out("ended 1");
+  CHECK(sleeps.alive().empty());
+  run.signal(SIGKILL);
+}
+
 // ---- where it runs from -------------------------------------------------------------------------
 
 TEST_CASE("guard: a file that is none is named", "[integration][guard]") {
@@ -450,23 +1039,21 @@ TEST_CASE("guard: a file that is none is named", "[integration][guard]") {
   const auto refused = [&](const std::string& file, const std::string& policy) {
     return run_program(job({"--guard", policy}, "echo ran"), {{"ELASTIC_GUARD", file}});
   };
-  const program_result missing = refused(folder / "missing", "required");
-  CHECK(missing.code == 1);
-  CHECK_THAT(missing.err, contains_text(folder / "missing: No such file or directory"));
-  const program_result plain = refused(folder / "plain", "required");
-  CHECK_THAT(plain.err, contains_text(folder / "plain: Permission denied"));
-  const program_result other = refused("/bin/true", "required");
-  CHECK_THAT(other.err, contains_text("/bin/true"));
-  CHECK_THAT(other.err, contains_text("of another version"));
-  for (const auto* result : {&missing, &plain, &other}) {
-    CHECK(result->code != 0);
-    CHECK(result->out.empty());
+  for (const std::string policy : {"required", "best-effort"}) {
+    CAPTURE(policy);
+    const program_result missing = refused(folder / "missing", policy);
+    CHECK_THAT(missing.err, contains_text(folder / "missing: No such file or directory"));
+    const program_result plain = refused(folder / "plain", policy);
+    CHECK_THAT(plain.err, contains_text(folder / "plain: Permission denied"));
+    const program_result other = refused("/bin/true", policy);
+    CHECK_THAT(other.err, contains_text("/bin/true"));
+    CHECK_THAT(other.err, contains_text("of another version"));
+    for (const auto* result : {&missing, &plain, &other}) {
+      CHECK(result->code == 1);
+      CHECK(result->out.empty());
+    }
   }
-  const program_result without = refused(folder / "missing", "best-effort");
-  CHECK(without.code == 0);
-  CHECK(without.out == "ran\n");
-  CHECK_THAT(without.err, contains_text("workers have no guard"));
-  CHECK_THAT(without.err, contains_text(folder / "missing: No such file or directory"));
+  CHECK(refused(folder / "missing", "none").out == "ran\n");
 }
 
 TEST_CASE("guard: runs where files in memory may not be executed", "[integration][guard]") {
@@ -490,32 +1077,39 @@ TEST_CASE("guard: runs where files in memory may not be executed", "[integration
   }
 }
 
-TEST_CASE("guard: goes on where a filter refuses a system call", "[integration][guard]") {
-  for (const std::string refused : {"memfd_create", "pidfd_open", "close_range"}) {
+TEST_CASE("guard: where a filter refuses a system call it serves, or says that it cannot",
+          "[integration][guard]") {
+  const auto filtered = [](const std::string& refused, const words& command) {
+    words all{ELASTIC_DENY_SYSCALLS, refused, "--"};
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  };
+  for (const std::string refused :
+       {"memfd_create", "pidfd_open", "pidfd_send_signal", "close_range", "getdents64"}) {
     CAPTURE(refused);
     const marked_sleeps sleeps;
-    words command{ELASTIC_DENY_SYSCALLS, refused, "--"};
-    for (const std::string& word :
-         job({"--guard", "required", "--nproc-per-node", "2"}, sleeps.script("sleep 1000"))) {
-      command.push_back(word);
-    }
-    running_program run(command);
+    running_program run(
+        filtered(refused, job({"--nproc-per-node", "2"}, sleeps.script("sleep 1000"))));
     CHECK(sleeps.become(8));
     run.signal(SIGKILL);
     CHECK(sleeps.become(0));
     run.wait();
   }
-  const words none{ELASTIC_DENY_SYSCALLS, "execveat", "--"};
-  words required = none;
-  for (const std::string& word : job({"--guard", "required"}, "echo ran")) required.push_back(word);
-  const program_result result = run_program(required);
-  CHECK(result.code != 0);
-  CHECK_THAT(result.err, contains_text("no guard can be executed: memory: "));
-  words tried = none;
-  for (const std::string& word : job({"--guard", "best-effort"}, "echo ran")) {
-    tried.push_back(word);
+  for (const std::string refused :
+       {"execveat", "socketpair", "signalfd4", "ppoll", "wait4", "kill", "sendmsg"}) {
+    CAPTURE(refused);
+    const program_result required = run_program(filtered(refused, job({}, "echo ran")));
+    CHECK(required.code == 1);
+    CHECK(required.out.empty());
+    CHECK_THAT(required.err, contains_text("no guard can be had: "));
+    const program_result tried = run_program(
+        filtered(refused, job({"--guard", "best-effort", "--nproc-per-node", "2"}, "echo ran")));
+    CHECK(tried.code == 0);
+    CHECK(tried.out == "ran\nran\n");
+    const std::size_t said = tried.err.find("workers have no guard, so that ");
+    REQUIRE(said != std::string::npos);
+    CHECK(tried.err.find("workers have no guard", said + 1) == std::string::npos);
   }
-  CHECK(run_program(tried).out == "ran\n");
 }
 
 }  // namespace

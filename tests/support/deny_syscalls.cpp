@@ -46,6 +46,7 @@ const std::map<std::string_view, long> syscalls = {
     {"eventfd2", SYS_eventfd2},
     {"execve", SYS_execve},
     {"execveat", SYS_execveat},
+    {"getdents64", SYS_getdents64},
     {"getrandom", SYS_getrandom},
     {"inotify_init1", SYS_inotify_init1},
     {"io_uring_enter", SYS_io_uring_enter},
@@ -59,10 +60,12 @@ const std::map<std::string_view, long> syscalls = {
     {"pidfd_open", SYS_pidfd_open},
     {"pidfd_send_signal", SYS_pidfd_send_signal},
     {"pipe2", SYS_pipe2},
+    {"ppoll", SYS_ppoll},
     {"prctl", SYS_prctl},
     {"process_vm_readv", SYS_process_vm_readv},
     {"ptrace", SYS_ptrace},
     {"sched_setaffinity", SYS_sched_setaffinity},
+    {"sendmsg", SYS_sendmsg},
     {"setpgid", SYS_setpgid},
     {"setsid", SYS_setsid},
     {"signalfd4", SYS_signalfd4},
@@ -73,6 +76,7 @@ const std::map<std::string_view, long> syscalls = {
     {"timerfd_create", SYS_timerfd_create},
     {"unshare", SYS_unshare},
     {"userfaultfd", SYS_userfaultfd},
+    {"wait4", SYS_wait4},
     {"waitid", SYS_waitid},
 };
 

@@ -10,6 +10,7 @@
 //   on N print TEXT     writes TEXT and a line end to stdout on signal N, and goes on
 //   ignore N            ignores signal N
 //   stop                stops itself (SIGSTOP)
+//   become-root         takes all rights of a setuid file's owner for good
 //   hang                sleeps until a signal ends it
 //   sleep MS            sleeps for milliseconds
 //   fork KIND           leaves a process that hangs: plain, group (a process group of its own),
@@ -255,6 +256,8 @@ int main(int argc, char** argv, char** environment) {
       set_handler(number(), SIG_IGN);
     } else if (action == "stop") {
       ::raise(SIGSTOP);
+    } else if (action == "become-root") {
+      if (::setresuid(0, 0, 0) != 0) return 96;
     } else if (action == "hang") {
       hang();
     } else if (action == "sleep") {

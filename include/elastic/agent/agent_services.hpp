@@ -12,6 +12,7 @@
 #include <elastic/telemetry/metric_handler.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic {
@@ -20,9 +21,11 @@ namespace elastic {
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
-  /// Whether what workers leave behind is held by a guard.
-  guard_policy guard = guard_policy::none;
-  /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
+  /// Whether a guard ends what a worker leaves behind, also where this process is killed. Default:
+  /// what the launch_config says; best_effort where there is none.
+  std::optional<guard_policy> guard = {};
+  /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
+  /// without one, what the library carries.
   std::string guard_file = {};
   /// For workers without a guard: an executor that runs on one thread alone, which lasts as long
   /// as they do. They are started there, and die with it, and so with this process, however it

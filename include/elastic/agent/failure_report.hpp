@@ -117,6 +117,8 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
   if (const auto number = failure.status.signal()) {
     exit += fmt::format(" ({}{})", signal_name(*number),
                         failure.status.core_dumped() ? ", core dumped" : "");
+  } else if (failure.status == exit_status::guard_lost()) {
+    exit += fmt::format(" ({})", failure.status.text());
   } else if (!failure.status.code()) {
     exit += " (unknown status)";
   }

@@ -165,7 +165,7 @@ class local_agent {
     if (!services.time) services.time = std::make_shared<system_time>();
     if (!services.launcher) {
       guarded_launcher_options starting;
-      starting.policy = services.guard;
+      starting.policy = services.guard.value_or(guard_policy::best_effort);
       starting.guard_file = services.guard_file;
       starting.unguarded.parent = services.worker_parent;
       starting.log = services.log;

@@ -333,11 +333,13 @@ inline void read_times(const option_values& values, launch_config& config) {
 inline void read_guard(const option_values& values, launch_config& config) {
   config.guard_file = find_variable(config.environment, "ELASTIC_GUARD").value_or("");
   const auto policy = values.find("--guard");
-  if (!policy || policy->text == "none") return;
+  if (!policy) return;
   if (policy->text == "required") {
     config.guard = guard_policy::required;
   } else if (policy->text == "best-effort") {
     config.guard = guard_policy::best_effort;
+  } else if (policy->text == "none") {
+    config.guard = guard_policy::none;
   } else {
     refuse_value(*policy, "allowed are required, best-effort and none");
   }

@@ -75,9 +75,9 @@ struct launch_config {
   int max_restarts = 0;
   /// How long workers may take to end after the stop signal before they are killed; 0: at once.
   std::chrono::milliseconds shutdown_timeout{30'000};
-  /// Whether what workers leave behind is held by a guard, and the guard's program; empty: what the
-  /// library carries.
-  guard_policy guard = guard_policy::none;
+  /// Whether a guard ends what a worker leaves behind, also where this process is killed.
+  guard_policy guard = guard_policy::best_effort;
+  /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
   std::string guard_file;
   /// The period of the state metrics, for the metric handler that an embedder may give; over 0.
   /// Nothing else is paced by it: workers are not polled.

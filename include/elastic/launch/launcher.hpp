@@ -70,8 +70,8 @@ inline worker_spec workers_of(const launch_config& config) {
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// `services` may be left empty; its guard and its event handler, where it has none, are those that
-/// the configuration names. `backends` are the rendezvous backends to choose from.
+/// `services` may be left empty; its guard, the guard's file and its event handler, where it names
+/// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
 /// Errors: `errc::invalid_argument` where a value is out of bounds or a name unknown.
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
                                                agent_services services = {},
@@ -85,10 +85,8 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
   }
-  if (services.guard == guard_policy::none) {
-    services.guard = config.guard;
-    services.guard_file = config.guard_file;
-  }
+  if (!services.guard) services.guard = config.guard;
+  if (services.guard_file.empty()) services.guard_file = config.guard_file;
   options.services = std::move(services);
   return std::make_unique<local_agent>(std::move(options));
 }

@@ -62,14 +62,17 @@ class guarded_launcher final : public process_launcher {
   }
 
   /// Errors, besides those of the interface: `errc::start_failed` where a guard is required and
-  /// cannot be had, naming the files that were tried; `errc::program_not_executable` for a guard
-  /// file of another version.
+  /// cannot be had, naming the files that were tried, or where the file that the options name
+  /// cannot be executed or is of another version.
   task<std::unique_ptr<child>> launch(process_spec spec) override {
     if (is_guarding_) {
       detail::refuse_zero_bytes(spec);
       const std::string path = detail::find_program(spec);
       std::optional<started_guard> started = start_guard(spec, path);
-      if (started) co_return co_await meet(spec, path, std::move(*started));
+      if (started) {
+        std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
+        if (worker) co_return worker;
+      }
     }
     co_return co_await unguarded_.launch(std::move(spec));
   }
@@ -86,9 +89,15 @@ class guarded_launcher final : public process_launcher {
       if (!file_.fd && !take_next_source()) return std::nullopt;
       int ends[2];
       if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        const int number = errno;
+        const std::string why = errno_text(number);
+        if (is_forbidden(number)) {
+          give_up(fmt::format("a socket to it: {}", why));
+          return std::nullopt;
+        }
         throw error(errc::start_failed,
                     fmt::format("program '{}' cannot be started: {} (a socket to its guard)", path,
-                                errno_text(errno)));
+                                why));
       }
       detail::unique_fd ours(ends[0]);
       const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
@@ -107,8 +116,10 @@ class guarded_launcher final : public process_launcher {
 
   detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path, int socket) {
     if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
+    const bool must_hold = options_.policy == guard_policy::required;
+    const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
     std::vector<char*> arguments{const_cast<char*>(detail::guard_version),
-                                 const_cast<char*>(path.c_str())};
+                                 const_cast<char*>(promise), const_cast<char*>(path.c_str())};
     for (char* one : detail::pointers_to(&spec.program, spec.arguments)) arguments.push_back(one);
     const detail::spawn_request request{.spec = spec,
                                         .path = file_.name,
@@ -129,15 +140,23 @@ class guarded_launcher final : public process_launcher {
       }
       note_problem(next->name, next->problem);
     }
-    const std::string why = problems_.empty() ? "none for this processor" : problems_;
-    if (options_.policy == guard_policy::required) {
-      sources_ = detail::guard_sources(options_.guard_file);
-      problems_.clear();
-      throw error(errc::start_failed, fmt::format("no guard can be executed: {}", why));
-    }
-    is_guarding_ = false;
-    note_unguarded(why);
+    sources_ = detail::guard_sources(options_.guard_file);
+    give_up(problems_.empty() ? "none for this processor" : std::exchange(problems_, {}));
     return false;
+  }
+
+  // A limit that was reached is none: it may be otherwise with the next worker.
+  static bool is_forbidden(int number) {
+    return number == EPERM || number == EACCES || number == ENOSYS;
+  }
+
+  // A file that somebody has named is what they want.
+  void give_up(const std::string& why) {
+    if (options_.policy == guard_policy::required || !options_.guard_file.empty()) {
+      throw error(errc::start_failed, fmt::format("no guard can be had: {}", why));
+    }
+    // Once, though several may be on their way.
+    if (std::exchange(is_guarding_, false)) note_unguarded(why);
   }
 
   void note_unguarded(std::string_view why) const {
@@ -150,9 +169,14 @@ class guarded_launcher final : public process_launcher {
     if (is_wanted) {
       options_.log.info("workers have no guard: {}", lost);
     } else {
-      options_.log.warning("workers have no guard, so that {}; none can be executed: {}", lost,
-                           why);
+      options_.log.warning("workers have no guard, so that {}; none can be had: {}", lost, why);
     }
+  }
+
+  void note_unheld() {
+    if (std::exchange(is_unheld_noted_, true)) return;
+    options_.log.warning("this kernel gives guards no orphans: what workers leave behind may "
+                         "outlive them and this program");
   }
 
   void note_problem(std::string_view name, std::string_view problem) {
@@ -160,7 +184,7 @@ class guarded_launcher final : public process_launcher {
     problems_ += fmt::format("{}: {}", name, problem);
   }
 
-  // The first word of the guard: whether the program runs.
+  // The first word of the guard: whether the program runs. Result: null where it cannot guard.
   task<std::unique_ptr<child>> meet(process_spec spec, std::string path, started_guard started) {
     asio::posix::stream_descriptor socket(executor_, started.socket.release());
     bool has_ended = false;
@@ -172,6 +196,7 @@ class guarded_launcher final : public process_launcher {
           asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
     }
     if (first && first->message.news == detail::guard_news::started) {
+      if (first->message.stage == detail::guard_stage::hold) note_unheld();
       co_return std::make_unique<guarded_child>(
           executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
           std::move(socket), std::move(started.pidfd), options_.log, calls_);
@@ -179,9 +204,13 @@ class guarded_launcher final : public process_launcher {
     asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
     detail::reaper::of(executor_).adopt(std::move(ending), calls_);
     if (!first) {
-      throw error(errc::program_not_executable,
-                  fmt::format("the guard ({}) ended without a word: it is of another version, or "
-                              "was killed", file_.name));
+      give_up(fmt::format("the guard ({}) ended without a word: it is of another version, or was "
+                          "killed", file_.name));
+      co_return nullptr;
+    }
+    if (first->message.stage == detail::guard_stage::hold) {
+      give_up(fmt::format("{} (what it needs of the kernel)", errno_text(first->message.value)));
+      co_return nullptr;
     }
     detail::throw_start_error(spec, path, as_spawn_result(first->message));
   }
@@ -190,7 +219,8 @@ class guarded_launcher final : public process_launcher {
     detail::spawn_result result;
     result.failure = refused.value;
     switch (refused.stage) {
-      case detail::guard_stage::fork: result.stage = detail::spawn_stage::clone; break;
+      case detail::guard_stage::fork:
+      case detail::guard_stage::hold: result.stage = detail::spawn_stage::clone; break;
       case detail::guard_stage::session: result.stage = detail::spawn_stage::session; break;
       case detail::guard_stage::parent_death:
         result.stage = detail::spawn_stage::parent_death;
@@ -210,6 +240,7 @@ class guarded_launcher final : public process_launcher {
   detail::child_stack stack_;
   pidfd_launcher unguarded_;
   bool is_guarding_;
+  bool is_unheld_noted_ = false;
 };
 
 }  // namespace elastic

@@ -159,6 +159,14 @@ TEST_CASE("failure report: an unknown status is said to be so", "[agent]") {
   CHECK_THAT(report, elastic::test::contains_text("exitcode  : 255 (pid: 30000) (unknown status)"));
 }
 
+TEST_CASE("failure report: says what may be left where a guard was killed", "[agent]") {
+  const std::string report =
+      elastic::failure_report("x", {failure_of(0, exit_status::guard_lost(), 5)});
+  CHECK_THAT(report, elastic::test::contains_text(
+                         "exitcode  : 255 (pid: 30000) (its guard was killed, descendants of it "
+                         "may survive)"));
+}
+
 TEST_CASE("root cause: the smallest timestamp, by the worker's own account where it has one",
           "[agent]") {
   auto file_of = [](const std::string& timestamp) {

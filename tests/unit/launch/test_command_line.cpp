@@ -105,6 +105,8 @@ TEST_CASE("command_line: a script alone runs once, by itself", "[launch]") {
   CHECK(config.run_id.empty());
   CHECK(config.max_restarts == 0);
   CHECK(config.shutdown_timeout == std::chrono::seconds(30));
+  CHECK(config.guard == elastic::guard_policy::best_effort);
+  CHECK(config.guard_file.empty());
   CHECK(config.log_dir.empty());
   CHECK(config.redirects == elastic::stream_selection());
   CHECK(config.tee == elastic::stream_selection());

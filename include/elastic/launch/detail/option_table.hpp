@@ -87,7 +87,8 @@ inline constexpr option_row option_rows[] = {
      "elasticrun got) before they are killed. Default: TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30."},
     {"--guard", "POLICY", heading_failure,
      "Whether a guard process ends what a worker leaves behind, daemons too, even if elasticrun is "
-     "killed: required, best-effort or none. Default: none."},
+     "killed: required, best-effort (where there can be none, a warning says what is lost) or "
+     "none. Default: best-effort."},
     {"--log-dir", "DIR", heading_output,
      "Where the log files of the workers go, each run in a directory of its own. Default: the "
      "temporary folder, where nothing is kept of a run that succeeds. /dev/null: no files at all."},

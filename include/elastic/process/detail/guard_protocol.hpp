@@ -8,7 +8,8 @@ namespace elastic::detail {
 
 /// What a guard tells, in the order in which it can.
 enum class guard_news : int {
-  /// The worker was executed; `value` is its pid, and its pidfd is attached.
+  /// The worker was executed; `value` is its pid, and its pidfd is attached where the kernel gives
+  /// one. `stage` is `hold` where what leaves the worker's tree is not held.
   started = 1,
   /// It could not be; `value` is the error's number, `stage` the step. The guard ends.
   not_started = 2,
@@ -20,8 +21,8 @@ enum class guard_news : int {
   empty = 5,
 };
 
-/// The steps by which the worker is started.
-enum class guard_stage : int { fork, session, parent_death, execute };
+/// The steps by which the worker is started; `hold`: what the guard itself needs of the kernel.
+enum class guard_stage : int { fork, session, parent_death, execute, hold };
 
 struct guard_message {
   guard_news news;
@@ -37,6 +38,10 @@ inline constexpr int guard_agent = 4;
 inline constexpr unsigned char guard_end_tree = 255;
 
 /// The first argument of a guard of this form of the protocol: of another it refuses to work.
-inline constexpr char guard_version[] = "elastic-guard-1";
+inline constexpr char guard_version[] = "elastic-guard-2";
+
+/// The second argument: whether the worker is started although what leaves its tree is not held.
+inline constexpr char guard_must_hold[] = "required";
+inline constexpr char guard_may_fail[] = "best-effort";
 
 }  // namespace elastic::detail
