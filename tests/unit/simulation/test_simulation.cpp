@@ -235,7 +235,8 @@ class simulation {
       node.failure = thrown.what();
     }
     if (node.crashed || over_) return;
-    note(fmt::format("node {} ends: {}", node.id, node.result ? node.result->reason : node.failure));
+    const std::string how = node.result ? node.result->reason : node.failure;
+    note(fmt::format("node {} ends: {}", node.id, how));
     const auto& started = node.launcher->started;
     if (std::any_of(started.begin(), started.end(),
                     [](const auto& one) { return one->running(); })) {
@@ -265,7 +266,8 @@ class simulation {
     const duration span = std::chrono::milliseconds(200 + random_.below(40'000));
     const time_point end = time_.now() + span;
     while (self->running() && time_.now() < end && !calm_) {
-      co_await time_.sleep_until(std::min(end, time_.now() + 500ms));
+      const time_point next_look = std::min(end, time_.now() + 500ms);
+      co_await time_.sleep_until(next_look);
     }
     if (self->running()) self->exit(fails && !calm_ ? 1 : 0);
   }

@@ -277,7 +277,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
     time_point next_word = time_->now() + interval;
     for (;;) {
-      co_await time_->sleep_until(std::min(next_word, known_alive_at_ + patience));
+      const time_point next_look = std::min(next_word, known_alive_at_ + patience);
+      co_await time_->sleep_until(next_look);
       const time_point now = time_->now();
       if (now >= known_alive_at_ + patience) {
         grace_ = interval / 2;
