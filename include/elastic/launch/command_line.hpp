@@ -260,6 +260,11 @@ inline void warn_of_unused(const option_values& values, const launch_config& con
     if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
   }
   if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
+  if (!is_static && !config.standalone && config.max_nodes > 1 && !values.find("--rdzv-id")) {
+    warnings.push_back(fmt::format("no --rdzv-id is given: any other job without one would meet "
+                                   "this one at the same endpoint, under the name '{}'",
+                                   config.run_id));
+  }
 }
 
 /// The options by which nodes meet.

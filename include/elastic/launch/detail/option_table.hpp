@@ -59,10 +59,13 @@ inline constexpr option_row option_rows[] = {
      "machine as you like. --rdzv-backend, --rdzv-endpoint and --rdzv-id are then not used. This "
      "is also what a job of one node gets that names no rendezvous at all."},
     {"--nnodes", "N|MIN:MAX", heading_nodes,
-     "Number of nodes, or the range within which the job may run. Default: 1."},
+     "Number of nodes, or the range within which the job may run. With a range the first round "
+     "waits for further nodes for 30 s once it has MIN (--rdzv-conf last_call_timeout); later "
+     "rounds begin as soon as every node that is left or waits is there. Default: 1."},
     {"--rdzv-backend", "NAME", heading_nodes,
      "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at --master-addr) or "
-     "c10d (in this version for one node). Default: static."},
+     "c10d (at a server that the node at --rdzv-endpoint hosts; nodes may come and go). Default: "
+     "static."},
     {"--rdzv-endpoint", "HOST[:PORT]", heading_nodes,
      "Where nodes meet. Default: the backend's (static: --master-addr and --master-port; c10d: "
      "localhost:29400)."},
@@ -294,7 +297,8 @@ all of them again when one fails. Takes torchrun's options; scripts for torchrun
 run unchanged.
 
   elasticrun --standalone --nproc-per-node 8 train.py --epochs 3
-  elasticrun --nnodes 2 --node-rank 0 --master-addr host0 train.py
+  elasticrun --nnodes 2:4 --rdzv-backend c10d --rdzv-endpoint host0 --rdzv-id j1 \
+      train.py
   elasticrun --nproc-per-node 4 --no-python ./worker --shard '${local_rank}'
 
 Everything after the script is the script's. Options may be written with dashes
