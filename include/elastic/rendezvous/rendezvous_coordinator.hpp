@@ -410,8 +410,10 @@ class rendezvous_coordinator {
     answers_.push_back({*found->second.link, std::move(what)});
   }
 
+  // For a node that has just given up its place, and is counted all the same.
   std::string missing_nodes() const {
-    return fmt::format("{} of at least {} nodes had joined", state_.participants.size(),
+    return fmt::format("{} of at least {} nodes had joined",
+                       state_.participants.size() + state_.wait_list.size() + 1,
                        settings_.min_nodes);
   }
 

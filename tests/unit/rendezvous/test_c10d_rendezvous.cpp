@@ -1,0 +1,358 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/c10d_rendezvous.hpp>
+
+#include <elastic/base/race.hpp>
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/raw_client.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace c10d_rendezvous_tests {
+
+using namespace std::chrono_literals;
+using elastic::c10d_rendezvous;
+using elastic::change_kind;
+using elastic::errc;
+using elastic::job_end;
+using elastic::rendezvous_change;
+using elastic::rendezvous_parameters;
+using elastic::rendezvous_round;
+using elastic::task;
+
+/// Nodes of one job on this host, each a handler, which meet at a port that was free.
+class job {
+ public:
+  job(int min, int max) {
+    parameters.backend = "c10d";
+    parameters.run_id = "job";
+    parameters.min_nodes = min;
+    parameters.max_nodes = max;
+    port = elastic::free_port("127.0.0.1");
+    parameters.endpoint = fmt::format("127.0.0.1:{}", port);
+    parameters.configuration["last_call_timeout"] = "0.05";
+    parameters.configuration["join_timeout"] = "20";
+  }
+
+  c10d_rendezvous& node(std::size_t index) {
+    while (nodes.size() <= index) nodes.push_back(std::make_unique<c10d_rendezvous>(parameters));
+    return *nodes[index];
+  }
+
+  /// The first so many nodes enter the next round.
+  task<std::vector<rendezvous_round>> meet(std::size_t count) {
+    std::vector<std::optional<rendezvous_round>> placed(count);
+    std::size_t missing = count;
+    auto executor = co_await asio::this_coro::executor;
+    elastic::event_flag all_there(executor);
+    for (std::size_t place = 0; place < count; ++place) {
+      auto on_placed = [&, place](std::exception_ptr failure, rendezvous_round met) {
+        if (failure) std::rethrow_exception(failure);
+        placed[place] = std::move(met);
+        if (--missing == 0) all_there.set();
+      };
+      asio::co_spawn(executor, node(place).next_round(), std::move(on_placed));
+    }
+    co_await all_there.wait();
+    std::vector<rendezvous_round> rounds;
+    for (auto& one : placed) rounds.push_back(std::move(*one));
+    co_return rounds;
+  }
+
+  /// The first of them hosts.
+  task<void> end() {
+    for (std::size_t index = nodes.size(); index-- > 0;) co_await nodes[index]->shutdown();
+  }
+
+  rendezvous_parameters parameters;
+  std::uint16_t port;
+  std::vector<std::unique_ptr<c10d_rendezvous>> nodes;
+};
+
+template <class T>
+task<std::error_code> error_of(task<T> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::system_error& failure) {
+    co_return failure.code();
+  }
+  co_return std::error_code();
+}
+
+task<std::string> message_of(task<rendezvous_round> work) {
+  try {
+    co_await std::move(work);
+  } catch (const elastic::error& failure) {
+    co_return failure.what();
+  }
+  co_return "no error";
+}
+
+CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendezvous]") {
+  job all(3, 3);
+  const auto rounds = co_await all.meet(3);
+  std::vector<int> ranks;
+  for (const rendezvous_round& round : rounds) {
+    ranks.push_back(round.group_rank);
+    CHECK(round.round == 0);
+    CHECK(round.group_world_size == 3);
+    CHECK(round.restarts == 0);
+    CHECK(round.master.address == "127.0.0.1");
+    CHECK(round.master.port == rounds[0].master.port);
+    CHECK(round.master.served_by_agent);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  CHECK(ranks == std::vector<int>{0, 1, 2});
+  // What they share in the round.
+  co_await rounds[1].agents->set("key", "value");
+  const std::string value = co_await rounds[2].agents->get("key");
+  CHECK(value == "value");
+  const std::string at_host = co_await rounds[0].agents->get("key");
+  CHECK(at_host == "value");
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for all",
+        "[rendezvous]") {
+  job all(2, 2);
+  co_await all.meet(2);
+  const rendezvous_change own = co_await all.node(1).report_failure("rank 1 ended: SIGKILL");
+  const rendezvous_change heard = co_await all.node(0).wait_for_change();
+  CHECK(heard.kind == change_kind::worker_failed);
+  CHECK(heard.what == own.what);
+  CHECK(heard.what.find("rank 1 ended: SIGKILL") != std::string::npos);
+  CHECK(heard.restarts == 1);
+  const auto rounds = co_await all.meet(2);
+  CHECK(rounds[0].round == 1);
+  CHECK(rounds[0].restarts == 1);
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: a node that comes ends the round, one that leaves does, too",
+        "[rendezvous]") {
+  job all(1, 3);
+  co_await all.meet(2);
+  std::optional<rendezvous_round> late;
+  asio::co_spawn(co_await asio::this_coro::executor, all.node(2).next_round(),
+                 [&](std::exception_ptr, rendezvous_round met) { late = std::move(met); });
+  rendezvous_change change = co_await all.node(0).wait_for_change();
+  CHECK(change.kind == change_kind::node_waiting);
+  const int waiting = co_await all.node(0).num_nodes_waiting();
+  CHECK(waiting == 1);
+  auto rounds = co_await all.meet(2);
+  CHECK(rounds[0].group_world_size == 3);
+  co_await all.node(2).shutdown();
+  REQUIRE(late);
+  change = co_await all.node(0).wait_for_change();
+  CHECK(change.kind == change_kind::node_lost);
+  rounds = co_await all.meet(2);
+  CHECK(rounds[0].group_world_size == 2);
+  CHECK(rounds[0].restarts == 0);
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: the exit barrier opens when all have succeeded", "[rendezvous]") {
+  job all(2, 2);
+  co_await all.meet(2);
+  asio::co_spawn(co_await asio::this_coro::executor, all.node(1).exit_barrier(),
+                 [](std::exception_ptr failure) { CHECK_FALSE(failure); });
+  co_await all.node(0).exit_barrier();
+  // It stays open.
+  co_await all.node(1).exit_barrier();
+  co_await all.node(1).close(job_end::succeeded, "all is done");
+  const bool closed = co_await all.node(0).is_closed();
+  CHECK(closed);
+  const auto late = co_await error_of(all.node(2).next_round());
+  CHECK(late == errc::rendezvous_finished);
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: a job that failed is over for all, also for those who wait",
+        "[rendezvous]") {
+  job all(1, 2);
+  co_await all.meet(2);
+  co_await all.node(1).close(job_end::failed, "no restarts are left");
+  const auto heard = co_await error_of(all.node(0).wait_for_change());
+  CHECK(heard == errc::rendezvous_closed);
+  const std::string late = co_await message_of(all.node(2).next_round());
+  CHECK(late == "no restarts are left");
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: too few nodes end in an error that counts them", "[rendezvous]") {
+  job all(2, 2);
+  all.parameters.configuration["join_timeout"] = "0.2";
+  const std::string why = co_await message_of(all.node(0).next_round());
+  CHECK(why == fmt::format("1 of at least 2 nodes had joined at 127.0.0.1:{} within 0.2 s "
+                           "(--rdzv-conf join_timeout)",
+                           all.port));
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: an endpoint that nobody serves is an error that names it",
+        "[rendezvous]") {
+  job all(2, 2);
+  all.parameters.configuration["is_host"] = "no";
+  all.parameters.configuration["join_timeout"] = "0.1";
+  const std::string why = co_await message_of(all.node(0).next_round());
+  CHECK(why == fmt::format("could not reach the rendezvous at 127.0.0.1:{}: 127.0.0.1: "
+                           "Connection refused",
+                           all.port));
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: who must host and cannot says why", "[rendezvous]") {
+  job all(2, 2);
+  asio::ip::tcp::acceptor taken(co_await asio::this_coro::executor,
+                                {asio::ip::address_v4::loopback(), all.port});
+  all.parameters.configuration["is_host"] = "yes";
+  const auto failure = co_await error_of(all.node(0).next_round());
+  CHECK(failure == errc::address_in_use);
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: a host that is lost ends the round, then the job", "[rendezvous]") {
+  job all(2, 2);
+  co_await all.meet(2);
+  co_await all.node(0).shutdown();
+  // It told that it left before it went; what comes next finds nobody.
+  const rendezvous_change change = co_await all.node(1).wait_for_change();
+  CHECK(change.kind == change_kind::node_lost);
+  const auto lost = co_await error_of(all.node(1).next_round());
+  CHECK(lost == errc::connection_failed);
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: cancelled while it waits for others, it is in no round",
+        "[rendezvous]") {
+  job all(1, 2);
+  all.parameters.configuration["last_call_timeout"] = "30";
+  elastic::system_time time;
+  const auto none = co_await with_deadline(time, time.now() + 50ms, all.node(0).next_round());
+  CHECK_FALSE(none.has_value());
+  co_await all.end();
+}
+
+CO_TEST("c10d rendezvous: every wait ends when it is cancelled", "[rendezvous]") {
+  job all(2, 2);
+  co_await all.meet(2);
+  elastic::system_time time;
+  const auto change =
+      co_await with_deadline(time, time.now() + 20ms, all.node(0).wait_for_change());
+  CHECK_FALSE(change.has_value());
+  const bool met = co_await with_deadline(time, time.now() + 20ms, all.node(0).exit_barrier());
+  CHECK_FALSE(met);
+  co_await all.end();
+}
+
+TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[rendezvous]") {
+  const std::vector<std::pair<const char*, const char*>> bad = {
+      {"is_host", "perhaps"},          {"join_timeout", "0"},
+      {"last_call_timeout", "-1"},     {"keep_alive_max_attempt", "1.5"},
+      {"keep_alive_interval", "soon"}, {"reconnect_grace", ""}};
+  for (const auto& [name, value] : bad) {
+    job all(2, 2);
+    all.parameters.configuration[name] = value;
+    try {
+      all.node(0);
+      FAIL_CHECK(name << " was taken");
+    } catch (const elastic::error& refused) {
+      CHECK(refused.code() == errc::invalid_argument);
+      CHECK(std::string(refused.what()).find(name) != std::string::npos);
+    }
+  }
+  job all(2, 2);
+  all.parameters.endpoint = "localhost:0";
+  CHECK_THROWS_AS(all.node(0), elastic::error);
+  all.parameters.endpoint = "localhost:1";
+  all.parameters.run_id.clear();
+  CHECK_THROWS_AS(all.node(0), elastic::error);
+}
+
+CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "[rendezvous]") {
+  job first(2, 2);
+  job second(1, 2);
+  second.parameters.run_id = "another job";
+  second.parameters.endpoint = first.parameters.endpoint;
+  co_await first.meet(2);
+  const auto rounds = co_await second.meet(1);
+  CHECK(rounds[0].group_world_size == 1);
+  co_await second.end();
+  co_await first.end();
+}
+
+/// A server whose rendezvous is spoken to by hand.
+struct service_stage {
+  explicit service_stage(asio::any_io_executor executor) {
+    elastic::tcp_store_server_options options;
+    options.extension = std::make_shared<elastic::rendezvous_service>(elastic::logger());
+    server = std::make_unique<elastic::tcp_store_server>(executor, options);
+  }
+  std::unique_ptr<elastic::tcp_store_server> server;
+};
+
+task<std::string> said_to(asio::any_io_executor executor, std::uint16_t port, std::string bytes) {
+  asio::ip::tcp::socket socket(executor);
+  const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(), port);
+  co_await socket.async_connect(at, asio::use_awaitable);
+  // In two pieces, the first of which is never the whole greeting.
+  co_await asio::async_write(socket, asio::buffer(bytes.substr(0, 5)), asio::use_awaitable);
+  co_await asio::async_write(socket, asio::buffer(bytes.substr(5)), asio::use_awaitable);
+  socket.shutdown(asio::ip::tcp::socket::shutdown_send);
+  std::string answer;
+  // Up to the end of the connection, whichever way it ends.
+  co_await asio::async_read(socket, asio::dynamic_buffer(answer), elastic::detail::as_result);
+  co_return answer;
+}
+
+std::string framed(const std::string& text) {
+  std::string frame;
+  elastic::append_frame(frame, text);
+  return frame;
+}
+
+std::vector<std::string> rude_words(const std::string& greeting, const std::string& hello) {
+  return {
+      "elastic rendezvouz\n" + hello,
+      greeting + framed("{}"),
+      greeting + framed(R"({"kind": "keep_alive"})"),
+      greeting + std::string("\xff\xff\xff\xff", 4),
+  };
+}
+
+CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others stay",
+        "[rendezvous]") {
+  auto executor = co_await asio::this_coro::executor;
+  service_stage stage(executor);
+  const std::uint16_t port = stage.server->port();
+  const std::string greeting(elastic::rendezvous_service::first_words);
+  elastic::rendezvous_messages::hello hello;
+  hello.run_id = "job";
+  const std::string hello_frame = framed(elastic::to_text(elastic::rendezvous_request(hello)));
+  const std::string welcome = framed(R"({"kind": "welcome", "resumed": false})");
+
+  const std::string both = greeting + hello_frame;
+  const std::string polite = co_await said_to(executor, port, both);
+  CHECK(polite == welcome);
+  const std::vector<std::string> rude = rude_words(greeting, hello_frame);
+  for (const std::string& bytes : rude) {
+    const std::string answer = co_await said_to(executor, port, bytes);
+    CHECK(answer.empty());
+  }
+  const std::string again = both + hello_frame;
+  const std::string twice = co_await said_to(executor, port, again);
+  CHECK(twice == framed(R"({"kind": "welcome", "resumed": true})"));
+  co_await stage.server->stop();
+}
+
+}  // namespace c10d_rendezvous_tests
