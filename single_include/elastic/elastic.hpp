@@ -9037,6 +9037,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     }
     cancel_.emit(asio::cancellation_type::terminal);
     co_await ended_->wait();
+    if (channel_) channel_->close();
+    channel_.reset();
+    is_welcome_ = false;
   }
 
   const knowledge& heard() const { return heard_; }
@@ -10023,8 +10026,10 @@ class rendezvous_coordinator {
     answers_.push_back({*found->second.link, std::move(what)});
   }
 
+  // For a node that has just given up its place, and is counted all the same.
   std::string missing_nodes() const {
-    return fmt::format("{} of at least {} nodes had joined", state_.participants.size(),
+    return fmt::format("{} of at least {} nodes had joined",
+                       state_.participants.size() + state_.wait_list.size() + 1,
                        settings_.min_nodes);
   }
 
@@ -13605,6 +13610,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
   task<rendezvous_change> wait_for_change() override {
+    throw_if_in_no_round();
     for (;;) {
       // Whose job succeeded has no more to hear.
       if (!link_->heard().all_finished) {
@@ -13616,6 +13622,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
   task<rendezvous_change> report_failure(std::string what) override {
+    throw_if_in_no_round();
     link_->insist(rendezvous_messages::failed{round_, std::move(what)});
     while (!link_->heard().change) {
       throw_if_over();
@@ -13625,6 +13632,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
   task<void> exit_barrier() override {
+    throw_if_in_no_round();
     link_->insist(rendezvous_messages::finished{round_});
     while (!link_->heard().all_finished) {
       throw_if_over();
@@ -13760,6 +13768,10 @@ class c10d_rendezvous final : public rendezvous_handler {
       throw_if_over();
       co_await link_->news();
     }
+  }
+
+  void throw_if_in_no_round() const {
+    if (round_ < 0) throw error(errc::invalid_argument, "this node was in no round yet");
   }
 
   void throw_if_over() const {

@@ -84,6 +84,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
   task<rendezvous_change> wait_for_change() override {
+    throw_if_in_no_round();
     for (;;) {
       // Whose job succeeded has no more to hear.
       if (!link_->heard().all_finished) {
@@ -95,6 +96,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
   task<rendezvous_change> report_failure(std::string what) override {
+    throw_if_in_no_round();
     link_->insist(rendezvous_messages::failed{round_, std::move(what)});
     while (!link_->heard().change) {
       throw_if_over();
@@ -104,6 +106,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
   task<void> exit_barrier() override {
+    throw_if_in_no_round();
     link_->insist(rendezvous_messages::finished{round_});
     while (!link_->heard().all_finished) {
       throw_if_over();
@@ -239,6 +242,10 @@ class c10d_rendezvous final : public rendezvous_handler {
       throw_if_over();
       co_await link_->news();
     }
+  }
+
+  void throw_if_in_no_round() const {
+    if (round_ < 0) throw error(errc::invalid_argument, "this node was in no round yet");
   }
 
   void throw_if_over() const {

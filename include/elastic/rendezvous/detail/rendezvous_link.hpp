@@ -82,6 +82,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     }
     cancel_.emit(asio::cancellation_type::terminal);
     co_await ended_->wait();
+    if (channel_) channel_->close();
+    channel_.reset();
+    is_welcome_ = false;
   }
 
   const knowledge& heard() const { return heard_; }
