@@ -15911,7 +15911,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   time_point next_look(const round_state& state, time_point deadline) const {
     time_point next = now() + settings_.keep_alive_interval;
     if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
-    if (deadline > now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
+    if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
     return next;
   }
 
@@ -15978,7 +15978,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
       if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
       co_return change(change_kind::node_lost,
                        fmt::format("node {} {}", node.text(),
-                                   is_dead ? "does not answer" : "has left"));
+                                   is_dead ? "does not answer" : "has left or was given up"));
     }
     // Whose workers are done does not begin anew for one that comes late.
     if (!state.wait_list.empty() && !is_finished_) {
