@@ -9124,6 +9124,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::seconds attempt_timeout{5};
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
+  static constexpr int most_silences = 2;
 
   // ---- keeping the connection -----------------------------------------------------------------
 
@@ -9212,7 +9213,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     try {
       const auto answer = co_await with_deadline(*time_, limit, channel->receive());
       if (answer) said = parse_rendezvous_answer(*answer);
-      if (!answer) last_problem_ = "it accepts connections but does not answer";
+      if (!answer) {
+        last_problem_ = "it accepts connections but does not answer";
+        // PyTorch's servers of today ignore what they do not know.
+        if (!was_connected_ && ++silences_ >= most_silences) {
+          throw error(errc::protocol_violation, last_problem_);
+        }
+      }
     } catch (const error& failure) {
       last_problem_ = failure.what();
       const bool is_sure =
@@ -9322,6 +9329,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   knowledge heard_;
   std::string last_problem_;
   int hang_ups_ = 0;
+  int silences_ = 0;
 };
 
 }  // namespace elastic::detail
@@ -11438,9 +11446,9 @@ class torch_agent_watch final : public key_value_engine::listener,
       const std::optional<torch_dialect> dialect = dialect_of(change.new_value);
       if (!dialect) return;
       has_warned_ = true;
-      log_.warning("a node of torchrun came to join the job '{}' and cannot, because its other "
-                   "nodes meet in elasticrun's way: start all nodes of elasticrun with --rdzv-conf "
-                   "dialect={}",
+      log_.warning("a node of torchrun came to join the job '{}' and cannot, because the others "
+                   "meet in elasticrun's own way: for a mixed job start every node of elasticrun "
+                   "with --rdzv-conf dialect={}",
                    run_id_, to_text(*dialect));
     } catch (const std::exception&) {
       // Not a state.
@@ -14090,6 +14098,8 @@ enum class rendezvous_protocol {
 class rendezvous_host {
  public:
   static constexpr std::uint16_t default_port = 29400;
+  /// The key that shows to clients of the store that its server decides.
+  static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
   /// Hosts the server at `at`, where that is an address of this host that nobody serves yet. Of
   /// nodes on one host, the first that comes hosts.
@@ -14131,6 +14141,7 @@ class rendezvous_host {
       options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
     }
     server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+    if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
   }
 
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
@@ -15509,6 +15520,10 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     co_await ended_->wait();
   }
 
+  /// Whether nodes whose workers have ended may be silent. Who looks for a new round must not wait
+  /// for them: they cannot know of it.
+  void spare_ended(bool whether) { spares_ended_ = whether; }
+
   /// From now on a place that cannot be reached is not tried again.
   void hurry() { is_patient_ = false; }
 
@@ -15528,9 +15543,13 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
       std::exception_ptr failure;
       try {
         task<T> asking = ask(*backend_);
-        T answer = co_await std::move(asking);
-        was_reached_ = true;
-        co_return answer;
+        std::optional<T> answer = co_await with_deadline(
+            *time_, time_->now() + settings_.silence(), std::move(asking));
+        if (answer) {
+          was_reached_ = true;
+          co_return std::move(*answer);
+        }
+        throw error(errc::connection_failed, "the rendezvous' state cannot be had: no answer");
       } catch (const error& problem) {
         const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
                                    is_patient_ && time_->now() < limit;
@@ -15558,7 +15577,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     seen.state = translated(seen.stored);
     std::vector<node_id> silent = clock_.dead(settings_.silence());
     std::erase(silent, node_);
-    if (!silent.empty() && seen.state.complete) {
+    if (!silent.empty() && seen.state.complete && spares_ended_) {
       silent = co_await without_ended(std::move(silent), seen.state);
     }
     for (const node_id& node : silent) bury(seen, node);
@@ -15583,7 +15602,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     return state;
   }
 
-  // Nodes that wait at the exit barrier are silent, and not dead.
+  // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
   task<std::vector<node_id>> without_ended(std::vector<node_id> silent, round_state in) {
     std::vector<node_id> dead;
     int arrived = co_await arrived_at_barrier(in.round);
@@ -15693,6 +15712,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   torch_time heartbeat_{};
   std::optional<event_flag> ended_;
   asio::cancellation_signal cancel_;
+  bool spares_ended_ = false;
   bool was_reached_ = false;
   bool is_patient_ = true;
 };
@@ -15773,6 +15793,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
     change_.reset();
     is_finished_ = false;
     members_.clear();
+    shared_->spare_ended(false);
     co_await with_rollback(join(), give_up_place());
     co_return co_await placed_round();
   }
@@ -15919,6 +15940,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
     members_ = state.participants;
     round_ = state.round;
     rank_ = members_.at(shared_->node());
+    shared_->spare_ended(true);
     round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
   }
 
@@ -16115,7 +16137,7 @@ class mixed_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    if (!has_chosen_ && dialect_) co_await choose_torch();
+    if (!has_chosen_ && dialect_) co_await choose_torch("");
     if (has_chosen_) co_return co_await chosen_->next_round();
     std::string refusal;
     try {
@@ -16129,7 +16151,7 @@ class mixed_rendezvous final : public rendezvous_handler {
     }
     parameters_.log.debug("trying to meet in torchrun's way: {}", refusal);
     co_await chosen_->shutdown();
-    co_await choose_torch();
+    co_await choose_torch(refusal);
     co_return co_await chosen_->next_round();
   }
 
@@ -16158,6 +16180,9 @@ class mixed_rendezvous final : public rendezvous_handler {
   /// How long the node that serves the store stays for the others, after success.
   static constexpr std::chrono::seconds farewell{10};
   static constexpr std::chrono::milliseconds farewell_pause{20};
+  /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
+  /// a store.
+  static constexpr std::chrono::seconds second_try{10};
   /// How long the node that serves the store has to write the first state.
   static constexpr std::chrono::seconds first_state{3};
   static constexpr std::chrono::milliseconds first_state_pause{100};
@@ -16179,7 +16204,9 @@ class mixed_rendezvous final : public rendezvous_handler {
     return next++;
   }
 
-  task<void> choose_torch() {
+  // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
+  // empty where none was sent.
+  task<void> choose_torch(std::string refusal) {
     dynamic_rendezvous_options options;
     options.parameters = parameters_;
     options.node.host =
@@ -16197,7 +16224,7 @@ class mixed_rendezvous final : public rendezvous_handler {
       options.agents = std::make_shared<memory_store>(engine);
       options.dialect = *dialect_;
     } else {
-      const std::shared_ptr<tcp_store> client = co_await connect();
+      const std::shared_ptr<tcp_store> client = co_await connect(refusal);
       options.agents = client;
       options.dialect = dialect_ ? *dialect_ : co_await detect_dialect(client);
     }
@@ -16221,7 +16248,7 @@ class mixed_rendezvous final : public rendezvous_handler {
     co_return std::string("127.0.0.1");
   }
 
-  task<std::shared_ptr<tcp_store>> connect() {
+  task<std::shared_ptr<tcp_store>> connect(std::string refusal) {
     tcp_store_options options;
     options.host = endpoint_.host;
     options.port = endpoint_.port;
@@ -16230,13 +16257,23 @@ class mixed_rendezvous final : public rendezvous_handler {
     options.time = parameters_.time;
     auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
     time_source& time = *parameters_.time;
-    const duration patience = parameters_.settings().join_timeout;
+    const duration patience = refusal.empty() ? parameters_.settings().join_timeout : second_try;
     const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
-    if (is_there) co_return client;
-    throw error(errc::rendezvous_timeout,
-                fmt::format("no store answered at {} within {} s: {}", to_text(endpoint_),
-                            std::chrono::duration<double>(patience).count(),
-                            client->last_problem()));
+    if (!is_there && !refusal.empty()) throw error(errc::protocol_violation, refusal);
+    if (!is_there) {
+      throw error(errc::rendezvous_timeout,
+                  fmt::format("no store answered at {} within {} s: {}", to_text(endpoint_),
+                              std::chrono::duration<double>(patience).count(),
+                              client->last_problem()));
+    }
+    std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+    const bool is_native = co_await client->check(std::move(keys));
+    if (!is_native) co_return client;
+    if (!refusal.empty()) throw error(errc::protocol_violation, refusal);
+    throw error(errc::invalid_argument,
+                fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
+                            "every node of elasticrun with --rdzv-conf dialect={}",
+                            to_text(endpoint_), to_text(*dialect_)));
   }
 
   // That of the state; of the server's generation, where nobody has written one.

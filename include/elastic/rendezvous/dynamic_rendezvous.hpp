@@ -83,6 +83,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
     change_.reset();
     is_finished_ = false;
     members_.clear();
+    shared_->spare_ended(false);
     co_await with_rollback(join(), give_up_place());
     co_return co_await placed_round();
   }
@@ -229,6 +230,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
     members_ = state.participants;
     round_ = state.round;
     rank_ = members_.at(shared_->node());
+    shared_->spare_ended(true);
     round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
   }
 

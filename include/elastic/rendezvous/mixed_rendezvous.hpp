@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -54,7 +55,7 @@ class mixed_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    if (!has_chosen_ && dialect_) co_await choose_torch();
+    if (!has_chosen_ && dialect_) co_await choose_torch("");
     if (has_chosen_) co_return co_await chosen_->next_round();
     std::string refusal;
     try {
@@ -68,7 +69,7 @@ class mixed_rendezvous final : public rendezvous_handler {
     }
     parameters_.log.debug("trying to meet in torchrun's way: {}", refusal);
     co_await chosen_->shutdown();
-    co_await choose_torch();
+    co_await choose_torch(refusal);
     co_return co_await chosen_->next_round();
   }
 
@@ -97,6 +98,9 @@ class mixed_rendezvous final : public rendezvous_handler {
   /// How long the node that serves the store stays for the others, after success.
   static constexpr std::chrono::seconds farewell{10};
   static constexpr std::chrono::milliseconds farewell_pause{20};
+  /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
+  /// a store.
+  static constexpr std::chrono::seconds second_try{10};
   /// How long the node that serves the store has to write the first state.
   static constexpr std::chrono::seconds first_state{3};
   static constexpr std::chrono::milliseconds first_state_pause{100};
@@ -118,7 +122,9 @@ class mixed_rendezvous final : public rendezvous_handler {
     return next++;
   }
 
-  task<void> choose_torch() {
+  // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
+  // empty where none was sent.
+  task<void> choose_torch(std::string refusal) {
     dynamic_rendezvous_options options;
     options.parameters = parameters_;
     options.node.host =
@@ -136,7 +142,7 @@ class mixed_rendezvous final : public rendezvous_handler {
       options.agents = std::make_shared<memory_store>(engine);
       options.dialect = *dialect_;
     } else {
-      const std::shared_ptr<tcp_store> client = co_await connect();
+      const std::shared_ptr<tcp_store> client = co_await connect(refusal);
       options.agents = client;
       options.dialect = dialect_ ? *dialect_ : co_await detect_dialect(client);
     }
@@ -160,7 +166,7 @@ class mixed_rendezvous final : public rendezvous_handler {
     co_return std::string("127.0.0.1");
   }
 
-  task<std::shared_ptr<tcp_store>> connect() {
+  task<std::shared_ptr<tcp_store>> connect(std::string refusal) {
     tcp_store_options options;
     options.host = endpoint_.host;
     options.port = endpoint_.port;
@@ -169,13 +175,23 @@ class mixed_rendezvous final : public rendezvous_handler {
     options.time = parameters_.time;
     auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
     time_source& time = *parameters_.time;
-    const duration patience = parameters_.settings().join_timeout;
+    const duration patience = refusal.empty() ? parameters_.settings().join_timeout : second_try;
     const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
-    if (is_there) co_return client;
-    throw error(errc::rendezvous_timeout,
-                fmt::format("no store answered at {} within {} s: {}", to_text(endpoint_),
-                            std::chrono::duration<double>(patience).count(),
-                            client->last_problem()));
+    if (!is_there && !refusal.empty()) throw error(errc::protocol_violation, refusal);
+    if (!is_there) {
+      throw error(errc::rendezvous_timeout,
+                  fmt::format("no store answered at {} within {} s: {}", to_text(endpoint_),
+                              std::chrono::duration<double>(patience).count(),
+                              client->last_problem()));
+    }
+    std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+    const bool is_native = co_await client->check(std::move(keys));
+    if (!is_native) co_return client;
+    if (!refusal.empty()) throw error(errc::protocol_violation, refusal);
+    throw error(errc::invalid_argument,
+                fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
+                            "every node of elasticrun with --rdzv-conf dialect={}",
+                            to_text(endpoint_), to_text(*dialect_)));
   }
 
   // That of the state; of the server's generation, where nobody has written one.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace elastic {
@@ -33,6 +34,8 @@ enum class rendezvous_protocol {
 class rendezvous_host {
  public:
   static constexpr std::uint16_t default_port = 29400;
+  /// The key that shows to clients of the store that its server decides.
+  static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
   /// Hosts the server at `at`, where that is an address of this host that nobody serves yet. Of
   /// nodes on one host, the first that comes hosts.
@@ -74,6 +77,7 @@ class rendezvous_host {
       options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
     }
     server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+    if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
   }
 
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }

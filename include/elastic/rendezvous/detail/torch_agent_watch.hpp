@@ -40,9 +40,9 @@ class torch_agent_watch final : public key_value_engine::listener,
       const std::optional<torch_dialect> dialect = dialect_of(change.new_value);
       if (!dialect) return;
       has_warned_ = true;
-      log_.warning("a node of torchrun came to join the job '{}' and cannot, because its other "
-                   "nodes meet in elasticrun's way: start all nodes of elasticrun with --rdzv-conf "
-                   "dialect={}",
+      log_.warning("a node of torchrun came to join the job '{}' and cannot, because the others "
+                   "meet in elasticrun's own way: for a mixed job start every node of elasticrun "
+                   "with --rdzv-conf dialect={}",
                    run_id_, to_text(*dialect));
     } catch (const std::exception&) {
       // Not a state.

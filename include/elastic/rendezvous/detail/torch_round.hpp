@@ -141,6 +141,10 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     co_await ended_->wait();
   }
 
+  /// Whether nodes whose workers have ended may be silent. Who looks for a new round must not wait
+  /// for them: they cannot know of it.
+  void spare_ended(bool whether) { spares_ended_ = whether; }
+
   /// From now on a place that cannot be reached is not tried again.
   void hurry() { is_patient_ = false; }
 
@@ -160,9 +164,13 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
       std::exception_ptr failure;
       try {
         task<T> asking = ask(*backend_);
-        T answer = co_await std::move(asking);
-        was_reached_ = true;
-        co_return answer;
+        std::optional<T> answer = co_await with_deadline(
+            *time_, time_->now() + settings_.silence(), std::move(asking));
+        if (answer) {
+          was_reached_ = true;
+          co_return std::move(*answer);
+        }
+        throw error(errc::connection_failed, "the rendezvous' state cannot be had: no answer");
       } catch (const error& problem) {
         const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
                                    is_patient_ && time_->now() < limit;
@@ -190,7 +198,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     seen.state = translated(seen.stored);
     std::vector<node_id> silent = clock_.dead(settings_.silence());
     std::erase(silent, node_);
-    if (!silent.empty() && seen.state.complete) {
+    if (!silent.empty() && seen.state.complete && spares_ended_) {
       silent = co_await without_ended(std::move(silent), seen.state);
     }
     for (const node_id& node : silent) bury(seen, node);
@@ -215,7 +223,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     return state;
   }
 
-  // Nodes that wait at the exit barrier are silent, and not dead.
+  // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
   task<std::vector<node_id>> without_ended(std::vector<node_id> silent, round_state in) {
     std::vector<node_id> dead;
     int arrived = co_await arrived_at_barrier(in.round);
@@ -325,6 +333,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   torch_time heartbeat_{};
   std::optional<event_flag> ended_;
   asio::cancellation_signal cancel_;
+  bool spares_ended_ = false;
   bool was_reached_ = false;
   bool is_patient_ = true;
 };
