@@ -15851,16 +15851,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
   task<void> close(job_end how, std::string why) override {
     // Whoever served the state may have left, once the job has succeeded.
     shared_->hurry();
-    const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
-    const std::string key = ending_key();
+    const time_point limit = now() + limits::rendezvous_absence;
+    bool is_told = false;
     try {
-      const std::string nothing;
-      co_await agents_->compare_set(key, nothing, text);
-      co_await shared_->close();
-      if (how == job_end::failed) co_await release_barrier();
+      is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
     } catch (const error& failure) {
       if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+      is_told = true;
     }
+    if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
   }
 
   task<void> shutdown() override {
@@ -16059,6 +16058,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
     co_await throw_closed();
   }
 
+  task<void> tell_end(job_end how, std::string why) {
+    const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+    const std::string key = ending_key();
+    const std::string nothing;
+    co_await agents_->compare_set(key, nothing, text);
+    co_await shared_->close();
+    if (how == job_end::failed) co_await release_barrier();
+  }
+
   task<bool> all_have_ended() {
     std::vector<std::string> keys;
     if (gathers()) keys = detail::rank_keys(terminal_state, size(), "");
@@ -16133,7 +16141,7 @@ class mixed_rendezvous final : public rendezvous_handler {
                                rendezvous_host::default_port);
   }
 
-  std::string backend() const override { return parameters_.backend; }
+  std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {

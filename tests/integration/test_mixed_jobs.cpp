@@ -226,6 +226,53 @@ TEST_CASE("mixed job: a node joins a running job", "[integration]") {
   job.check_nothing_left();
 }
 
+TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is noticed",
+          "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  mixed_job job("2");
+  const auto ours = job.elasticrun("join_timeout=60");
+  const auto theirs = job.torchrun();
+  (*ours)->await_err("start every node of elasticrun with --rdzv-conf dialect=1.13");
+  // One that would meet as torchrun's do is told so at once.
+  const auto another = job.elasticrun("is_host=no,dialect=1.13");
+  const program_result refused = (*another)->wait();
+  CHECK(refused.code == 1);
+  CHECK(refused.err.find("meet in elasticrun's own way") != std::string::npos);
+}
+
+TEST_CASE("mixed job: when the node of torchrun that serves the store is lost, the others end",
+          "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  mixed_job job("2");
+  const auto host = job.torchrun();
+  const auto ours = job.elasticrun("is_host=no");
+  ours->await_world(2);
+  host->await_world(2);
+  host->lose();
+  const program_result ended = (*ours)->wait();
+  INFO(ended.err);
+  CHECK(ended.code == 1);
+  CHECK(ended.err.find("cannot be reached") != std::string::npos);
+}
+
+TEST_CASE("mixed job: nodes of elasticrun by themselves in each dialect", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  const std::string dialect = GENERATE("1.13", "2.0", "2.6");
+  mixed_job job("2");
+  const auto host = job.elasticrun("dialect=" + dialect);
+  (*host)->await_err(serving);
+  const auto other = job.elasticrun("");
+  host->await_world(2);
+  other->await_world(2);
+  ::kill(other->worker(), SIGKILL);
+  host->await_world(2, 2);
+  other->await_world(2, 2);
+  job.finish();
+  other->check_success();
+  host->check_success();
+  job.check_nothing_left();
+}
+
 TEST_CASE("mixed job: a worker is killed, all begin anew", "[integration]") {
   if (elastic::test::torch_python().empty()) return;
   const bool is_ours = GENERATE(true, false);
