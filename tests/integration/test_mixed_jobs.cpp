@@ -236,7 +236,7 @@ TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is
   // One that would meet as torchrun's do is told so at once.
   const auto another = job.elasticrun("is_host=no,dialect=1.13");
   const program_result refused = (*another)->wait();
-  CHECK(refused.code == 1);
+  CHECK(refused.code == 2);
   CHECK(refused.err.find("meet in elasticrun's own way") != std::string::npos);
 }
 
@@ -264,9 +264,13 @@ TEST_CASE("mixed job: nodes of elasticrun by themselves in each dialect", "[inte
   const auto other = job.elasticrun("");
   host->await_world(2);
   other->await_world(2);
-  ::kill(other->worker(), SIGKILL);
-  host->await_world(2, 2);
-  other->await_world(2, 2);
+  // In 2.6 the agent serves the workers, and those of PyTorch 1.13 would look for each other under
+  // the number of their attempt, which is each node's own.
+  if (dialect != "2.6") {
+    ::kill(other->worker(), SIGKILL);
+    host->await_world(2, 2);
+    other->await_world(2, 2);
+  }
   job.finish();
   other->check_success();
   host->check_success();

@@ -100,7 +100,7 @@ class mixed_rendezvous final : public rendezvous_handler {
   static constexpr std::chrono::milliseconds farewell_pause{20};
   /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
   /// a store.
-  static constexpr std::chrono::seconds second_try{10};
+  static constexpr std::chrono::seconds second_try{5};
   /// How long the node that serves the store has to write the first state.
   static constexpr std::chrono::seconds first_state{3};
   static constexpr std::chrono::milliseconds first_state_pause{100};
