@@ -3,8 +3,13 @@
 #pragma once
 
 #include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/master_keys.hpp>
+#include <elastic/rendezvous/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/rendezvous_backend.hpp>
 #include <elastic/rendezvous/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_host.hpp>
@@ -17,6 +22,7 @@
 #include <elastic/rendezvous/round_state.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
+#include <elastic/rendezvous/store_rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch_dialect.hpp>
 #include <elastic/rendezvous/torch_state.hpp>
 #include <elastic/rendezvous/torch_state_clock.hpp>

@@ -4666,6 +4666,15 @@ struct master_endpoint {
   bool served_by_agent = false;
 };
 
+/// How the agents of a round tell each other about their workers.
+enum class agent_dialect {
+  /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
+  assign,
+  /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
+  /// rank 0 tells the others where the workers meet.
+  gather,
+};
+
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
   std::int64_t round = 0;
@@ -4678,6 +4687,8 @@ struct rendezvous_round {
   std::shared_ptr<store> agents;
   /// How long these agents wait for each other to tell about their workers.
   duration exchange_timeout = std::chrono::seconds(300);
+  agent_dialect dialect = agent_dialect::assign;
+  /// With `agent_dialect::gather` that of the node of group rank 0 counts.
   master_endpoint master;
 };
 
@@ -5517,6 +5528,48 @@ inline stop_request as_stop_request(asio::cancellation_type requested) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/gather.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// The keys "<prefix><rank><suffix>" of all ranks.
+inline std::vector<std::string> rank_keys(const std::string& prefix, int size,
+                                          const std::string& suffix) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < size; ++rank) keys.push_back(prefix + std::to_string(rank) + suffix);
+  return keys;
+}
+
+inline const std::string gathered_suffix = ".FIN";
+
+}  // namespace detail
+
+/// Tells every agent of a round a text and learns theirs, in the order of their ranks. Rank 0 ends
+/// last: it may be the one that serves the store.
+///
+/// Bound the wait by `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; what was told stays in the store.
+/// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
+inline task<std::vector<std::string>> gather(std::shared_ptr<store> agents, std::string prefix,
+                                             std::string mine, int rank, int size) {
+  const std::string my_key = prefix + std::to_string(rank);
+  co_await agents->set(my_key, std::move(mine));
+  std::vector<std::string> keys = detail::rank_keys(prefix, size, "");
+  std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+  const std::string my_end = my_key + detail::gathered_suffix;
+  const std::string fin = "FIN";
+  co_await agents->set(my_end, fin);
+  if (rank == 0) {
+    std::vector<std::string> ends = detail::rank_keys(prefix, size, detail::gathered_suffix);
+    co_await agents->wait(std::move(ends));
+  }
+  co_return told;
+}
+
+}  // namespace elastic
+
 // ---- elastic/agent/rank_exchange.hpp ----
 
 namespace elastic {
@@ -5561,6 +5614,15 @@ inline role_info parse_role_info(const std::string& text, int group_rank) {
                           group_rank, text));
 }
 
+/// In the order of the group ranks.
+inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& told) {
+  std::vector<role_info> nodes;
+  for (const std::string& text : told) {
+    nodes.push_back(parse_role_info(text, static_cast<int>(nodes.size())));
+  }
+  return nodes;
+}
+
 inline assigned_ranks parse_assigned_ranks(const std::string& text) {
   const auto json = parse_told(text);
   std::vector<int> ranks;
@@ -5578,40 +5640,60 @@ inline assigned_ranks parse_assigned_ranks(const std::string& text) {
 
 }  // namespace detail
 
-/// Tells the other agents of a round about this node's workers and learns its ranks: the node of
-/// group rank 0 gathers what all told and assigns.
-///
-/// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
-/// Cancellation: all types; what was told stays in the store.
+namespace detail {
+
+/// The node of group rank 0 gathers what all told and assigns.
 /// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
 /// `torchelastic/assigned_ranks`).
-inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
-                                           int group_rank, int group_world_size) {
+inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents, std::string mine,
+                                                  int group_rank, int group_world_size) {
   const std::string info_key = "torchelastic/role_info/";
   const std::string ranks_key = "torchelastic/assigned_ranks/";
-  co_await agents->set(info_key + std::to_string(group_rank),
-                       detail::role_info_text(mine, group_rank));
+  const std::string my_info_key = info_key + std::to_string(group_rank);
+  co_await agents->set(my_info_key, std::move(mine));
   if (group_rank == 0) {
-    std::vector<std::string> keys;
-    for (int node = 0; node < group_world_size; ++node) {
-      keys.push_back(info_key + std::to_string(node));
-    }
+    std::vector<std::string> keys = rank_keys(info_key, group_world_size, "");
     const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-    std::vector<role_info> nodes;
-    for (int node = 0; node < group_world_size; ++node) {
-      nodes.push_back(detail::parse_role_info(told[static_cast<std::size_t>(node)], node));
-    }
     std::vector<std::pair<std::string, std::string>> answers;
-    for (const assigned_ranks& ranks : assign_ranks(nodes)) {
+    for (const assigned_ranks& ranks : assign_ranks(parse_role_infos(told))) {
       answers.emplace_back(ranks_key + std::to_string(answers.size()),
                            fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
                                        ranks.base_role_rank, ranks.role_world_size));
     }
     co_await agents->multi_set(std::move(answers));
   }
-  const std::string mine_text = co_await agents->get(ranks_key + std::to_string(group_rank));
-  co_return detail::parse_assigned_ranks(mine_text);
+  const std::string my_ranks_key = ranks_key + std::to_string(group_rank);
+  const std::string text = co_await agents->get(my_ranks_key);
+  co_return parse_assigned_ranks(text);
+}
+
+/// Everybody reads what all told, and comes to the same result.
+/// Source: the exchange of PyTorch before 2.4 (`torchelastic/role_info`).
+inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents, std::string mine,
+                                                  int group_rank, int group_world_size) {
+  const std::string prefix = "torchelastic/role_info";
+  const std::vector<std::string> told =
+      co_await gather(std::move(agents), prefix, std::move(mine), group_rank, group_world_size);
+  co_return assign_ranks(parse_role_infos(told))[static_cast<std::size_t>(group_rank)];
+}
+
+}  // namespace detail
+
+/// Tells the other agents of a round about this node's workers and learns its ranks.
+///
+/// `agents` is the round's store. Result: the ranks of this node.
+/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
+/// Cancellation: all types; what was told stays in the store.
+inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
+                                           int group_rank, int group_world_size,
+                                           agent_dialect dialect = agent_dialect::assign) {
+  const std::string text = detail::role_info_text(mine, group_rank);
+  if (dialect == agent_dialect::gather) {
+    co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
+                                                     group_world_size);
+  }
+  co_return co_await detail::exchange_by_assigning(std::move(agents), text, group_rank,
+                                                   group_world_size);
 }
 
 }  // namespace elastic
@@ -6600,6 +6682,56 @@ class guarded_launcher final : public process_launcher {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/master_keys.hpp ----
+
+namespace elastic {
+
+/// Tells the other agents of a round, as PyTorch's do, where the workers meet.
+/// Errors, cancellation: those of the store.
+inline task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.emplace_back("MASTER_ADDR", master.address);
+  pairs.emplace_back("MASTER_PORT", std::to_string(master.port));
+  co_await agents->multi_set(std::move(pairs));
+}
+
+/// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
+/// told.
+///
+/// Errors: those of the store; `errc::protocol_violation` where it told nonsense.
+/// Cancellation: all types, no effect.
+inline task<master_endpoint> read_master(std::shared_ptr<store> agents) {
+  std::vector<std::string> keys;
+  keys.push_back("MASTER_ADDR");
+  keys.push_back("MASTER_PORT");
+  const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+  master_endpoint master;
+  master.address = told[0];
+  const char* end = told[1].data() + told[1].size();
+  const auto [stop, failure] = std::from_chars(told[1].data(), end, master.port);
+  if (master.address.empty() || failure != std::errc() || stop != end || master.port == 0) {
+    throw error(errc::protocol_violation,
+                fmt::format("the node of rank 0 told that the workers meet at '{:.200}', port "
+                            "'{:.20}'",
+                            told[0], told[1]));
+  }
+  co_return master;
+}
+
+/// Agrees on where the workers of a round meet: `mine`, where this is the node of group rank 0.
+inline task<master_endpoint> agree_on_master(std::shared_ptr<store> agents, master_endpoint mine,
+                                             int group_rank) {
+  if (group_rank == 0) {
+    co_await publish_master(std::move(agents), mine);
+    co_return mine;
+  }
+  master_endpoint told = co_await read_master(std::move(agents));
+  told.served_by_agent = mine.served_by_agent;
+  co_return told;
+}
+
+}  // namespace elastic
+
 // ---- elastic/agent/local_agent.hpp ----
 
 namespace elastic {
@@ -6927,11 +7059,21 @@ class local_agent {
     mine.role = options_.workers.role;
     mine.local_world_size = options_.workers.local_world_size;
     time_source& time = *state.services.time;
-    task<assigned_ranks> exchange =
-        exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size);
+    const time_point deadline = time.now() + round.exchange_timeout;
+    task<assigned_ranks> exchange = exchange_ranks(round.agents, mine, round.group_rank,
+                                                   round.group_world_size, round.dialect);
     const std::optional<assigned_ranks> ranks =
-        co_await with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange));
-    if (ranks) co_return *ranks;
+        co_await with_deadline(time, deadline, std::move(exchange));
+    bool is_agreed = ranks.has_value();
+    if (ranks && round.dialect == agent_dialect::gather) {
+      task<master_endpoint> agreement =
+          agree_on_master(round.agents, round.master, round.group_rank);
+      const std::optional<master_endpoint> master =
+          co_await with_deadline(time, deadline, std::move(agreement));
+      is_agreed = master.has_value();
+      if (master) state.round->master = *master;
+    }
+    if (is_agreed) co_return *ranks;
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about their workers within {} s",
                             round.group_world_size,
@@ -8296,6 +8438,21 @@ inline bool is_local_address(const asio::any_io_executor& executor,
   return !failure;
 }
 
+/// The address of this host on the way to another; unspecified where no way leads there. Nothing is
+/// sent.
+inline asio::ip::address address_towards(const asio::any_io_executor& executor,
+                                         const asio::ip::address& other) {
+  constexpr std::uint16_t any_port = 9;
+  const asio::ip::udp::endpoint there(other, any_port);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(there.protocol(), failure);
+  if (!failure) trial.connect(there, failure);
+  if (failure) return {};
+  const auto here = trial.local_endpoint(failure);
+  return failure ? asio::ip::address() : plain_address(here.address());
+}
+
 }  // namespace elastic
 
 // ---- elastic/net/message_channel.hpp ----
@@ -9093,6 +9250,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::seconds attempt_timeout{5};
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
+  static constexpr int most_silences = 2;
 
   // ---- keeping the connection -----------------------------------------------------------------
 
@@ -9185,7 +9343,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     try {
       const auto answer = co_await with_deadline(*time_, limit, channel->receive());
       if (answer) said = parse_rendezvous_answer(*answer);
-      if (!answer) last_problem_ = "it accepts connections but does not answer";
+      if (!answer) {
+        last_problem_ = "it accepts connections but does not answer";
+        // PyTorch's servers of today ignore what they do not know.
+        if (!was_connected_ && ++silences_ >= most_silences) {
+          throw error(errc::protocol_violation, last_problem_);
+        }
+      }
     } catch (const error& failure) {
       last_problem_ = failure.what();
       const bool is_sure =
@@ -9310,6 +9474,2144 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   knowledge heard_;
   std::string last_problem_;
   int hang_ups_ = 0;
+  int silences_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch_dialect.hpp ----
+
+namespace elastic {
+
+/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
+/// dialects cannot read each other's state.
+enum class torch_dialect {
+  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
+  torch_1_13,
+  /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
+  torch_2_0,
+  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
+  torch_2_6,
+};
+
+/// "1.13", "2.0" or "2.6": the release that a dialect began with.
+inline std::string_view to_text(torch_dialect dialect) {
+  switch (dialect) {
+    case torch_dialect::torch_1_13: return "1.13";
+    case torch_dialect::torch_2_0: return "2.0";
+    default: return "2.6";
+  }
+}
+
+/// The dialect that `to_text` shows as `text`.
+/// Errors: `errc::invalid_argument` for any other text.
+inline torch_dialect parse_torch_dialect(std::string_view text) {
+  for (const torch_dialect each :
+       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
+    if (to_text(each) == text) return each;
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/torch_state.hpp ----
+
+namespace elastic {
+
+/// A time of day in UTC, as exact as Python's.
+using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
+
+/// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
+struct torch_state {
+  std::int64_t round = 0;
+  /// Whether the round is formed: its participants have their ranks and may start.
+  bool complete = false;
+  /// Whether the job is over for every node.
+  bool closed = false;
+  /// When the round is complete although more nodes could join; none while there are too few.
+  std::optional<torch_time> deadline;
+  /// The nodes of the round and their ranks, which are all 0 until it is complete.
+  std::map<node_id, int> participants;
+  /// The nodes that wait to join the next round.
+  std::set<node_id> wait_list;
+  /// The nodes that wait for a place in this one; only `torch_dialect::torch_2_6` has them.
+  std::set<node_id> redundancy_list;
+  /// When each node last said that it lives, by the clock of that node.
+  std::map<node_id, torch_time> last_heartbeats;
+
+  /// Attributes that the dialect does not know, by name. Each is kept as the pickle operations that
+  /// make it, as `decode_torch_state` found them, and written back in the same dialect.
+  std::map<std::string, std::string> extra;
+  /// The dialect that a decoded state was written in; none where it holds nothing that tells.
+  std::optional<torch_dialect> seen_dialect;
+
+  friend bool operator==(const torch_state&, const torch_state&) = default;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_backend.hpp ----
+
+namespace elastic {
+
+/// A state as a backend holds it.
+struct stored_state {
+  torch_state state;
+  /// Names this value: another one that is stored later has another token. Never empty.
+  std::string token;
+};
+
+/// What came of storing a state.
+struct set_outcome {
+  /// What is stored now; none where nothing is.
+  std::optional<stored_state> stored;
+  /// Whether that is the state that was to be stored.
+  bool was_set = false;
+};
+
+/// Where the nodes of a rendezvous without a server that decides keep the state that they agree on
+/// (`dynamic_rendezvous`): one value, which is only ever replaced by whoever has seen it. Implement
+/// it to keep the state somewhere of your own.
+///
+/// Errors of every member: `errc::connection_failed`, and `errc::rendezvous_state` where what is
+/// stored cannot be understood; the message names the place, and nothing is overwritten.
+/// Cancellation of every member: all types; a state that was to be stored may or may not be.
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class rendezvous_backend {
+ public:
+  virtual ~rendezvous_backend() = default;
+
+  /// What is stored; none where nothing is yet.
+  virtual task<std::optional<stored_state>> get() = 0;
+
+  /// Stores `state` in place of the value that `token` names; an empty token names that there is
+  /// none. Where something else is stored meanwhile, that stays.
+  virtual task<set_outcome> set(torch_state state, std::string token) = 0;
+
+  /// Returns when what is stored is not what `token` names, or may not be: at the latest when it is
+  /// time to look again, where the place cannot tell by itself.
+  virtual task<void> wait_for_change(std::string token) = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/base64.hpp ----
+
+// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
+namespace elastic::detail {
+
+inline constexpr std::string_view base64_letters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// How many letters stand for `bytes` bytes.
+constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+inline std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve(base64_size(bytes.size()));
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool there = at + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      const bool is_padding = at + i > bytes.size();
+      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
+    }
+  }
+  return text;
+}
+
+/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
+/// text, and texts can be compared instead of values.
+inline std::optional<std::string> from_base64(std::string_view text) {
+  static constexpr auto values = [] {
+    std::array<std::uint8_t, 256> table{};
+    table.fill(64);
+    for (std::uint8_t i = 0; i < 64; ++i) {
+      table[static_cast<unsigned char>(base64_letters[i])] = i;
+    }
+    return table;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
+  const std::size_t letters = text.size() - padding;
+
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (std::size_t at = 0; at < letters; ++at) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
+    if (value == 64) return std::nullopt;
+    group = (group << 6 | value) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  }
+  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
+  if (has_rest) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_format.hpp ----
+
+// What our reader and our writer of Python's pickle format share: the few operations of it that
+// the state of a rendezvous is made of.
+namespace elastic::detail {
+
+/// The operations that are read; every other byte is refused.
+enum class pickle_op : std::uint8_t {
+  mark = 0x28,
+  empty_tuple = 0x29,
+  stop = 0x2e,
+  short_binbytes = 0x43,
+  binint = 0x4a,
+  binint1 = 0x4b,
+  binint2 = 0x4d,
+  none = 0x4e,
+  reduce = 0x52,
+  binunicode = 0x58,
+  build = 0x62,
+  binget = 0x68,
+  long_binget = 0x6a,
+  setitem = 0x73,
+  setitems = 0x75,
+  empty_dict = 0x7d,
+  proto = 0x80,
+  newobj = 0x81,
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  newtrue = 0x88,
+  newfalse = 0x89,
+  long1 = 0x8a,
+  short_binunicode = 0x8c,
+  empty_set = 0x8f,
+  additems = 0x90,
+  stack_global = 0x93,
+  memoize = 0x94,
+  frame = 0x95,
+};
+
+/// The only names of Python that a pickle may mention. They are never looked up: each stands for
+/// itself, and what may be done with it is decided by its place in this list.
+enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
+
+struct pickle_name {
+  std::string_view module;
+  std::string_view name;
+};
+
+/// By `pickle_global`.
+inline constexpr std::array<pickle_name, 5> pickle_globals = {{
+    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
+    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
+    {"datetime", "datetime"},
+    {"datetime", "timezone"},
+    {"datetime", "timedelta"},
+}};
+
+/// How deep values may lie within each other; a state needs 6.
+inline constexpr int pickle_depth = 32;
+/// Marks that are open at the same time, and values on the stack.
+inline constexpr std::size_t pickle_marks = 32;
+inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
+inline constexpr std::size_t pickle_memo = 64 * 1024;
+/// Values that one pickle makes: some 9 for each node.
+inline constexpr std::size_t pickle_values = 256 * 1024;
+
+[[noreturn]] inline void refuse_state(const std::string& why) {
+  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
+}
+
+/// Text from outside as a message may show it: on one line, and not all of a long one.
+inline std::string shown(std::string_view text) {
+  constexpr std::size_t most = 80;
+  return text.size() <= most ? fmt::format("{:?}", text)
+                             : fmt::format("{:?}…", text.substr(0, most));
+}
+
+/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
+/// stand for what Python could not decode.
+inline bool is_pickle_text(std::string_view bytes) {
+  std::size_t at = 0;
+  const auto follows = [&](unsigned low, unsigned high) {
+    if (at == bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    return byte >= low && byte <= high;
+  };
+  while (at < bytes.size()) {
+    const auto first = static_cast<unsigned char>(bytes[at++]);
+    if (first < 0x80) continue;
+    if (first < 0xc2 || first > 0xf4) return false;
+    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
+    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
+    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
+    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
+  }
+  return true;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_reader.hpp ----
+
+namespace elastic::detail {
+
+enum class pickle_kind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  text,
+  bytes,
+  tuple,
+  dict,
+  set,
+  /// One of `pickle_globals`.
+  global,
+  /// A state or a node.
+  object,
+  /// A datetime, a timezone, which is UTC, and a timedelta.
+  time,
+  zone,
+  span,
+};
+
+/// A value of a pickle, by its place in the reader.
+using pickle_ref = std::uint32_t;
+
+struct pickle_value {
+  pickle_kind kind = pickle_kind::none;
+  /// Whether it may be the key of a dict or in a set.
+  bool is_hashable = true;
+  /// Whether it is part of another value or was remembered and taken again: it cannot change any
+  /// more, so that no value is ever part of itself.
+  bool is_final = false;
+  /// Whether a time says that it is in UTC.
+  bool is_zoned = false;
+  int depth = 1;
+  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
+  /// `pickle_global` of a global or of the class of an object.
+  std::int64_t number = 0;
+  /// A text or bytes, as they stand in the pickle.
+  std::string_view text;
+  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
+  std::vector<pickle_ref> items;
+
+  bool is(pickle_kind wanted) const { return kind == wanted; }
+  bool is(pickle_kind wanted, pickle_global which) const {
+    return kind == wanted && number == static_cast<std::int64_t>(which);
+  }
+};
+
+/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
+/// whatever it names; here nothing is looked up and nothing called.
+///
+/// The values refer to the bytes of the pickle, which must outlive the reader.
+class pickle_reader {
+ public:
+  explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
+
+  /// Reads the whole pickle.
+  /// Result: the value that it stands for.
+  /// Errors: `errc::rendezvous_state`.
+  pickle_ref read() {
+    if (next_op() != pickle_op::proto) fail("it does not begin with the protocol of a pickle");
+    const std::uint64_t protocol = number(1);
+    if (protocol != 4 && protocol != 5) {
+      fail(fmt::format("pickle protocol {} is not read, 4 and 5 are", protocol));
+    }
+    for (pickle_op op = next_op(); op != pickle_op::stop; op = next_op()) apply(op);
+    if (!marks_.empty() || stack_.size() != 1) {
+      fail(fmt::format("{} values are left at its end, it must be 1", stack_.size()));
+    }
+    if (used_ != input_.size()) fail("bytes follow its end");
+    return stack_.back();
+  }
+
+  const pickle_value& operator[](pickle_ref ref) const { return values_[ref]; }
+
+ private:
+  // ---- bytes ----
+
+  std::string_view take(std::uint64_t count) {
+    if (count > input_.size() - used_) fail("it is cut off");
+    const std::string_view bytes = input_.substr(used_, static_cast<std::size_t>(count));
+    used_ += bytes.size();
+    return bytes;
+  }
+
+  pickle_op next_op() {
+    at_ = used_;
+    return static_cast<pickle_op>(take(1).front());
+  }
+
+  // Little-endian, without a sign.
+  std::uint64_t number(std::size_t size) {
+    std::uint64_t value = 0;
+    int shift = 0;
+    for (const char byte : take(size)) {
+      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
+      shift += 8;
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& why) const {
+    refuse_state(fmt::format("{} (at byte {} of {})", why, at_, input_.size()));
+  }
+
+  // ---- operations ----
+
+  void apply(pickle_op op) {
+    switch (op) {
+      case pickle_op::none: return push(pickle_kind::none);
+      case pickle_op::newtrue: return push(pickle_kind::boolean, 1);
+      case pickle_op::newfalse: return push(pickle_kind::boolean, 0);
+      case pickle_op::binint1: return push_integer(1);
+      case pickle_op::binint2: return push_integer(2);
+      case pickle_op::binint:
+        return push(pickle_kind::integer, static_cast<std::int32_t>(number(4)));
+      case pickle_op::long1: return push_long();
+      case pickle_op::short_binunicode: return push_text(take(number(1)));
+      case pickle_op::binunicode: return push_text(take(number(4)));
+      case pickle_op::short_binbytes: return push_bytes(take(number(1)));
+      case pickle_op::empty_tuple: return push(pickle_kind::tuple);
+      case pickle_op::tuple1: return push_tuple(1);
+      case pickle_op::tuple2: return push_tuple(2);
+      case pickle_op::tuple3: return push_tuple(3);
+      case pickle_op::empty_dict: return push_container(pickle_kind::dict);
+      case pickle_op::empty_set: return push_container(pickle_kind::set);
+      case pickle_op::setitem: return set_item();
+      case pickle_op::setitems: return add_all(pickle_kind::dict);
+      case pickle_op::additems: return add_all(pickle_kind::set);
+      case pickle_op::mark: return open_mark();
+      case pickle_op::stack_global: return push_global();
+      case pickle_op::newobj: return push_object();
+      case pickle_op::reduce: return push_reduced();
+      case pickle_op::build: return build();
+      case pickle_op::memoize: return memoize();
+      case pickle_op::binget: return recall(number(1));
+      case pickle_op::long_binget: return recall(number(4));
+      case pickle_op::frame:
+        // A frame only says how much may be read ahead.
+        if (number(8) > input_.size() - used_) fail("it is cut off");
+        return;
+      default:
+        fail(fmt::format("operation 0x{:02x} is not one that the state of a rendezvous needs",
+                         static_cast<unsigned>(op)));
+    }
+  }
+
+  void push_integer(std::size_t size) {
+    push(pickle_kind::integer, static_cast<std::int64_t>(number(size)));
+  }
+
+  void push_long() {
+    const std::uint64_t size = number(1);
+    if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
+    std::uint64_t bits = number(static_cast<std::size_t>(size));
+    // The highest bit that is there is the sign.
+    const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
+    if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
+    push(pickle_kind::integer, static_cast<std::int64_t>(bits));
+  }
+
+  void push_text(std::string_view text) {
+    if (!is_pickle_text(text)) fail(shown(text) + " is not UTF-8");
+    push(pickle_kind::text);
+    values_.back().text = text;
+  }
+
+  void push_bytes(std::string_view bytes) {
+    push(pickle_kind::bytes);
+    values_.back().text = bytes;
+  }
+
+  void push_container(pickle_kind kind) {
+    push(kind);
+    values_.back().is_hashable = false;
+  }
+
+  void push_tuple(std::size_t size) {
+    std::vector<pickle_ref> items(size);
+    for (std::size_t i = size; i-- > 0;) items[i] = pop();
+    push(pickle_kind::tuple);
+    for (const pickle_ref item : items) {
+      add_item(stack_.back(), item);
+      if (!values_[item].is_hashable) values_.back().is_hashable = false;
+    }
+  }
+
+  void set_item() {
+    const pickle_ref value = pop();
+    const pickle_ref key = pop();
+    add_pair(open_container(pickle_kind::dict), key, value);
+  }
+
+  void add_all(pickle_kind kind) {
+    if (marks_.empty()) fail("values are added that no mark precedes");
+    const std::vector<pickle_ref> items(
+        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
+    stack_.resize(marks_.back());
+    marks_.pop_back();
+    const pickle_ref container = open_container(kind);
+    if (kind == pickle_kind::set) {
+      for (const pickle_ref item : items) add_key(container, item);
+      return;
+    }
+    if (items.size() % 2 != 0) fail("a key has no value");
+    for (std::size_t i = 0; i < items.size(); i += 2) add_pair(container, items[i], items[i + 1]);
+  }
+
+  void open_mark() {
+    if (marks_.size() == pickle_marks) fail(fmt::format("over {} marks are open", pickle_marks));
+    marks_.push_back(stack_.size());
+  }
+
+  void push_global() {
+    const pickle_value& name = values_[pop()];
+    const pickle_value& module = values_[pop()];
+    if (!name.is(pickle_kind::text) || !module.is(pickle_kind::text)) {
+      fail("what it names is not named by texts");
+    }
+    for (std::size_t which = 0; which < pickle_globals.size(); ++which) {
+      if (module.text != pickle_globals[which].module) continue;
+      if (name.text != pickle_globals[which].name) continue;
+      return push(pickle_kind::global, static_cast<std::int64_t>(which));
+    }
+    fail(fmt::format("it names {} of {}, which has no place in the state of a rendezvous",
+                     shown(name.text), shown(module.text)));
+  }
+
+  void push_object() {
+    const pickle_value& arguments = values_[pop()];
+    const pickle_value& type = values_[pop()];
+    const bool is_class = type.is(pickle_kind::global, pickle_global::state) ||
+                          type.is(pickle_kind::global, pickle_global::node);
+    if (!is_class) fail("an object is made of what is neither a state nor a node");
+    if (!arguments.is(pickle_kind::tuple) || !arguments.items.empty()) {
+      fail("an object is made with arguments");
+    }
+    const std::int64_t which = type.number;
+    push(pickle_kind::object, which);
+    values_.back().is_hashable = false;
+  }
+
+  // Python would call a function here; three names have a meaning.
+  void push_reduced() {
+    const pickle_value arguments = values_[pop()];
+    const pickle_value& what = values_[pop()];
+    if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
+    if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
+    if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
+    if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
+    fail("it calls what is neither datetime, timezone nor timedelta");
+  }
+
+  void push_time(std::span<const pickle_ref> arguments) {
+    namespace chrono = std::chrono;
+    constexpr std::size_t size = 10;
+    const bool has_bytes = !arguments.empty() && arguments.size() <= 2 &&
+                           values_[arguments[0]].is(pickle_kind::bytes) &&
+                           values_[arguments[0]].text.size() == size;
+    const bool is_zoned = arguments.size() == 2;
+    if (!has_bytes || (is_zoned && !values_[arguments[1]].is(pickle_kind::zone))) {
+      fail("a datetime is not made of 10 bytes and at most a timezone");
+    }
+    std::uint32_t byte[size];
+    for (std::size_t i = 0; i < size; ++i) {
+      byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
+    }
+    // The highest bit of the month tells two equal times of a clock that was put back apart, which
+    // does not happen in UTC.
+    const int year = static_cast<int>(byte[0] << 8 | byte[1]);
+    const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
+    const std::uint32_t fraction = byte[7] << 16 | byte[8] << 8 | byte[9];
+    const bool is_date = date.ok() && year >= 1 && year <= 9999;
+    if (!is_date || byte[4] > 23 || byte[5] > 59 || byte[6] > 59 || fraction > 999'999) {
+      fail("a datetime has a part that is out of its range");
+    }
+    const chrono::sys_time<chrono::microseconds> time =
+        chrono::sys_days(date) + chrono::hours(byte[4]) + chrono::minutes(byte[5]) +
+        chrono::seconds(byte[6]) + chrono::microseconds(fraction);
+    push(pickle_kind::time, time.time_since_epoch().count());
+    values_.back().is_zoned = is_zoned;
+  }
+
+  void push_zone(std::span<const pickle_ref> arguments) {
+    const bool is_utc = arguments.size() == 1 && values_[arguments[0]].is(pickle_kind::span) &&
+                        values_[arguments[0]].number == 0;
+    if (!is_utc) fail("a timezone is not UTC");
+    push(pickle_kind::zone);
+  }
+
+  void push_span(std::span<const pickle_ref> arguments) {
+    // So that the microseconds fit; Python allows ten times as many days.
+    constexpr std::int64_t most_days = 99'999'999;
+    const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
+      const pickle_value& value = values_[arguments[which]];
+      if (!value.is(pickle_kind::integer) || value.number < least || value.number > most) {
+        fail("a timedelta has a part that is out of its range");
+      }
+      return value.number;
+    };
+    if (arguments.size() != 3) fail("a timedelta is not made of days, seconds and microseconds");
+    const std::int64_t days = part(0, -most_days, most_days);
+    const std::int64_t seconds = part(1, 0, 86'399);
+    push(pickle_kind::span, (days * 86'400 + seconds) * 1'000'000 + part(2, 0, 999'999));
+  }
+
+  void build() {
+    const pickle_ref attributes = pop();
+    const pickle_ref object = open_container(pickle_kind::object);
+    const pickle_value& dict = values_[attributes];
+    if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
+    if (!values_[object].items.empty()) fail("an object gets its attributes twice");
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const pickle_value& name = values_[dict.items[i]];
+      if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
+    }
+    add_item(object, attributes);
+    // Python asks a node for its hash where it becomes a key, so it must be whole by then.
+    values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
+  }
+
+  void memoize() {
+    if (memo_.size() == pickle_memo) fail(fmt::format("over {} values are memoized", pickle_memo));
+    memo_.push_back(top());
+  }
+
+  void recall(std::uint64_t index) {
+    if (index >= memo_.size()) fail("a value is used again that was not memoized");
+    const pickle_ref value = memo_[static_cast<std::size_t>(index)];
+    values_[value].is_final = true;
+    push_ref(value);
+  }
+
+  // ---- stack ----
+
+  void push(pickle_kind kind, std::int64_t value = 0) {
+    if (values_.size() == pickle_values) fail(fmt::format("it has over {} values", pickle_values));
+    pickle_value made;
+    made.kind = kind;
+    made.number = value;
+    values_.push_back(std::move(made));
+    push_ref(static_cast<pickle_ref>(values_.size() - 1));
+  }
+
+  void push_ref(pickle_ref ref) {
+    if (stack_.size() == pickle_stack) fail(fmt::format("its stack is over {}", pickle_stack));
+    stack_.push_back(ref);
+  }
+
+  // What lies below the last mark is out of reach.
+  pickle_ref top() const {
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    if (stack_.size() == floor) fail("a value is used that is not there");
+    return stack_.back();
+  }
+
+  pickle_ref pop() {
+    const pickle_ref value = top();
+    stack_.pop_back();
+    return value;
+  }
+
+  pickle_ref open_container(pickle_kind kind) {
+    const pickle_ref container = top();
+    if (!values_[container].is(kind)) fail("something is put into what cannot hold it");
+    if (values_[container].is_final) fail("a value changes after it was used");
+    return container;
+  }
+
+  void add_pair(pickle_ref dict, pickle_ref key, pickle_ref value) {
+    add_key(dict, key);
+    add_item(dict, value);
+  }
+
+  void add_key(pickle_ref container, pickle_ref key) {
+    if (!values_[key].is_hashable) fail("a key cannot be hashed");
+    add_item(container, key);
+  }
+
+  void add_item(pickle_ref container, pickle_ref item) {
+    if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
+    values_[item].is_final = true;
+    pickle_value& into = values_[container];
+    into.depth = std::max(into.depth, values_[item].depth + 1);
+    if (into.depth > pickle_depth) {
+      fail(fmt::format("values lie over {} deep within each other", pickle_depth));
+    }
+    into.items.push_back(item);
+  }
+
+  std::string_view input_;
+  std::size_t used_ = 0;
+  // Where the operation began that is being read.
+  std::size_t at_ = 0;
+  std::vector<pickle_value> values_;
+  std::vector<pickle_ref> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<pickle_ref> memo_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_writer.hpp ----
+
+namespace elastic::detail {
+
+/// Writes the operations of a pickle, with as few kinds of them as a state needs.
+///
+/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
+/// some thousand nodes would be several times as long, and every node reads it every few seconds.
+class pickle_writer {
+ public:
+  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
+  explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
+
+  const std::string& written() const { return out_; }
+
+  void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
+
+  /// Puts in what another writer, one that did not memoize, wrote.
+  void piece(std::string_view operations) { out_ += operations; }
+
+  void begin() {
+    op(pickle_op::proto);
+    out_.push_back(4);
+  }
+
+  void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
+
+  void integer(std::int64_t value) {
+    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
+    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
+    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
+    op(pickle_op::long1);
+    out_.push_back(8);
+    little_endian(value, 8);
+  }
+
+  void text(std::string_view value) {
+    if (value.size() <= 0xff) {
+      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
+    } else {
+      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
+    }
+    out_ += value;
+  }
+
+  /// A text that comes more than once.
+  void name(std::string_view value) {
+    once("text " + std::string(value), [&] { text(value); });
+  }
+
+  /// At most 255 bytes.
+  void bytes(std::string_view value) {
+    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
+    out_ += value;
+  }
+
+  void global(pickle_global which) {
+    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
+    once("global " + std::string(named.name), [&] {
+      name(named.module);
+      name(named.name);
+      op(pickle_op::stack_global);
+    });
+  }
+
+  void node(const node_id& id, std::string_view host_attribute) {
+    once("node " + id.text(), [&] {
+      global(pickle_global::node);
+      op(pickle_op::empty_tuple);
+      op(pickle_op::newobj);
+      op(pickle_op::empty_dict);
+      op(pickle_op::mark);
+      name(host_attribute);
+      name(id.host);
+      name("pid");
+      integer(id.pid);
+      name("local_id");
+      integer(id.local_id);
+      op(pickle_op::setitems);
+      op(pickle_op::build);
+    });
+  }
+
+  /// Errors: `errc::invalid_argument` for a year that Python has not.
+  void time(torch_time value, bool zoned) {
+    namespace chrono = std::chrono;
+    const auto day = chrono::floor<chrono::days>(value);
+    const chrono::year_month_day date(day);
+    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
+      throw error(errc::invalid_argument,
+                  "a time of the rendezvous is not in the years 1 to 9999");
+    }
+    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
+    std::string packed;
+    const auto add = [&](auto number, int size) {
+      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
+    };
+    add(static_cast<int>(date.year()), 2);
+    add(static_cast<unsigned>(date.month()), 1);
+    add(static_cast<unsigned>(date.day()), 1);
+    add(clock.hours().count(), 1);
+    add(clock.minutes().count(), 1);
+    add(clock.seconds().count(), 1);
+    add(clock.subseconds().count(), 3);
+    global(pickle_global::datetime);
+    bytes(packed);
+    if (zoned) zone();
+    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
+    op(pickle_op::reduce);
+  }
+
+  /// The timezone UTC.
+  void zone() {
+    once("zone", [&] {
+      global(pickle_global::timezone);
+      span(std::chrono::microseconds(0));
+      op(pickle_op::tuple1);
+      op(pickle_op::reduce);
+    });
+  }
+
+  /// A timedelta.
+  void span(std::chrono::microseconds value) {
+    const auto days = std::chrono::floor<std::chrono::days>(value);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
+    global(pickle_global::timedelta);
+    integer(days.count());
+    integer(seconds.count());
+    integer((value - days - seconds).count());
+    op(pickle_op::tuple3);
+    op(pickle_op::reduce);
+  }
+
+ private:
+  template <class Write>
+  void once(std::string what, Write write) {
+    if (!memoizes_) return write();
+    const auto known = memo_.find(what);
+    if (known != memo_.end()) return recall(known->second);
+    write();
+    op(pickle_op::memoize);
+    const std::size_t index = memo_.size();
+    memo_.emplace(std::move(what), index);
+  }
+
+  void recall(std::size_t index) {
+    const auto number = static_cast<std::int64_t>(index);
+    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
+    else with_number(pickle_op::long_binget, number, 4);
+  }
+
+  void with_number(pickle_op code, std::int64_t value, int size) {
+    op(code);
+    little_endian(value, size);
+  }
+
+  void little_endian(std::int64_t value, int size) {
+    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+  }
+
+  bool memoizes_;
+  std::string out_;
+  std::map<std::string, std::size_t> memo_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch_state_codec.hpp ----
+
+namespace elastic {
+
+/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
+inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
+
+/// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as
+/// different pickles by others: compare states, not bytes.
+///
+/// Errors: `errc::invalid_argument` for a value that no state may have, which the message names,
+/// and for a redundancy list in a dialect that has none.
+std::string encode_torch_state(const torch_state& state, torch_dialect dialect);
+
+/// Reads a state of any dialect. Nothing that the pickle names is executed or looked up; what no
+/// agent writes is refused.
+///
+/// Errors: `errc::rendezvous_state`, saying what was found and where.
+torch_state decode_torch_state(std::string_view pickle);
+
+/// The state as the text that a store holds.
+/// Errors: those of `encode_torch_state`.
+inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
+  return detail::to_base64(encode_torch_state(state, dialect));
+}
+
+/// Reads what a store holds.
+/// Result: none for `torch_no_state` and for an empty text.
+/// Errors: `errc::rendezvous_state`.
+inline std::optional<torch_state> parse_stored_text(std::string_view text) {
+  if (text.empty() || text == torch_no_state) return std::nullopt;
+  if (text.size() > detail::base64_size(limits::rendezvous_state_bytes)) {
+    detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
+                                     detail::base64_size(limits::rendezvous_state_bytes)));
+  }
+  const std::optional<std::string> pickle = detail::from_base64(text);
+  if (!pickle) detail::refuse_state("it is not base64");
+  return decode_torch_state(*pickle);
+}
+
+namespace detail {
+
+/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
+/// memory; this is what the resolver gives at most.
+inline constexpr std::size_t node_host_bytes = 1024;
+
+inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
+
+inline std::string_view host_attribute(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
+}
+
+// ---- reading ----------------------------------------------------------------------------------
+
+/// Makes a state of the values of a pickle, and notes which dialect they show.
+class torch_state_decoder {
+ public:
+  explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
+
+  torch_state decode() {
+    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
+    torch_state state;
+    state.round = integer(take("round"), "round");
+    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
+    state.complete = boolean("complete");
+    state.deadline = optional_time(take("deadline"));
+    state.closed = boolean("closed");
+    read_participants(state);
+    state.wait_list = node_set(take("wait_list"), "wait_list");
+    read_heartbeats(state);
+    const std::optional<pickle_ref> spares = find(redundancy_list_attribute);
+    if (spares) state.redundancy_list = node_set(*spares, redundancy_list_attribute);
+    pickle_writer extra(false);
+    for (const auto& [name, value] : attributes_) keep(state, extra, name, value);
+    judge(state, spares.has_value());
+    return state;
+  }
+
+ private:
+  using attributes = std::map<std::string_view, pickle_ref>;
+
+  attributes attributes_of(pickle_ref ref, pickle_global type, const char* otherwise) const {
+    const pickle_value& object = values_[ref];
+    if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
+    const pickle_value& dict = values_[object.items.front()];
+    attributes found;
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const std::string_view name = values_[dict.items[i]].text;
+      if (!found.emplace(name, dict.items[i + 1]).second) {
+        refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
+      }
+    }
+    return found;
+  }
+
+  std::optional<pickle_ref> find(std::string_view name) {
+    const auto found = attributes_.find(name);
+    if (found == attributes_.end()) return std::nullopt;
+    const pickle_ref value = found->second;
+    attributes_.erase(found);
+    return value;
+  }
+
+  pickle_ref take(std::string_view name) {
+    const std::optional<pickle_ref> value = find(name);
+    if (!value) refuse_state(fmt::format("it has no attribute '{}'", name));
+    return *value;
+  }
+
+  std::int64_t integer(pickle_ref ref, std::string_view name) const {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
+    return value.number;
+  }
+
+  bool boolean(std::string_view name) {
+    const pickle_value& value = values_[take(name)];
+    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
+    return value.number != 0;
+  }
+
+  torch_time time(pickle_ref ref) {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
+    (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
+    return torch_time(std::chrono::microseconds(value.number));
+  }
+
+  std::optional<torch_time> optional_time(pickle_ref ref) {
+    if (values_[ref].is(pickle_kind::none)) return std::nullopt;
+    return time(ref);
+  }
+
+  node_id node(pickle_ref ref) {
+    constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
+    const pickle_value& object = values_[ref];
+    if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
+      refuse_state("what should be a node of it is none");
+    }
+    const pickle_value& dict = values_[object.items.front()];
+    if (dict.items.size() != 6) refuse_state(std::string(form));
+    node_id id;
+    bool has_host = false;
+    bool has_pid = false;
+    bool has_local_id = false;
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const std::string_view name = values_[dict.items[i]].text;
+      const pickle_ref value = dict.items[i + 1];
+      if (name == "fqdn" || name == "addr") {
+        has_host = true;
+        (name == "fqdn" ? sees_fqdn_ : sees_addr_) = true;
+        id.host = host(value);
+      } else if (name == "pid") {
+        has_pid = true;
+        id.pid = integer(value, "node's pid");
+      } else if (name == "local_id") {
+        has_local_id = true;
+        id.local_id = integer(value, "node's local_id");
+      }
+    }
+    if (!has_host || !has_pid || !has_local_id) refuse_state(std::string(form));
+    return id;
+  }
+
+  std::string host(pickle_ref ref) const {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::text)) refuse_state("a node of it is named by no text");
+    if (value.text.size() > node_host_bytes) {
+      refuse_state(fmt::format("the name of a node has {} bytes, {} are allowed",
+                               value.text.size(), node_host_bytes));
+    }
+    return std::string(value.text);
+  }
+
+  // The items of a dict or a set of nodes.
+  const std::vector<pickle_ref>& items(pickle_ref ref, pickle_kind kind,
+                                       std::string_view name) const {
+    const pickle_value& value = values_[ref];
+    const bool is_dict = kind == pickle_kind::dict;
+    if (!value.is(kind)) {
+      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
+    }
+    const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
+    if (nodes > static_cast<std::size_t>(limits::nodes)) {
+      refuse_state(fmt::format("its {} has {} nodes, {} are allowed", name, nodes, limits::nodes));
+    }
+    return value.items;
+  }
+
+  [[noreturn]] static void refuse_twice(const node_id& id, std::string_view name) {
+    refuse_state(fmt::format("its {} has the node {} twice", name, shown(id.text())));
+  }
+
+  void read_participants(torch_state& state) {
+    const auto& pairs = items(take("participants"), pickle_kind::dict, "participants");
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      node_id id = node(pairs[i]);
+      const std::int64_t rank = integer(pairs[i + 1], "participant's rank");
+      if (rank < 0 || rank >= limits::nodes) {
+        refuse_state(fmt::format("the node {} has the rank {}, 0 to {} are allowed",
+                                 shown(id.text()), rank, limits::nodes - 1));
+      }
+      const auto [at, is_new] = state.participants.emplace(std::move(id), static_cast<int>(rank));
+      if (!is_new) refuse_twice(at->first, "participants");
+    }
+  }
+
+  void read_heartbeats(torch_state& state) {
+    const auto& pairs = items(take("last_heartbeats"), pickle_kind::dict, "last_heartbeats");
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      node_id id = node(pairs[i]);
+      const auto [at, is_new] = state.last_heartbeats.emplace(std::move(id), time(pairs[i + 1]));
+      if (!is_new) refuse_twice(at->first, "last_heartbeats");
+    }
+  }
+
+  std::set<node_id> node_set(pickle_ref ref, std::string_view name) {
+    std::set<node_id> nodes;
+    for (const pickle_ref item : items(ref, pickle_kind::set, name)) {
+      const auto [at, is_new] = nodes.insert(node(item));
+      if (!is_new) refuse_twice(*at, name);
+    }
+    return nodes;
+  }
+
+  // ---- what the dialect does not know ----
+
+  // All extra attributes are written by one writer, which bounds them together.
+  void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
+    const std::size_t begin = extra.written().size();
+    copy(extra, value);
+    state.extra.emplace(name, extra.written().substr(begin));
+  }
+
+  void copy(pickle_writer& to, pickle_ref ref) {
+    // A value that is used in many places is copied to each of them.
+    if (to.written().size() > limits::rendezvous_state_bytes) {
+      refuse_state(fmt::format("its unknown attributes take over {} bytes",
+                               limits::rendezvous_state_bytes));
+    }
+    const pickle_value& value = values_[ref];
+    switch (value.kind) {
+      case pickle_kind::none: return to.op(pickle_op::none);
+      case pickle_kind::boolean: return to.boolean(value.number != 0);
+      case pickle_kind::integer: return to.integer(value.number);
+      case pickle_kind::text: return to.text(value.text);
+      case pickle_kind::bytes: return to.bytes(value.text);
+      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
+      case pickle_kind::zone: return to.zone();
+      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
+      case pickle_kind::object: return copy_node(to, ref);
+      case pickle_kind::tuple: return copy_tuple(to, value);
+      case pickle_kind::dict:
+        to.op(pickle_op::empty_dict);
+        return copy_items(to, value, pickle_op::setitems);
+      case pickle_kind::set:
+        to.op(pickle_op::empty_set);
+        return copy_items(to, value, pickle_op::additems);
+      default: refuse_state("an unknown attribute of it cannot be kept");
+    }
+  }
+
+  void copy_node(pickle_writer& to, pickle_ref ref) {
+    const bool saw_fqdn = std::exchange(sees_fqdn_, false);
+    const node_id id = node(ref);
+    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
+    sees_fqdn_ = sees_fqdn_ || saw_fqdn;
+  }
+
+  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
+    constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
+                                   pickle_op::tuple3};
+    for (const pickle_ref item : tuple.items) copy(to, item);
+    to.op(codes[tuple.items.size()]);
+  }
+
+  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
+    if (container.items.empty()) return;
+    to.op(pickle_op::mark);
+    for (const pickle_ref item : container.items) copy(to, item);
+    to.op(code);
+  }
+
+  // ---- the dialect ----
+
+  void judge(torch_state& state, bool has_spares) const {
+    if (sees_fqdn_ && sees_addr_) {
+      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and with addr (2.0)");
+    }
+    if (sees_unzoned_ && sees_zoned_) {
+      refuse_state("it mixes dialects: times without a timezone (PyTorch 1.13, 2.0) and in UTC "
+                   "(2.6)");
+    }
+    if (sees_fqdn_ && sees_zoned_) {
+      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and times in UTC (2.6)");
+    }
+    if (sees_zoned_ && !has_spares) {
+      refuse_state("it mixes dialects: times in UTC (PyTorch 2.6) without a redundancy_list");
+    }
+    const bool is_old = sees_fqdn_ || sees_unzoned_;
+    if (is_old && !state.redundancy_list.empty()) {
+      refuse_state(fmt::format("it mixes dialects: nodes in a redundancy_list (PyTorch 2.6) and {}",
+                               sees_fqdn_ ? "nodes with fqdn (1.13)"
+                                          : "times without a timezone (1.13, 2.0); agents of 2.3 "
+                                            "to 2.5, which do, are not supported"));
+    }
+    if (sees_fqdn_) {
+      state.seen_dialect = torch_dialect::torch_1_13;
+    } else if (has_spares && !is_old) {
+      state.seen_dialect = torch_dialect::torch_2_6;
+    } else if (sees_addr_) {
+      state.seen_dialect = torch_dialect::torch_2_0;
+    }
+    if (is_old && has_spares) {
+      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
+      state.extra.emplace(redundancy_list_attribute,
+                          std::string(1, static_cast<char>(pickle_op::empty_set)));
+    }
+  }
+
+  pickle_reader values_;
+  // Those of the state that were not read yet.
+  attributes attributes_;
+  bool sees_fqdn_ = false;
+  bool sees_addr_ = false;
+  bool sees_unzoned_ = false;
+  bool sees_zoned_ = false;
+};
+
+// ---- writing ----------------------------------------------------------------------------------
+
+[[noreturn]] inline void refuse_to_write(const std::string& why) {
+  throw error(errc::invalid_argument, "the state of the rendezvous cannot be written: " + why);
+}
+
+/// Writes a state for one dialect.
+class torch_state_encoder {
+ public:
+  explicit torch_state_encoder(torch_dialect dialect)
+      : host_attribute_(host_attribute(dialect)),
+        is_modern_(dialect == torch_dialect::torch_2_6) {}
+
+  std::string encode(const torch_state& state) {
+    if (state.round < 0) refuse_to_write(fmt::format("its round is {}", state.round));
+    if (!is_modern_ && !state.redundancy_list.empty()) {
+      refuse_to_write("it has a redundancy list, which only the dialect 2.6 knows");
+    }
+    out_.begin();
+    out_.global(pickle_global::state);
+    out_.op(pickle_op::empty_tuple);
+    out_.op(pickle_op::newobj);
+    out_.op(pickle_op::empty_dict);
+    out_.op(pickle_op::mark);
+    out_.text("round");
+    out_.integer(state.round);
+    out_.text("complete");
+    out_.boolean(state.complete);
+    out_.text("deadline");
+    if (state.deadline) out_.time(*state.deadline, is_modern_);
+    else out_.op(pickle_op::none);
+    out_.text("closed");
+    out_.boolean(state.closed);
+    out_.text("participants");
+    dict(state.participants, [&](int rank) { write_rank(rank); });
+    out_.text("wait_list");
+    set(state.wait_list);
+    if (is_modern_) {
+      out_.text(redundancy_list_attribute);
+      set(state.redundancy_list);
+    }
+    out_.text("last_heartbeats");
+    dict(state.last_heartbeats, [&](torch_time time) { out_.time(time, is_modern_); });
+    for (const auto& [name, value] : state.extra) {
+      if (is_modern_ && name == redundancy_list_attribute) continue;
+      out_.text(name);
+      out_.piece(value);
+    }
+    out_.op(pickle_op::setitems);
+    out_.op(pickle_op::build);
+    out_.op(pickle_op::stop);
+    if (out_.written().size() > limits::rendezvous_state_bytes) {
+      refuse_to_write(fmt::format("it has {} bytes, {} are allowed", out_.written().size(),
+                                  limits::rendezvous_state_bytes));
+    }
+    return out_.written();
+  }
+
+ private:
+  template <class Value, class Write>
+  void dict(const std::map<node_id, Value>& entries, Write write) {
+    out_.op(pickle_op::empty_dict);
+    if (entries.empty()) return;
+    out_.op(pickle_op::mark);
+    for (const auto& [id, value] : entries) {
+      write_node(id);
+      write(value);
+    }
+    out_.op(pickle_op::setitems);
+  }
+
+  void set(const std::set<node_id>& nodes) {
+    out_.op(pickle_op::empty_set);
+    if (nodes.empty()) return;
+    out_.op(pickle_op::mark);
+    for (const node_id& id : nodes) write_node(id);
+    out_.op(pickle_op::additems);
+  }
+
+  void write_node(const node_id& id) {
+    if (id.host.size() > node_host_bytes || !is_pickle_text(id.host)) {
+      refuse_to_write(fmt::format("the name of the node {} is not UTF-8 of at most {} bytes",
+                                  shown(id.text()), node_host_bytes));
+    }
+    out_.node(id, host_attribute_);
+  }
+
+  void write_rank(int rank) {
+    if (rank < 0 || rank >= limits::nodes) {
+      refuse_to_write(fmt::format("it has the rank {}, 0 to {} are allowed", rank,
+                                  limits::nodes - 1));
+    }
+    out_.integer(rank);
+  }
+
+  std::string_view host_attribute_;
+  bool is_modern_;
+  pickle_writer out_{true};
+};
+
+}  // namespace detail
+
+inline std::string encode_torch_state(const torch_state& state, torch_dialect dialect) {
+  return detail::torch_state_encoder(dialect).encode(state);
+}
+
+inline torch_state decode_torch_state(std::string_view pickle) {
+  if (pickle.size() > limits::rendezvous_state_bytes) {
+    detail::refuse_state(fmt::format("it has {} bytes, {} are allowed", pickle.size(),
+                                     limits::rendezvous_state_bytes));
+  }
+  return detail::torch_state_decoder(pickle).decode();
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/detail/store_keys.hpp ----
+
+// What all stores make of the keys and values of their user. All that is named `check` throws
+// `errc::invalid_argument`.
+namespace elastic::detail {
+
+inline void check_store_key(std::string_view key) {
+  if (key.size() <= limits::store_key_bytes) return;
+  throw error(errc::invalid_argument,
+              fmt::format("a key of {} bytes; a store takes up to {}", key.size(),
+                          limits::store_key_bytes));
+}
+
+inline void check_store_value(std::string_view value) {
+  if (value.size() <= limits::store_value_bytes) return;
+  throw error(errc::invalid_argument,
+              fmt::format("a value of {} bytes; a store takes up to {}", value.size(),
+                          limits::store_value_bytes));
+}
+
+inline void check_store_key_count(std::size_t count) {
+  if (count <= limits::store_keys_per_request) return;
+  throw error(errc::invalid_argument,
+              fmt::format("{} keys at once; a store takes up to {}", count,
+                          limits::store_keys_per_request));
+}
+
+inline void check_store_request(std::size_t bytes) {
+  if (bytes <= limits::store_request_bytes) return;
+  throw error(errc::invalid_argument,
+              fmt::format("keys and values of {} bytes at once; a store takes up to {}", bytes,
+                          limits::store_request_bytes));
+}
+
+/// What a client of PyTorch makes of the key that its user named.
+inline std::string store_wire_key(std::string_view key) {
+  std::string wire;
+  wire.reserve(key.size() + 1);
+  wire.push_back('/');
+  wire.append(key);
+  check_store_key(wire);
+  return wire;
+}
+
+inline std::vector<std::string> store_wire_keys(const std::vector<std::string>& keys) {
+  check_store_key_count(keys.size());
+  std::vector<std::string> wire;
+  wire.reserve(keys.size());
+  std::size_t bytes = 0;
+  for (const std::string& key : keys) {
+    wire.push_back(store_wire_key(key));
+    bytes += sizeof(std::uint64_t) + wire.back().size();
+  }
+  check_store_request(bytes);
+  return wire;
+}
+
+/// The number at the front of a text as `strtoll` reads it in base 10: after blanks, up to the
+/// first letter that is none of it. Empty where there is none or it has no place in 64 bits.
+inline std::optional<std::int64_t> leading_number(std::string_view text) {
+  const auto is_blank = [](char letter) { return letter == ' ' || (letter >= 9 && letter <= 13); };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  const bool is_negative = !text.empty() && text.front() == '-';
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
+  constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t bound = is_negative ? largest + 1 : largest;
+  std::uint64_t number = 0;
+  bool has_digit = false;
+  for (const char letter : text) {
+    if (letter < '0' || letter > '9') break;
+    const auto digit = static_cast<std::uint64_t>(letter - '0');
+    if (number > (bound - digit) / 10) return std::nullopt;
+    number = number * 10 + digit;
+    has_digit = true;
+  }
+  if (!has_digit) return std::nullopt;
+  return static_cast<std::int64_t>(is_negative ? 0 - number : number);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/key_value_engine.hpp ----
+
+#include <list>
+#include <unordered_map>
+
+namespace elastic {
+
+/// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and who
+/// waits for a key or watches it. Does no I/O; `memory_store` and `tcp_store_server` are two ways
+/// to reach it, and may share one.
+///
+/// Keys are those of the wire: a client of PyTorch puts "/" before what its user named.
+///
+/// Errors of every operation that stores something: `errc::invalid_argument` where the table
+/// would hold more than it may, or a value grow over `limits::store_value_bytes`.
+/// Thread-safety: every member may be called from any thread. Listeners are told by the thread
+/// that made the change, after it is done and in the order of the changes.
+class key_value_engine {
+ public:
+  /// Names one wait or watch; 0 names none.
+  using wait_id = std::uint64_t;
+
+  enum class change_kind : std::uint8_t { updated = 0, created = 1, removed = 2 };
+
+  /// What a watcher is told.
+  struct change {
+    change_kind kind = change_kind::updated;
+    std::string key;
+    std::string old_value;
+    std::string new_value;
+  };
+
+  /// Who waits or watches. Told once for each wait, unless it was cancelled; a call that crosses
+  /// the cancellation is possible.
+  class listener {
+   public:
+    virtual ~listener() = default;
+    virtual void on_ready(wait_id wait) noexcept = 0;
+    virtual void on_change(const change&) noexcept {}
+  };
+
+  /// @param max_bytes  the most that keys and values may take together
+  explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes)
+      : max_bytes_(max_bytes) {}
+
+  key_value_engine(const key_value_engine&) = delete;
+  key_value_engine& operator=(const key_value_engine&) = delete;
+
+  void set(std::string_view key, std::string_view value);
+
+  /// Appends to the value, which is made where it is missing.
+  void append(std::string_view key, std::string_view value);
+
+  /// The value, empty where there is none.
+  std::optional<std::string> find(std::string_view key) const;
+
+  /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
+  /// the lock of this table and must not call into it.
+  template <class Use>
+  bool read(std::string_view key, Use use) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = values_.find(key);
+    if (found == values_.end()) return false;
+    use(std::string_view(found->second));
+    return true;
+  }
+
+  /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
+  /// before it and text behind it are ignored and lost. The sum wraps around.
+  /// Errors: `errc::store_value` where the value does not begin with a number of 64 bits.
+  std::int64_t add(std::string_view key, std::int64_t delta);
+
+  /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
+  /// Result: what is stored afterwards, `expected` where nothing is.
+  std::string compare_set(std::string_view key, std::string_view expected,
+                          std::string_view desired);
+
+  /// Whether every key has a value or a queue that is not empty.
+  bool check(std::span<const std::string_view> keys) const;
+
+  /// Waits for every key to have a value (or something in its queue). A key that is removed again
+  /// meanwhile counts as seen.
+  /// Result: 0 where all have one already; then `who` is not told.
+  wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
+
+  /// Adds 1 to the number under `key` and waits until `world` have done so.
+  /// Result: 0 where they have; all that wait are told.
+  /// Errors: `errc::store_value`.
+  wait_id barrier(std::string_view key, std::int64_t world, std::weak_ptr<listener> who);
+
+  /// Ends a wait. Result: whether it was still waiting.
+  bool cancel(wait_id wait);
+
+  /// Tells `who` of every change of the key's value until `unwatch`.
+  wait_id watch(std::string_view key, std::weak_ptr<listener> who);
+  void unwatch(wait_id watch);
+
+  /// Result: whether there was a value.
+  bool erase(std::string_view key);
+
+  /// The number of values; queues do not count.
+  std::int64_t num_keys() const;
+
+  /// Hands every key that has a value to `use(std::string_view)`, in no order, under the lock.
+  template <class Use>
+  void for_each_key(Use use) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, value] : values_) use(std::string_view(key));
+  }
+
+  /// Puts an item at the end of the queue and tells at most one that waits for the key.
+  void queue_push(std::string_view key, std::string_view item);
+
+  /// The oldest item, empty where there is none. `length` becomes the length before.
+  std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
+
+  std::int64_t queue_length(std::string_view key) const;
+
+  /// How many waits, watches and bytes are held.
+  std::size_t waiters() const;
+  std::size_t watchers() const;
+  std::size_t bytes() const;
+
+ private:
+  struct text_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  template <class T>
+  using table = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
+
+  // A wait is registered once for every key that it still misses, and each registration knows its
+  // place in the wait, so that either side can drop the other in constant time.
+  struct pending_wait;
+  struct registration {
+    pending_wait* wait = nullptr;
+    std::size_t index = 0;
+  };
+  using registrations = std::list<registration>;
+  using waiting_key = table<registrations>::value_type;
+  struct place {
+    waiting_key* key = nullptr;
+    registrations::iterator at;
+  };
+  struct pending_wait {
+    wait_id id = 0;
+    std::size_t missing = 0;
+    std::vector<place> places;
+    std::weak_ptr<listener> who;
+  };
+  struct watch_entry {
+    wait_id id = 0;
+    std::weak_ptr<listener> who;
+  };
+  struct notice {
+    std::weak_ptr<listener> who;
+    wait_id wait = 0;
+    std::optional<change> what;
+  };
+
+  bool exists(std::string_view key) const {
+    return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
+  }
+  void grow(std::size_t added, std::size_t removed);
+  void refuse_if_full() const;
+  void store(std::string_view key, std::string_view value);
+  void store_number(std::string_view key, std::int64_t number);
+  std::int64_t number_of(std::string_view key) const;
+  void note_change(change_kind kind, std::string_view key, std::string_view old_value,
+                   std::string_view new_value);
+  pending_wait& new_wait(std::weak_ptr<listener> who);
+  void register_for(pending_wait& wait, std::string_view key);
+  void count_down(registration at);
+  void wake_all(std::string_view key);
+  void wake_one(std::string_view key);
+  void deliver(std::unique_lock<std::mutex>& lock);
+
+  mutable std::mutex mutex_;
+  table<std::string> values_;
+  table<std::deque<std::string>> queues_;
+  table<registrations> waiting_;
+  table<std::vector<watch_entry>> watching_;
+  std::unordered_map<wait_id, pending_wait> waits_;
+  std::unordered_map<wait_id, std::string> watches_;
+  std::deque<notice> notices_;
+  bool delivering_ = false;
+  wait_id last_id_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t queued_items_ = 0;
+  const std::size_t max_bytes_;
+};
+
+// ---- values ---------------------------------------------------------------------------------
+
+inline void key_value_engine::set(std::string_view key, std::string_view value) {
+  std::unique_lock lock(mutex_);
+  store(key, value);
+  wake_all(key);
+  deliver(lock);
+}
+
+inline void key_value_engine::append(std::string_view key, std::string_view value) {
+  std::unique_lock lock(mutex_);
+  const auto found = values_.find(key);
+  if (found == values_.end()) {
+    store(key, value);
+  } else {
+    if (found->second.size() + value.size() > limits::store_value_bytes) {
+      throw error(errc::invalid_argument,
+                  fmt::format("appending would make a value of more than {} bytes",
+                              limits::store_value_bytes));
+    }
+    grow(value.size(), 0);
+    const std::string old_value = watching_.empty() ? std::string() : found->second;
+    found->second.append(value);
+    note_change(change_kind::updated, key, old_value, found->second);
+  }
+  wake_all(key);
+  deliver(lock);
+}
+
+inline std::optional<std::string> key_value_engine::find(std::string_view key) const {
+  std::optional<std::string> result;
+  read(key, [&](std::string_view value) { result.emplace(value); });
+  return result;
+}
+
+inline std::int64_t key_value_engine::add(std::string_view key, std::int64_t delta) {
+  std::unique_lock lock(mutex_);
+  const auto sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) +
+                                             static_cast<std::uint64_t>(delta));
+  store_number(key, sum);
+  wake_all(key);
+  deliver(lock);
+  return sum;
+}
+
+inline std::string key_value_engine::compare_set(std::string_view key, std::string_view expected,
+                                                 std::string_view desired) {
+  std::unique_lock lock(mutex_);
+  const auto found = values_.find(key);
+  const bool is_missing = found == values_.end();
+  if (is_missing && !expected.empty()) return std::string(expected);
+  if (!is_missing && found->second != expected) {
+    std::string unchanged = found->second;
+    wake_all(key);
+    deliver(lock);
+    return unchanged;
+  }
+  store(key, desired);
+  wake_all(key);
+  deliver(lock);
+  return std::string(desired);
+}
+
+inline bool key_value_engine::check(std::span<const std::string_view> keys) const {
+  const std::lock_guard lock(mutex_);
+  for (const std::string_view key : keys) {
+    if (!exists(key)) return false;
+  }
+  return true;
+}
+
+inline bool key_value_engine::erase(std::string_view key) {
+  std::unique_lock lock(mutex_);
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  grow(0, found->first.size() + found->second.size());
+  note_change(change_kind::removed, key, found->second, {});
+  values_.erase(found);
+  deliver(lock);
+  return true;
+}
+
+inline std::int64_t key_value_engine::num_keys() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(values_.size());
+}
+
+inline void key_value_engine::grow(std::size_t added, std::size_t removed) {
+  ELASTIC_ASSERT(bytes_ >= removed);
+  const std::size_t after = bytes_ - removed + added;
+  if (after > max_bytes_ && after > bytes_) {
+    throw error(errc::invalid_argument,
+                fmt::format("the store is full: it may hold {} bytes", max_bytes_));
+  }
+  bytes_ = after;
+}
+
+inline void key_value_engine::refuse_if_full() const {
+  if (values_.size() + queued_items_ < limits::store_entries) return;
+  throw error(errc::invalid_argument,
+              fmt::format("the store is full: it may hold {} keys and items",
+                          limits::store_entries));
+}
+
+inline void key_value_engine::store(std::string_view key, std::string_view value) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) {
+    refuse_if_full();
+    grow(key.size() + value.size(), 0);
+    values_.emplace(key, value);
+    note_change(change_kind::created, key, {}, value);
+    return;
+  }
+  grow(value.size(), found->second.size());
+  note_change(change_kind::updated, key, found->second, value);
+  found->second.assign(value);
+}
+
+inline void key_value_engine::store_number(std::string_view key, std::int64_t number) {
+  const fmt::format_int text(number);
+  store(key, std::string_view(text.data(), text.size()));
+}
+
+inline std::int64_t key_value_engine::number_of(std::string_view key) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return 0;
+  const auto number = detail::leading_number(found->second);
+  if (!number) {
+    throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
+  }
+  return *number;
+}
+
+// ---- waits ----------------------------------------------------------------------------------
+
+inline key_value_engine::wait_id key_value_engine::wait(std::span<const std::string_view> keys,
+                                                        std::weak_ptr<listener> who) {
+  const std::lock_guard lock(mutex_);
+  pending_wait* wait = nullptr;
+  for (const std::string_view key : keys) {
+    if (exists(key)) continue;
+    if (wait == nullptr) wait = &new_wait(std::move(who));
+    register_for(*wait, key);
+  }
+  return wait != nullptr ? wait->id : 0;
+}
+
+inline key_value_engine::wait_id key_value_engine::barrier(std::string_view key,
+                                                           std::int64_t world,
+                                                           std::weak_ptr<listener> who) {
+  std::unique_lock lock(mutex_);
+  const auto arrived =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) + 1);
+  store_number(key, arrived);
+  wait_id id = 0;
+  if (arrived < world) {
+    pending_wait& wait = new_wait(std::move(who));
+    register_for(wait, key);
+    id = wait.id;
+  } else {
+    wake_all(key);
+  }
+  deliver(lock);
+  return id;
+}
+
+inline bool key_value_engine::cancel(wait_id wait) {
+  const std::lock_guard lock(mutex_);
+  const auto found = waits_.find(wait);
+  if (found == waits_.end()) return false;
+  for (const place& at : found->second.places) {
+    if (at.key == nullptr) continue;
+    at.key->second.erase(at.at);
+    if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
+  }
+  waits_.erase(found);
+  return true;
+}
+
+inline key_value_engine::pending_wait& key_value_engine::new_wait(std::weak_ptr<listener> who) {
+  pending_wait& wait = waits_[++last_id_];
+  wait.id = last_id_;
+  wait.who = std::move(who);
+  return wait;
+}
+
+inline void key_value_engine::register_for(pending_wait& wait, std::string_view key) {
+  auto found = waiting_.find(key);
+  if (found == waiting_.end()) found = waiting_.emplace(key, registrations()).first;
+  found->second.push_back(registration{&wait, wait.places.size()});
+  wait.places.push_back(place{&*found, std::prev(found->second.end())});
+  ++wait.missing;
+}
+
+// The registration itself is removed by the caller, from the list in which it stands.
+inline void key_value_engine::count_down(registration at) {
+  pending_wait& wait = *at.wait;
+  wait.places[at.index].key = nullptr;
+  ELASTIC_ASSERT(wait.missing > 0);
+  if (--wait.missing > 0) return;
+  notices_.push_back(notice{std::move(wait.who), wait.id, std::nullopt});
+  waits_.erase(wait.id);
+}
+
+inline void key_value_engine::wake_all(std::string_view key) {
+  if (waiting_.empty()) return;
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  for (const registration& at : found->second) count_down(at);
+  waiting_.erase(found);
+}
+
+inline void key_value_engine::wake_one(std::string_view key) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  registrations& all = found->second;
+  bool woke_one = false;
+  while (!all.empty() && !woke_one) {
+    const registration first = all.front();
+    all.pop_front();
+    woke_one = first.wait->missing == 1;
+    count_down(first);
+  }
+  if (all.empty()) waiting_.erase(found);
+}
+
+// ---- watches --------------------------------------------------------------------------------
+
+inline key_value_engine::wait_id key_value_engine::watch(std::string_view key,
+                                                         std::weak_ptr<listener> who) {
+  const std::lock_guard lock(mutex_);
+  watch_entry added{++last_id_, std::move(who)};
+  watching_[std::string(key)].push_back(std::move(added));
+  watches_.emplace(last_id_, key);
+  return last_id_;
+}
+
+inline void key_value_engine::unwatch(wait_id watch) {
+  const std::lock_guard lock(mutex_);
+  const auto key = watches_.find(watch);
+  if (key == watches_.end()) return;
+  const auto found = watching_.find(key->second);
+  ELASTIC_ASSERT(found != watching_.end());
+  std::erase_if(found->second, [&](const watch_entry& entry) { return entry.id == watch; });
+  if (found->second.empty()) watching_.erase(found);
+  watches_.erase(key);
+}
+
+inline void key_value_engine::note_change(change_kind kind, std::string_view key,
+                                          std::string_view old_value,
+                                          std::string_view new_value) {
+  if (watching_.empty()) return;
+  const auto found = watching_.find(key);
+  if (found == watching_.end()) return;
+  for (const watch_entry& entry : found->second) {
+    change what{kind, std::string(key), std::string(old_value), std::string(new_value)};
+    notices_.push_back(notice{entry.who, entry.id, std::move(what)});
+  }
+}
+
+// ---- queues ---------------------------------------------------------------------------------
+
+inline void key_value_engine::queue_push(std::string_view key, std::string_view item) {
+  std::unique_lock lock(mutex_);
+  refuse_if_full();
+  grow(key.size() + item.size(), 0);
+  ++queued_items_;
+  queues_[std::string(key)].emplace_back(item);
+  wake_one(key);
+  deliver(lock);
+}
+
+inline std::optional<std::string> key_value_engine::queue_pop(std::string_view key,
+                                                              std::int64_t& length) {
+  const std::lock_guard lock(mutex_);
+  length = 0;
+  const auto found = queues_.find(key);
+  if (found == queues_.end()) return std::nullopt;
+  length = static_cast<std::int64_t>(found->second.size());
+  std::string item = std::move(found->second.front());
+  found->second.pop_front();
+  --queued_items_;
+  grow(0, found->first.size() + item.size());
+  if (found->second.empty()) queues_.erase(found);
+  return item;
+}
+
+inline std::int64_t key_value_engine::queue_length(std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(key);
+  return found == queues_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+}
+
+// ---- telling --------------------------------------------------------------------------------
+
+// Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
+// under way leaves its notices to it, which keeps their order.
+inline void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) {
+  if (notices_.empty() || delivering_) return;
+  delivering_ = true;
+  while (!notices_.empty()) {
+    const notice next = std::move(notices_.front());
+    notices_.pop_front();
+    lock.unlock();
+    if (const auto who = next.who.lock()) {
+      if (next.what) {
+        who->on_change(*next.what);
+      } else {
+        who->on_ready(next.wait);
+      }
+    }
+    lock.lock();
+  }
+  delivering_ = false;
+}
+
+inline std::size_t key_value_engine::waiters() const {
+  const std::lock_guard lock(mutex_);
+  return waits_.size();
+}
+
+inline std::size_t key_value_engine::watchers() const {
+  const std::lock_guard lock(mutex_);
+  return watches_.size();
+}
+
+inline std::size_t key_value_engine::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/key_watch.hpp ----
+
+namespace elastic {
+
+/// Tells a coroutine when one key changes of a table in this process, such as that of a server:
+///
+///     key_watch watch(executor, server.engine(), "key");
+///     while (watch.value() == known) co_await watch.changed();
+///
+/// Thread-safety: one strand at a time, whoever changes the key.
+class key_watch {
+ public:
+  /// @param key  as users of a store name it
+  key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
+            const std::string& key)
+      : engine_(std::move(engine)),
+        key_(detail::store_wire_key(key)),
+        changed_(executor),
+        listening_(std::make_shared<listener>(executor, changed_)),
+        id_(engine_->watch(key_, listening_)) {}
+  ~key_watch() {
+    engine_->unwatch(id_);
+    listening_->forget();
+  }
+  key_watch(const key_watch&) = delete;
+  key_watch& operator=(const key_watch&) = delete;
+
+  /// The value at present; empty where there is none.
+  std::string value() const { return engine_->find(key_).value_or(std::string()); }
+
+  /// Waits for a change after the last that was waited for.
+  /// Cancellation: all types, no effect.
+  task<void> changed() {
+    co_await changed_.wait();
+    changed_.reset();
+  }
+
+ private:
+  // The flag is the watch's own, and taken away with it: a notice may still be under way then.
+  class listener final : public key_value_engine::listener,
+                         public std::enable_shared_from_this<listener> {
+   public:
+    listener(asio::any_io_executor executor, event_flag& flag)
+        : executor_(std::move(executor)), flag_(&flag) {}
+
+    void on_ready(key_value_engine::wait_id) noexcept override {}
+    void on_change(const key_value_engine::change&) noexcept override {
+      asio::post(executor_, [self = shared_from_this()] {
+        if (self->flag_ != nullptr) self->flag_->set();
+      });
+    }
+
+    void forget() { flag_ = nullptr; }
+
+   private:
+    asio::any_io_executor executor_;
+    event_flag* flag_;
+  };
+
+  std::shared_ptr<key_value_engine> engine_;
+  std::string key_;
+  event_flag changed_;
+  std::shared_ptr<listener> listening_;
+  key_value_engine::wait_id id_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/store_rendezvous_backend.hpp ----
+
+namespace elastic {
+
+/// The key under which the agents of PyTorch keep the state of their rendezvous.
+inline std::string torch_state_key(std::string_view run_id) {
+  return fmt::format("torch.rendezvous.{}", run_id);
+}
+
+/// Keeps the state of a rendezvous in a store, where and as torchrun's `c10d` backend does.
+///
+/// Thread-safety: one strand at a time.
+class store_rendezvous_backend final : public rendezvous_backend {
+ public:
+  /// How long it waits before a store is looked at again that cannot tell of a change.
+  static constexpr std::chrono::seconds pause{1};
+
+  /// @param dialect  what is written; a state of another dialect is refused
+  /// @param engine   the table of `where`, if that is in this process: then a change is told at
+  ///                 once
+  store_rendezvous_backend(std::shared_ptr<store> where, std::string run_id, torch_dialect dialect,
+                           std::shared_ptr<time_source> time,
+                           std::shared_ptr<key_value_engine> engine = nullptr)
+      : store_(std::move(where)),
+        key_(torch_state_key(run_id)),
+        dialect_(dialect),
+        time_(std::move(time)),
+        engine_(std::move(engine)) {}
+
+  task<std::optional<stored_state>> get() override {
+    std::string text = co_await exchange("", std::string(torch_no_state));
+    co_return parse(std::move(text));
+  }
+
+  task<set_outcome> set(torch_state state, std::string token) override {
+    const std::string wanted = stored_text(state, dialect_);
+    if (token.empty()) token = torch_no_state;
+    std::string text = co_await exchange(token, wanted);
+    set_outcome outcome;
+    outcome.was_set = text == wanted;
+    // A key that is gone is answered by what was expected of it: it is made anew.
+    const bool may_be_gone = !outcome.was_set && text == token;
+    if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
+    outcome.stored = parse(std::move(text));
+    co_return outcome;
+  }
+
+  task<void> wait_for_change(std::string token) override {
+    if (!engine_) {
+      co_await time_->sleep_until(time_->now() + pause);
+      co_return;
+    }
+    if (token.empty()) token = torch_no_state;
+    key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+    while (watch.value() == token) co_await watch.changed();
+  }
+
+  /// Which dialect the state under a run id is written in; none where there is no state yet, or
+  /// one that holds nothing that tells.
+  /// Errors: those of the store; `errc::rendezvous_state`.
+  static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> where,
+                                                         std::string run_id) {
+    const std::string key = torch_state_key(run_id);
+    const std::string nothing(torch_no_state);
+    const std::string text = co_await where->compare_set(key, "", nothing);
+    const std::optional<torch_state> state = read(text, key);
+    if (!state) co_return std::nullopt;
+    co_return state->seen_dialect;
+  }
+
+ private:
+  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
+  // a plain GET, never waits for the key to exist.
+  task<std::string> exchange(std::string expected, std::string desired) {
+    return store_->compare_set(key_, std::move(expected), std::move(desired));
+  }
+
+  static std::optional<torch_state> read(const std::string& text, const std::string& key) {
+    try {
+      return parse_stored_text(text);
+    } catch (const error& failure) {
+      throw error(errc::rendezvous_state,
+                  fmt::format("{} (the store's key '{}')", failure.what(), key));
+    }
+  }
+
+  std::optional<stored_state> parse(std::string text) const {
+    std::optional<torch_state> state = read(text, key_);
+    if (!state) return std::nullopt;
+    const auto seen = state->seen_dialect;
+    if (seen && *seen != dialect_) {
+      throw error(errc::rendezvous_state,
+                  fmt::format("the state under the store's key '{}' is in the dialect {} and this "
+                              "node speaks {}: all nodes of a job need one dialect (--rdzv-conf "
+                              "dialect={})",
+                              key_, to_text(*seen), to_text(dialect_), to_text(*seen)));
+    }
+    return stored_state{std::move(*state), std::move(text)};
+  }
+
+  std::shared_ptr<store> store_;
+  std::string key_;
+  torch_dialect dialect_;
+  std::shared_ptr<time_source> time_;
+  std::shared_ptr<key_value_engine> engine_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/torch_agent_watch.hpp ----
+
+namespace elastic::detail {
+
+/// Warns, once, where agents of PyTorch try to meet in a store whose nodes meet in another way.
+///
+/// Thread-safety: told by whichever thread changes the store.
+class torch_agent_watch final : public key_value_engine::listener,
+                                public std::enable_shared_from_this<torch_agent_watch> {
+ public:
+  torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id, logger log)
+      : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
+  ~torch_agent_watch() override { engine_->unwatch(id_); }
+  torch_agent_watch(const torch_agent_watch&) = delete;
+  torch_agent_watch& operator=(const torch_agent_watch&) = delete;
+
+  void begin() { id_ = engine_->watch("/" + torch_state_key(run_id_), weak_from_this()); }
+
+  void on_ready(key_value_engine::wait_id) noexcept override {}
+
+  // The table tells one change after the other.
+  void on_change(const key_value_engine::change& change) noexcept override {
+    if (has_warned_) return;
+    try {
+      const std::optional<torch_dialect> dialect = dialect_of(change.new_value);
+      if (!dialect) return;
+      has_warned_ = true;
+      log_.warning("a node of torchrun came to join the job '{}' and cannot, because the others "
+                   "meet in elasticrun's own way: for a mixed job start every node of elasticrun "
+                   "with --rdzv-conf dialect={}",
+                   run_id_, to_text(*dialect));
+    } catch (const std::exception&) {
+      // Not a state.
+    }
+  }
+
+ private:
+  // What an agent of PyTorch leaves first says nothing yet.
+  static std::optional<torch_dialect> dialect_of(std::string_view value) {
+    const std::optional<torch_state> state = parse_stored_text(value);
+    return state ? state->seen_dialect : std::nullopt;
+  }
+
+  std::shared_ptr<key_value_engine> engine_;
+  std::string run_id_;
+  logger log_;
+  key_value_engine::wait_id id_ = 0;
+  bool has_warned_ = false;
 };
 
 }  // namespace elastic::detail
@@ -9392,6 +11694,25 @@ struct rendezvous_parameters {
     }
     throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
                                                     found->second));
+  }
+
+  /// By which numbers the nodes meet.
+  /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
+  /// waits that do not exist here.
+  rendezvous_settings settings() const {
+    rendezvous_settings settings;
+    settings.min_nodes = min_nodes;
+    settings.max_nodes = max_nodes;
+    settings.join_timeout = seconds("join_timeout", settings.join_timeout);
+    settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
+    settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+    settings.keep_alive_max_attempt =
+        whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
+    settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
+    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
+      seconds(name, {});
+    }
+    return settings;
   }
 
   /// Warns of settings that `backend` does not use, such as misspelt ones.
@@ -9637,8 +11958,6 @@ inline void apply(round_state& state, round_action action, const node_id& node,
 }  // namespace elastic
 
 // ---- elastic/rendezvous/rendezvous_coordinator.hpp ----
-
-#include <unordered_map>
 
 namespace elastic {
 
@@ -10727,613 +13046,6 @@ inline first_bytes classify(std::string_view input) {
 }
 
 }  // namespace elastic::detail
-
-// ---- elastic/store/detail/store_keys.hpp ----
-
-// What all stores make of the keys and values of their user. All that is named `check` throws
-// `errc::invalid_argument`.
-namespace elastic::detail {
-
-inline void check_store_key(std::string_view key) {
-  if (key.size() <= limits::store_key_bytes) return;
-  throw error(errc::invalid_argument,
-              fmt::format("a key of {} bytes; a store takes up to {}", key.size(),
-                          limits::store_key_bytes));
-}
-
-inline void check_store_value(std::string_view value) {
-  if (value.size() <= limits::store_value_bytes) return;
-  throw error(errc::invalid_argument,
-              fmt::format("a value of {} bytes; a store takes up to {}", value.size(),
-                          limits::store_value_bytes));
-}
-
-inline void check_store_key_count(std::size_t count) {
-  if (count <= limits::store_keys_per_request) return;
-  throw error(errc::invalid_argument,
-              fmt::format("{} keys at once; a store takes up to {}", count,
-                          limits::store_keys_per_request));
-}
-
-inline void check_store_request(std::size_t bytes) {
-  if (bytes <= limits::store_request_bytes) return;
-  throw error(errc::invalid_argument,
-              fmt::format("keys and values of {} bytes at once; a store takes up to {}", bytes,
-                          limits::store_request_bytes));
-}
-
-/// What a client of PyTorch makes of the key that its user named.
-inline std::string store_wire_key(std::string_view key) {
-  std::string wire;
-  wire.reserve(key.size() + 1);
-  wire.push_back('/');
-  wire.append(key);
-  check_store_key(wire);
-  return wire;
-}
-
-inline std::vector<std::string> store_wire_keys(const std::vector<std::string>& keys) {
-  check_store_key_count(keys.size());
-  std::vector<std::string> wire;
-  wire.reserve(keys.size());
-  std::size_t bytes = 0;
-  for (const std::string& key : keys) {
-    wire.push_back(store_wire_key(key));
-    bytes += sizeof(std::uint64_t) + wire.back().size();
-  }
-  check_store_request(bytes);
-  return wire;
-}
-
-/// The number at the front of a text as `strtoll` reads it in base 10: after blanks, up to the
-/// first letter that is none of it. Empty where there is none or it has no place in 64 bits.
-inline std::optional<std::int64_t> leading_number(std::string_view text) {
-  const auto is_blank = [](char letter) { return letter == ' ' || (letter >= 9 && letter <= 13); };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  const bool is_negative = !text.empty() && text.front() == '-';
-  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
-  constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  const std::uint64_t bound = is_negative ? largest + 1 : largest;
-  std::uint64_t number = 0;
-  bool has_digit = false;
-  for (const char letter : text) {
-    if (letter < '0' || letter > '9') break;
-    const auto digit = static_cast<std::uint64_t>(letter - '0');
-    if (number > (bound - digit) / 10) return std::nullopt;
-    number = number * 10 + digit;
-    has_digit = true;
-  }
-  if (!has_digit) return std::nullopt;
-  return static_cast<std::int64_t>(is_negative ? 0 - number : number);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/store/key_value_engine.hpp ----
-
-#include <list>
-
-namespace elastic {
-
-/// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and who
-/// waits for a key or watches it. Does no I/O; `memory_store` and `tcp_store_server` are two ways
-/// to reach it, and may share one.
-///
-/// Keys are those of the wire: a client of PyTorch puts "/" before what its user named.
-///
-/// Errors of every operation that stores something: `errc::invalid_argument` where the table
-/// would hold more than it may, or a value grow over `limits::store_value_bytes`.
-/// Thread-safety: every member may be called from any thread. Listeners are told by the thread
-/// that made the change, after it is done and in the order of the changes.
-class key_value_engine {
- public:
-  /// Names one wait or watch; 0 names none.
-  using wait_id = std::uint64_t;
-
-  enum class change_kind : std::uint8_t { updated = 0, created = 1, removed = 2 };
-
-  /// What a watcher is told.
-  struct change {
-    change_kind kind = change_kind::updated;
-    std::string key;
-    std::string old_value;
-    std::string new_value;
-  };
-
-  /// Who waits or watches. Told once for each wait, unless it was cancelled; a call that crosses
-  /// the cancellation is possible.
-  class listener {
-   public:
-    virtual ~listener() = default;
-    virtual void on_ready(wait_id wait) noexcept = 0;
-    virtual void on_change(const change&) noexcept {}
-  };
-
-  /// @param max_bytes  the most that keys and values may take together
-  explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes)
-      : max_bytes_(max_bytes) {}
-
-  key_value_engine(const key_value_engine&) = delete;
-  key_value_engine& operator=(const key_value_engine&) = delete;
-
-  void set(std::string_view key, std::string_view value);
-
-  /// Appends to the value, which is made where it is missing.
-  void append(std::string_view key, std::string_view value);
-
-  /// The value, empty where there is none.
-  std::optional<std::string> find(std::string_view key) const;
-
-  /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
-  /// the lock of this table and must not call into it.
-  template <class Use>
-  bool read(std::string_view key, Use use) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = values_.find(key);
-    if (found == values_.end()) return false;
-    use(std::string_view(found->second));
-    return true;
-  }
-
-  /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
-  /// before it and text behind it are ignored and lost. The sum wraps around.
-  /// Errors: `errc::store_value` where the value does not begin with a number of 64 bits.
-  std::int64_t add(std::string_view key, std::int64_t delta);
-
-  /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
-  /// Result: what is stored afterwards, `expected` where nothing is.
-  std::string compare_set(std::string_view key, std::string_view expected,
-                          std::string_view desired);
-
-  /// Whether every key has a value or a queue that is not empty.
-  bool check(std::span<const std::string_view> keys) const;
-
-  /// Waits for every key to have a value (or something in its queue). A key that is removed again
-  /// meanwhile counts as seen.
-  /// Result: 0 where all have one already; then `who` is not told.
-  wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
-
-  /// Adds 1 to the number under `key` and waits until `world` have done so.
-  /// Result: 0 where they have; all that wait are told.
-  /// Errors: `errc::store_value`.
-  wait_id barrier(std::string_view key, std::int64_t world, std::weak_ptr<listener> who);
-
-  /// Ends a wait. Result: whether it was still waiting.
-  bool cancel(wait_id wait);
-
-  /// Tells `who` of every change of the key's value until `unwatch`.
-  wait_id watch(std::string_view key, std::weak_ptr<listener> who);
-  void unwatch(wait_id watch);
-
-  /// Result: whether there was a value.
-  bool erase(std::string_view key);
-
-  /// The number of values; queues do not count.
-  std::int64_t num_keys() const;
-
-  /// Hands every key that has a value to `use(std::string_view)`, in no order, under the lock.
-  template <class Use>
-  void for_each_key(Use use) const {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, value] : values_) use(std::string_view(key));
-  }
-
-  /// Puts an item at the end of the queue and tells at most one that waits for the key.
-  void queue_push(std::string_view key, std::string_view item);
-
-  /// The oldest item, empty where there is none. `length` becomes the length before.
-  std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
-
-  std::int64_t queue_length(std::string_view key) const;
-
-  /// How many waits, watches and bytes are held.
-  std::size_t waiters() const;
-  std::size_t watchers() const;
-  std::size_t bytes() const;
-
- private:
-  struct text_hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>{}(text);
-    }
-  };
-  template <class T>
-  using table = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
-
-  // A wait is registered once for every key that it still misses, and each registration knows its
-  // place in the wait, so that either side can drop the other in constant time.
-  struct pending_wait;
-  struct registration {
-    pending_wait* wait = nullptr;
-    std::size_t index = 0;
-  };
-  using registrations = std::list<registration>;
-  using waiting_key = table<registrations>::value_type;
-  struct place {
-    waiting_key* key = nullptr;
-    registrations::iterator at;
-  };
-  struct pending_wait {
-    wait_id id = 0;
-    std::size_t missing = 0;
-    std::vector<place> places;
-    std::weak_ptr<listener> who;
-  };
-  struct watch_entry {
-    wait_id id = 0;
-    std::weak_ptr<listener> who;
-  };
-  struct notice {
-    std::weak_ptr<listener> who;
-    wait_id wait = 0;
-    std::optional<change> what;
-  };
-
-  bool exists(std::string_view key) const {
-    return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
-  }
-  void grow(std::size_t added, std::size_t removed);
-  void refuse_if_full() const;
-  void store(std::string_view key, std::string_view value);
-  void store_number(std::string_view key, std::int64_t number);
-  std::int64_t number_of(std::string_view key) const;
-  void note_change(change_kind kind, std::string_view key, std::string_view old_value,
-                   std::string_view new_value);
-  pending_wait& new_wait(std::weak_ptr<listener> who);
-  void register_for(pending_wait& wait, std::string_view key);
-  void count_down(registration at);
-  void wake_all(std::string_view key);
-  void wake_one(std::string_view key);
-  void deliver(std::unique_lock<std::mutex>& lock);
-
-  mutable std::mutex mutex_;
-  table<std::string> values_;
-  table<std::deque<std::string>> queues_;
-  table<registrations> waiting_;
-  table<std::vector<watch_entry>> watching_;
-  std::unordered_map<wait_id, pending_wait> waits_;
-  std::unordered_map<wait_id, std::string> watches_;
-  std::deque<notice> notices_;
-  bool delivering_ = false;
-  wait_id last_id_ = 0;
-  std::size_t bytes_ = 0;
-  std::size_t queued_items_ = 0;
-  const std::size_t max_bytes_;
-};
-
-// ---- values ---------------------------------------------------------------------------------
-
-inline void key_value_engine::set(std::string_view key, std::string_view value) {
-  std::unique_lock lock(mutex_);
-  store(key, value);
-  wake_all(key);
-  deliver(lock);
-}
-
-inline void key_value_engine::append(std::string_view key, std::string_view value) {
-  std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
-    store(key, value);
-  } else {
-    if (found->second.size() + value.size() > limits::store_value_bytes) {
-      throw error(errc::invalid_argument,
-                  fmt::format("appending would make a value of more than {} bytes",
-                              limits::store_value_bytes));
-    }
-    grow(value.size(), 0);
-    const std::string old_value = watching_.empty() ? std::string() : found->second;
-    found->second.append(value);
-    note_change(change_kind::updated, key, old_value, found->second);
-  }
-  wake_all(key);
-  deliver(lock);
-}
-
-inline std::optional<std::string> key_value_engine::find(std::string_view key) const {
-  std::optional<std::string> result;
-  read(key, [&](std::string_view value) { result.emplace(value); });
-  return result;
-}
-
-inline std::int64_t key_value_engine::add(std::string_view key, std::int64_t delta) {
-  std::unique_lock lock(mutex_);
-  const auto sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) +
-                                             static_cast<std::uint64_t>(delta));
-  store_number(key, sum);
-  wake_all(key);
-  deliver(lock);
-  return sum;
-}
-
-inline std::string key_value_engine::compare_set(std::string_view key, std::string_view expected,
-                                                 std::string_view desired) {
-  std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  const bool is_missing = found == values_.end();
-  if (is_missing && !expected.empty()) return std::string(expected);
-  if (!is_missing && found->second != expected) {
-    std::string unchanged = found->second;
-    wake_all(key);
-    deliver(lock);
-    return unchanged;
-  }
-  store(key, desired);
-  wake_all(key);
-  deliver(lock);
-  return std::string(desired);
-}
-
-inline bool key_value_engine::check(std::span<const std::string_view> keys) const {
-  const std::lock_guard lock(mutex_);
-  for (const std::string_view key : keys) {
-    if (!exists(key)) return false;
-  }
-  return true;
-}
-
-inline bool key_value_engine::erase(std::string_view key) {
-  std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) return false;
-  grow(0, found->first.size() + found->second.size());
-  note_change(change_kind::removed, key, found->second, {});
-  values_.erase(found);
-  deliver(lock);
-  return true;
-}
-
-inline std::int64_t key_value_engine::num_keys() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::int64_t>(values_.size());
-}
-
-inline void key_value_engine::grow(std::size_t added, std::size_t removed) {
-  ELASTIC_ASSERT(bytes_ >= removed);
-  const std::size_t after = bytes_ - removed + added;
-  if (after > max_bytes_ && after > bytes_) {
-    throw error(errc::invalid_argument,
-                fmt::format("the store is full: it may hold {} bytes", max_bytes_));
-  }
-  bytes_ = after;
-}
-
-inline void key_value_engine::refuse_if_full() const {
-  if (values_.size() + queued_items_ < limits::store_entries) return;
-  throw error(errc::invalid_argument,
-              fmt::format("the store is full: it may hold {} keys and items",
-                          limits::store_entries));
-}
-
-inline void key_value_engine::store(std::string_view key, std::string_view value) {
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
-    refuse_if_full();
-    grow(key.size() + value.size(), 0);
-    values_.emplace(key, value);
-    note_change(change_kind::created, key, {}, value);
-    return;
-  }
-  grow(value.size(), found->second.size());
-  note_change(change_kind::updated, key, found->second, value);
-  found->second.assign(value);
-}
-
-inline void key_value_engine::store_number(std::string_view key, std::int64_t number) {
-  const fmt::format_int text(number);
-  store(key, std::string_view(text.data(), text.size()));
-}
-
-inline std::int64_t key_value_engine::number_of(std::string_view key) const {
-  const auto found = values_.find(key);
-  if (found == values_.end()) return 0;
-  const auto number = detail::leading_number(found->second);
-  if (!number) {
-    throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
-  }
-  return *number;
-}
-
-// ---- waits ----------------------------------------------------------------------------------
-
-inline key_value_engine::wait_id key_value_engine::wait(std::span<const std::string_view> keys,
-                                                        std::weak_ptr<listener> who) {
-  const std::lock_guard lock(mutex_);
-  pending_wait* wait = nullptr;
-  for (const std::string_view key : keys) {
-    if (exists(key)) continue;
-    if (wait == nullptr) wait = &new_wait(std::move(who));
-    register_for(*wait, key);
-  }
-  return wait != nullptr ? wait->id : 0;
-}
-
-inline key_value_engine::wait_id key_value_engine::barrier(std::string_view key,
-                                                           std::int64_t world,
-                                                           std::weak_ptr<listener> who) {
-  std::unique_lock lock(mutex_);
-  const auto arrived =
-      static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) + 1);
-  store_number(key, arrived);
-  wait_id id = 0;
-  if (arrived < world) {
-    pending_wait& wait = new_wait(std::move(who));
-    register_for(wait, key);
-    id = wait.id;
-  } else {
-    wake_all(key);
-  }
-  deliver(lock);
-  return id;
-}
-
-inline bool key_value_engine::cancel(wait_id wait) {
-  const std::lock_guard lock(mutex_);
-  const auto found = waits_.find(wait);
-  if (found == waits_.end()) return false;
-  for (const place& at : found->second.places) {
-    if (at.key == nullptr) continue;
-    at.key->second.erase(at.at);
-    if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
-  }
-  waits_.erase(found);
-  return true;
-}
-
-inline key_value_engine::pending_wait& key_value_engine::new_wait(std::weak_ptr<listener> who) {
-  pending_wait& wait = waits_[++last_id_];
-  wait.id = last_id_;
-  wait.who = std::move(who);
-  return wait;
-}
-
-inline void key_value_engine::register_for(pending_wait& wait, std::string_view key) {
-  auto found = waiting_.find(key);
-  if (found == waiting_.end()) found = waiting_.emplace(key, registrations()).first;
-  found->second.push_back(registration{&wait, wait.places.size()});
-  wait.places.push_back(place{&*found, std::prev(found->second.end())});
-  ++wait.missing;
-}
-
-// The registration itself is removed by the caller, from the list in which it stands.
-inline void key_value_engine::count_down(registration at) {
-  pending_wait& wait = *at.wait;
-  wait.places[at.index].key = nullptr;
-  ELASTIC_ASSERT(wait.missing > 0);
-  if (--wait.missing > 0) return;
-  notices_.push_back(notice{std::move(wait.who), wait.id, std::nullopt});
-  waits_.erase(wait.id);
-}
-
-inline void key_value_engine::wake_all(std::string_view key) {
-  if (waiting_.empty()) return;
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  for (const registration& at : found->second) count_down(at);
-  waiting_.erase(found);
-}
-
-inline void key_value_engine::wake_one(std::string_view key) {
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  registrations& all = found->second;
-  bool woke_one = false;
-  while (!all.empty() && !woke_one) {
-    const registration first = all.front();
-    all.pop_front();
-    woke_one = first.wait->missing == 1;
-    count_down(first);
-  }
-  if (all.empty()) waiting_.erase(found);
-}
-
-// ---- watches --------------------------------------------------------------------------------
-
-inline key_value_engine::wait_id key_value_engine::watch(std::string_view key,
-                                                         std::weak_ptr<listener> who) {
-  const std::lock_guard lock(mutex_);
-  watch_entry added{++last_id_, std::move(who)};
-  watching_[std::string(key)].push_back(std::move(added));
-  watches_.emplace(last_id_, key);
-  return last_id_;
-}
-
-inline void key_value_engine::unwatch(wait_id watch) {
-  const std::lock_guard lock(mutex_);
-  const auto key = watches_.find(watch);
-  if (key == watches_.end()) return;
-  const auto found = watching_.find(key->second);
-  ELASTIC_ASSERT(found != watching_.end());
-  std::erase_if(found->second, [&](const watch_entry& entry) { return entry.id == watch; });
-  if (found->second.empty()) watching_.erase(found);
-  watches_.erase(key);
-}
-
-inline void key_value_engine::note_change(change_kind kind, std::string_view key,
-                                          std::string_view old_value,
-                                          std::string_view new_value) {
-  if (watching_.empty()) return;
-  const auto found = watching_.find(key);
-  if (found == watching_.end()) return;
-  for (const watch_entry& entry : found->second) {
-    change what{kind, std::string(key), std::string(old_value), std::string(new_value)};
-    notices_.push_back(notice{entry.who, entry.id, std::move(what)});
-  }
-}
-
-// ---- queues ---------------------------------------------------------------------------------
-
-inline void key_value_engine::queue_push(std::string_view key, std::string_view item) {
-  std::unique_lock lock(mutex_);
-  refuse_if_full();
-  grow(key.size() + item.size(), 0);
-  ++queued_items_;
-  queues_[std::string(key)].emplace_back(item);
-  wake_one(key);
-  deliver(lock);
-}
-
-inline std::optional<std::string> key_value_engine::queue_pop(std::string_view key,
-                                                              std::int64_t& length) {
-  const std::lock_guard lock(mutex_);
-  length = 0;
-  const auto found = queues_.find(key);
-  if (found == queues_.end()) return std::nullopt;
-  length = static_cast<std::int64_t>(found->second.size());
-  std::string item = std::move(found->second.front());
-  found->second.pop_front();
-  --queued_items_;
-  grow(0, found->first.size() + item.size());
-  if (found->second.empty()) queues_.erase(found);
-  return item;
-}
-
-inline std::int64_t key_value_engine::queue_length(std::string_view key) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  return found == queues_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-}
-
-// ---- telling --------------------------------------------------------------------------------
-
-// Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
-// under way leaves its notices to it, which keeps their order.
-inline void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) {
-  if (notices_.empty() || delivering_) return;
-  delivering_ = true;
-  while (!notices_.empty()) {
-    const notice next = std::move(notices_.front());
-    notices_.pop_front();
-    lock.unlock();
-    if (const auto who = next.who.lock()) {
-      if (next.what) {
-        who->on_change(*next.what);
-      } else {
-        who->on_ready(next.wait);
-      }
-    }
-    lock.lock();
-  }
-  delivering_ = false;
-}
-
-inline std::size_t key_value_engine::waiters() const {
-  const std::lock_guard lock(mutex_);
-  return waits_.size();
-}
-
-inline std::size_t key_value_engine::watchers() const {
-  const std::lock_guard lock(mutex_);
-  return watches_.size();
-}
-
-inline std::size_t key_value_engine::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return bytes_;
-}
-
-}  // namespace elastic
 
 // ---- elastic/store/detail/tcp_store_session.hpp ----
 
@@ -12525,12 +14237,22 @@ inline task<void> tcp_store_server::stop() {
 
 namespace elastic {
 
+/// What a server of a rendezvous is asked by its nodes.
+enum class rendezvous_protocol {
+  /// What happens next: it decides (`c10d_rendezvous`).
+  native,
+  /// What its store holds: they decide (`dynamic_rendezvous`). Who asks for more is hung up on.
+  torch,
+};
+
 /// The server at which nodes meet, on the node that hosts it.
 ///
 /// Thread-safety: one strand at a time.
 class rendezvous_host {
  public:
   static constexpr std::uint16_t default_port = 29400;
+  /// The key that shows to clients of the store that its server decides.
+  static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
   /// Hosts the server at `at`, where that is an address of this host that nobody serves yet. Of
   /// nodes on one host, the first that comes hosts.
@@ -12540,7 +14262,8 @@ class rendezvous_host {
   /// Result: null where another node hosts it.
   /// Errors: those of `tcp_store_server`, where `decided` is true.
   static task<std::unique_ptr<rendezvous_host>> try_host(endpoint at, std::optional<bool> decided,
-                                                         rendezvous_parameters parameters) {
+                                                         rendezvous_parameters parameters,
+                                                         rendezvous_protocol protocol) {
     if (decided == false) co_return nullptr;
     auto executor = co_await asio::this_coro::executor;
     const auto addresses = co_await detail::resolve_addresses(at.host, nullptr);
@@ -12550,7 +14273,8 @@ class rendezvous_host {
     if (!is_ours && !decided) co_return nullptr;
     const std::string listen_at = is_loopback(at.host) ? at.host : "";
     try {
-      co_return std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters);
+      co_return std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters,
+                                                  protocol);
     } catch (const error& failure) {
       if (failure.code() != errc::address_in_use || decided) throw;
     }
@@ -12559,18 +14283,24 @@ class rendezvous_host {
 
   /// Errors: those of `tcp_store_server`.
   rendezvous_host(asio::any_io_executor executor, const std::string& address, std::uint16_t port,
-                  const rendezvous_parameters& parameters) {
+                  const rendezvous_parameters& parameters, rendezvous_protocol protocol) {
     tcp_store_server_options options;
     options.address = address;
     options.port = port;
     options.use_ring = parameters.use_ring;
     options.log = parameters.log;
     options.time = parameters.time;
-    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    if (protocol == rendezvous_protocol::native) {
+      options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    }
     server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+    if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
   }
 
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+
+  /// How many clients are connected.
+  std::size_t connections() const { return server_->connections(); }
 
   /// Ends the server, once the nodes were sent what they were told.
   task<void> stop() { co_await server_->stop(); }
@@ -13581,12 +15311,12 @@ class c10d_rendezvous final : public rendezvous_handler {
                   fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
                               parameters_.endpoint));
     }
-    settings_ = settings_of(parameters_);
+    settings_ = parameters_.settings();
     is_host_ = parameters_.yes_or_no("is_host");
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
                                 "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
-                                "timeout"});
+                                "timeout", "dialect"});
   }
 
   /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
@@ -13670,25 +15400,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
  private:
-  static rendezvous_settings settings_of(const rendezvous_parameters& parameters) {
-    rendezvous_settings settings;
-    settings.min_nodes = parameters.min_nodes;
-    settings.max_nodes = parameters.max_nodes;
-    settings.join_timeout = parameters.seconds("join_timeout", settings.join_timeout);
-    settings.last_call_timeout =
-        parameters.seconds("last_call_timeout", settings.last_call_timeout);
-    settings.keep_alive_interval =
-        parameters.seconds("keep_alive_interval", settings.keep_alive_interval);
-    settings.keep_alive_max_attempt =
-        parameters.whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
-    settings.reconnect_grace = parameters.seconds("reconnect_grace", settings.reconnect_grace);
-    // PyTorch's names for waits that do not exist here; what is not a time is refused all the same.
-    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
-      parameters.seconds(name, {});
-    }
-    return settings;
-  }
-
   // Each handler of a process is a node of its own.
   static std::int64_t next_local_id() {
     static std::atomic<std::int64_t> next = 0;
@@ -13712,11 +15423,15 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   // By the network; as its host, where this node is to be.
   task<void> reach_endpoint(asio::any_io_executor executor) {
-    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
+                                               rendezvous_protocol::native);
     connector_ = std::make_shared<tcp_message_connector>(
         endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
     if (host_) {
       agents_ = std::make_shared<memory_store>(host_->engine());
+      strangers_ = std::make_shared<detail::torch_agent_watch>(host_->engine(), run_id(),
+                                                               parameters_.log);
+      strangers_->begin();
       co_return;
     }
     tcp_store_options options;
@@ -13799,9 +15514,979 @@ class c10d_rendezvous final : public rendezvous_handler {
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<message_connector> connector_;
+  std::shared_ptr<detail::torch_agent_watch> strangers_;
   std::shared_ptr<detail::rendezvous_link> link_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = -1;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/torch_state_clock.hpp ----
+
+namespace elastic {
+
+/// Turns the times of day that a state holds, each by the clock of another node, into times of
+/// this node. What counts is when a value was first seen here: no two clocks are compared, so
+/// that a node whose clock is wrong is neither lost nor immortal.
+class torch_state_clock {
+ public:
+  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
+  void observe(const torch_state& state, time_point now) {
+    observed_ = now;
+    std::map<node_id, seen> heartbeats;
+    for (const auto& [id, value] : state.last_heartbeats) {
+      const auto known = heartbeats_.find(id);
+      const bool is_new = known == heartbeats_.end() || known->second.value != value;
+      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
+    }
+    heartbeats_.swap(heartbeats);
+    if (!state.deadline) {
+      deadline_.reset();
+    } else if (!deadline_ || deadline_->value != *state.deadline) {
+      deadline_ = seen{*state.deadline, now};
+    }
+  }
+
+  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
+  /// read, in their order. What happened since is not known, so a node is not lost only because
+  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
+  /// says that it is.
+  std::vector<node_id> dead(duration allowed) const {
+    std::vector<node_id> nodes;
+    for (const auto& [id, heartbeat] : heartbeats_) {
+      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
+    }
+    return nodes;
+  }
+
+  /// When the deadline that the state has now was first seen; none where it has none.
+  std::optional<time_point> deadline_seen() const {
+    if (!deadline_) return std::nullopt;
+    return deadline_->since;
+  }
+
+ private:
+  struct seen {
+    torch_time value;
+    time_point since;
+  };
+
+  time_point observed_;
+  std::map<node_id, seen> heartbeats_;
+  std::optional<seen> deadline_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/torch_round.hpp ----
+
+namespace elastic::detail {
+
+/// One node's way to the state that the nodes of a rendezvous share: reads it in this node's time,
+/// without those that are dead, changes it step by step, and says that this node lives.
+///
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class torch_round final : public std::enable_shared_from_this<torch_round> {
+ public:
+  /// The state as it was read, and what it means here and now.
+  struct view {
+    torch_state stored;
+    /// Empty where nothing is stored.
+    std::string token;
+    /// In this node's time, without the nodes that are dead.
+    round_state state;
+    std::vector<node_id> dead;
+  };
+
+  torch_round(std::string run_id, node_id node, rendezvous_settings settings,
+              torch_dialect dialect, std::shared_ptr<rendezvous_backend> backend,
+              std::shared_ptr<store> agents, std::shared_ptr<time_source> time, logger log)
+      : run_id_(std::move(run_id)),
+        node_(std::move(node)),
+        settings_(settings),
+        dialect_(dialect),
+        backend_(std::move(backend)),
+        agents_(std::move(agents)),
+        time_(std::move(time)),
+        log_(std::move(log)) {}
+
+  const node_id& node() const { return node_; }
+  round_rules rules() const {
+    return dialect_ == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
+  }
+
+  /// The prefix of the keys of one round in the agents' store.
+  std::string prefix(std::int64_t round) const {
+    return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
+  }
+
+  /// The state as it is now.
+  task<view> look() {
+    const auto get = [](rendezvous_backend& from) { return from.get(); };
+    std::optional<stored_state> stored = co_await patiently<std::optional<stored_state>>(get);
+    co_return co_await take_in(std::move(stored));
+  }
+
+  /// Carries out one step of this node on what was seen.
+  /// Result: what is stored then; the step was lost where another node's came first.
+  task<view> carry_out(view seen, round_action action) {
+    const time_point now = time_->now();
+    apply(seen.state, action, node_, settings_, now);
+    const bool has_place = is_named(seen.state);
+    if (has_place) seen.stored.last_heartbeats[node_] = next_heartbeat();
+    if (!has_place) seen.stored.last_heartbeats.erase(node_);
+    co_return co_await write(std::move(seen));
+  }
+
+  /// Marks the rendezvous as closed.
+  task<void> close() {
+    view seen = co_await look();
+    while (!seen.state.closed) {
+      seen.state.closed = true;
+      seen = co_await write(std::move(seen));
+    }
+  }
+
+  /// Gives up whatever place this node has.
+  /// @param rejoins  it goes on to the next round
+  task<view> leave(bool rejoins) {
+    view seen = co_await look();
+    for (;;) {
+      round_action action = decide_leave(seen.state, node_).action;
+      if (action == round_action::wait || seen.state.closed) co_return seen;
+      if (action == round_action::leave_round && seen.state.complete && rejoins) {
+        // In one step: nobody sees the round without this node but that it waits for the next.
+        action = round_action::leave_to_rejoin;
+      }
+      seen = co_await carry_out(std::move(seen), action);
+      if (action == round_action::leave_to_rejoin && !contains(seen.state, node_)) co_return seen;
+    }
+  }
+
+  /// Waits until the state may have changed, at most until `deadline`.
+  task<void> wait_for_change(std::string token, time_point deadline) {
+    task<void> waiting = backend_->wait_for_change(std::move(token));
+    co_await with_deadline(*time_, deadline, std::move(waiting));
+  }
+
+  /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
+  /// cease because PyTorch's agents wait and write over one connection.
+  task<bool> has_ended(std::int64_t round, int rank) {
+    std::vector<std::string> keys;
+    keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
+    co_return co_await agents_->check(std::move(keys));
+  }
+
+  /// Begins to say that this node lives, as long as it has a place.
+  void start_heartbeats(asio::any_io_executor executor) {
+    if (ended_) return;
+    ended_.emplace(executor);
+    auto on_end = [self = shared_from_this()](std::exception_ptr) { self->ended_->set(); };
+    asio::co_spawn(executor, keep_alive(),
+                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  }
+
+  task<void> stop_heartbeats() {
+    if (!ended_) co_return;
+    cancel_.emit(asio::cancellation_type::terminal);
+    co_await ended_->wait();
+  }
+
+  /// Whether nodes whose workers have ended may be silent. Who looks for a new round must not wait
+  /// for them: they cannot know of it.
+  void spare_ended(bool whether) { spares_ended_ = whether; }
+
+  /// From now on a place that cannot be reached is not tried again.
+  void hurry() { is_patient_ = false; }
+
+ private:
+  static constexpr std::chrono::milliseconds retry_pause{200};
+
+  struct own_deadline {
+    torch_time written;
+    time_point at;
+  };
+
+  // A store that was reached before may come back.
+  template <class T, class Ask>
+  task<T> patiently(Ask ask) {
+    const time_point limit = time_->now() + limits::rendezvous_absence;
+    for (;;) {
+      std::exception_ptr failure;
+      try {
+        task<T> asking = ask(*backend_);
+        std::optional<T> answer = co_await with_deadline(
+            *time_, time_->now() + settings_.silence(), std::move(asking));
+        if (answer) {
+          was_reached_ = true;
+          co_return std::move(*answer);
+        }
+        throw error(errc::connection_failed, "the rendezvous' state cannot be had: no answer");
+      } catch (const error& problem) {
+        const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
+                                   is_patient_ && time_->now() < limit;
+        if (!may_come_back) throw;
+        log_.debug("the rendezvous' state cannot be reached, trying again: {}", problem.what());
+      }
+      co_await time_->sleep_until(time_->now() + retry_pause);
+    }
+  }
+
+  bool is_named(const round_state& state) const {
+    return contains(state, node_) || state.wait_list.count(node_) != 0 ||
+           state.redundancy_list.count(node_) != 0;
+  }
+
+  // ---- reading --------------------------------------------------------------------------------
+
+  task<view> take_in(std::optional<stored_state> stored) {
+    view seen;
+    if (stored) {
+      seen.stored = std::move(stored->state);
+      seen.token = std::move(stored->token);
+    }
+    clock_.observe(seen.stored, time_->now());
+    seen.state = translated(seen.stored);
+    std::vector<node_id> silent = clock_.dead(settings_.silence());
+    std::erase(silent, node_);
+    if (!silent.empty() && seen.state.complete && spares_ended_) {
+      silent = co_await without_ended(std::move(silent), seen.state);
+    }
+    for (const node_id& node : silent) bury(seen, node);
+    seen.dead = std::move(silent);
+    co_return seen;
+  }
+
+  round_state translated(const torch_state& stored) const {
+    round_state state;
+    state.round = stored.round;
+    state.complete = stored.complete;
+    state.closed = stored.closed;
+    state.participants = stored.participants;
+    state.wait_list = stored.wait_list;
+    state.redundancy_list = stored.redundancy_list;
+    if (stored.deadline) {
+      // Whoever set it waits so long from then on, by a clock that is not ours.
+      const time_point seen = clock_.deadline_seen().value_or(time_->now());
+      const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
+      state.deadline = is_own ? own_deadline_->at : seen + settings_.last_call_timeout;
+    }
+    return state;
+  }
+
+  // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
+  task<std::vector<node_id>> without_ended(std::vector<node_id> silent, round_state in) {
+    std::vector<node_id> dead;
+    int arrived = co_await arrived_at_barrier(in.round);
+    for (const node_id& node : silent) {
+      const auto place = in.participants.find(node);
+      bool is_spared = false;
+      if (place != in.participants.end()) {
+        is_spared = dialect_ == torch_dialect::torch_2_6
+                        ? arrived-- > 0
+                        : co_await has_ended(in.round, place->second);
+      }
+      if (!is_spared) dead.push_back(node);
+    }
+    co_return dead;
+  }
+
+  // PyTorch's newer barrier only counts: who has come there is not known, but how many.
+  task<int> arrived_at_barrier(std::int64_t round) {
+    if (dialect_ != torch_dialect::torch_2_6) co_return 0;
+    const std::string key = prefix(round) + "/torchelastic/agent/terminal_state/num_members";
+    std::vector<std::string> keys(1, key);
+    const bool has_begun = co_await agents_->check(std::move(keys));
+    if (!has_begun) co_return 0;
+    co_return static_cast<int>(co_await agents_->add(key, 0));
+  }
+
+  void bury(view& seen, const node_id& node) {
+    round_state& state = seen.state;
+    if (contains(state, node)) apply(state, round_action::leave_round, node, settings_, {});
+    state.wait_list.erase(node);
+    state.redundancy_list.erase(node);
+    seen.stored.last_heartbeats.erase(node);
+  }
+
+  // ---- writing --------------------------------------------------------------------------------
+
+  task<view> write(view wanted) {
+    torch_state& stored = wanted.stored;
+    const round_state& state = wanted.state;
+    stored.round = state.round;
+    stored.complete = state.complete;
+    stored.closed = state.closed;
+    stored.participants = state.participants;
+    stored.wait_list = state.wait_list;
+    stored.redundancy_list = state.redundancy_list;
+    if (!state.deadline) stored.deadline.reset();
+    if (state.deadline && !stored.deadline) {
+      own_deadline_ = own_deadline{wall_now() + std::chrono::duration_cast<torch_time::duration>(
+                                                    *state.deadline - time_->now()),
+                                   *state.deadline};
+      stored.deadline = own_deadline_->written;
+    }
+    const auto set = [&wanted](rendezvous_backend& to) {
+      return to.set(wanted.stored, wanted.token);
+    };
+    set_outcome outcome = co_await patiently<set_outcome>(set);
+    co_return co_await take_in(std::move(outcome.stored));
+  }
+
+  torch_time wall_now() const {
+    return std::chrono::time_point_cast<torch_time::duration>(time_->wall_now());
+  }
+
+  // Each is another one, also where the clock was set back: others look at whether it changes.
+  torch_time next_heartbeat() {
+    heartbeat_ = std::max(wall_now(), heartbeat_ + torch_time::duration(1));
+    return heartbeat_;
+  }
+
+  // ---- heartbeats -----------------------------------------------------------------------------
+
+  task<void> keep_alive() {
+    for (;;) {
+      co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
+      try {
+        co_await beat();
+      } catch (const error& failure) {
+        // Whoever waits for the rendezvous hears of it, too.
+        log_.debug("this node could not say that it lives: {}", failure.what());
+      }
+    }
+  }
+
+  task<void> beat() {
+    view seen = co_await look();
+    for (;;) {
+      const auto mine = seen.stored.last_heartbeats.find(node_);
+      if (mine == seen.stored.last_heartbeats.end()) co_return;
+      const torch_time before = mine->second;
+      mine->second = next_heartbeat();
+      seen = co_await write(std::move(seen));
+      const auto now = seen.stored.last_heartbeats.find(node_);
+      if (now == seen.stored.last_heartbeats.end() || now->second > before) co_return;
+    }
+  }
+
+  const std::string run_id_;
+  const node_id node_;
+  const rendezvous_settings settings_;
+  const torch_dialect dialect_;
+  const std::shared_ptr<rendezvous_backend> backend_;
+  const std::shared_ptr<store> agents_;
+  const std::shared_ptr<time_source> time_;
+  const logger log_;
+  torch_state_clock clock_;
+  std::optional<own_deadline> own_deadline_;
+  torch_time heartbeat_{};
+  std::optional<event_flag> ended_;
+  asio::cancellation_signal cancel_;
+  bool spares_ended_ = false;
+  bool was_reached_ = false;
+  bool is_patient_ = true;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/exit_barrier.hpp ----
+
+namespace elastic {
+
+/// Waits until every agent of the round has come here, so that one that finishes early is not
+/// taken for a lost node.
+///
+/// Bound the wait by `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; this agent stays counted as having come.
+/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
+  const std::string prefix = "torchelastic/agent/terminal_state/";
+  const std::string last_key = prefix + "last_member";
+  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
+  if (arrived < group_world_size) {
+    co_await agents->get(last_key);
+  } else {
+    // The last one knows, and does not ask: whoever serves the store may leave at this word.
+    co_await agents->set(last_key, "<val_ignored>");
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/dynamic_rendezvous.hpp ----
+
+namespace elastic {
+
+/// What a dynamic_rendezvous is made from.
+struct dynamic_rendezvous_options {
+  rendezvous_parameters parameters;
+  /// How the agents of the job talk.
+  torch_dialect dialect = torch_dialect::torch_2_6;
+  /// Where the state is kept, and a store for what else agents tell each other. Must be set.
+  std::shared_ptr<rendezvous_backend> backend;
+  std::shared_ptr<store> agents;
+  /// Tells this agent from all others.
+  node_id node;
+  /// A numeric address of this host that the other nodes can reach.
+  std::string address = "127.0.0.1";
+};
+
+/// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
+/// its own steps in it, by the rules of torchrun, whose nodes may be among them.
+///
+/// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
+/// another node counts. Worker failures are counted by each node for itself.
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
+class dynamic_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for a setting out of bounds.
+  explicit dynamic_rendezvous(dynamic_rendezvous_options options)
+      : parameters_(std::move(options.parameters)),
+        settings_(parameters_.settings()),
+        dialect_(options.dialect),
+        agents_(std::move(options.agents)),
+        address_(std::move(options.address)),
+        workers_(with_sharing(parameters_, dialect_)),
+        shared_(std::make_shared<detail::torch_round>(
+            parameters_.run_id, std::move(options.node), settings_, dialect_,
+            std::move(options.backend), agents_, parameters_.time, parameters_.log)) {}
+
+  std::string backend() const override { return parameters_.backend; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    co_await workers_.stop();
+    auto executor = co_await asio::this_coro::executor;
+    shared_->start_heartbeats(executor);
+    change_.reset();
+    is_finished_ = false;
+    members_.clear();
+    shared_->spare_ended(false);
+    co_await with_rollback(join(), give_up_place());
+    co_return co_await placed_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override {
+    while (!change_) {
+      view seen = co_await shared_->look();
+      if (seen.state.closed) {
+        co_await check_end();
+      } else {
+        std::optional<rendezvous_change> found = co_await change_of(seen);
+        // It may have been found by another meanwhile.
+        if (found && !change_) change_ = std::move(found);
+        if (change_) break;
+      }
+      const time_point limit = now() + settings_.keep_alive_interval;
+      co_await shared_->wait_for_change(seen.token, limit);
+    }
+    co_return *change_;
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    const view seen = co_await shared_->look();
+    if (seen.state.closed) co_await throw_closed();
+    if (!change_) change_ = co_await change_of(seen);
+    if (!change_) {
+      change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+    }
+    co_return *change_;
+  }
+
+  task<void> exit_barrier() override {
+    is_finished_ = true;
+    if (gathers()) {
+      const std::string mine = std::to_string(rank_);
+      co_await gather(round_agents_, terminal_state, mine, rank_, size());
+    } else {
+      co_await elastic::exit_barrier(round_agents_, size());
+    }
+    // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+    const std::optional<job_ending> end = co_await ending();
+    if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
+  }
+
+  task<int> num_nodes_waiting() override {
+    const view seen = co_await shared_->look();
+    co_return static_cast<int>(seen.state.wait_list.size());
+  }
+
+  task<bool> is_closed() override {
+    const view seen = co_await shared_->look();
+    co_return seen.state.closed;
+  }
+
+  task<void> close(job_end how, std::string why) override {
+    // Whoever served the state may have left, once the job has succeeded.
+    shared_->hurry();
+    const time_point limit = now() + limits::rendezvous_absence;
+    bool is_told = false;
+    try {
+      is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
+    } catch (const error& failure) {
+      if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+      is_told = true;
+    }
+    if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
+  }
+
+  task<void> shutdown() override {
+    shared_->hurry();
+    co_await shared_->stop_heartbeats();
+    co_await workers_.stop();
+    co_await give_up_place();
+  }
+
+ private:
+  using view = detail::torch_round::view;
+
+  struct job_ending {
+    job_end how = job_end::failed;
+    std::string why;
+  };
+
+  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
+  inline static const std::string failed_word = "failed: ";
+  inline static const std::string succeeded_word = "succeeded: ";
+  /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
+  /// agents of 2.6 and newer may say so in the first round only.
+  static constexpr std::chrono::seconds master_patience{5};
+
+  // Agents of before 2.4 do not serve the workers' store.
+  static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
+                                            torch_dialect dialect) {
+    if (dialect != torch_dialect::torch_2_6) parameters.share_worker_store = false;
+    return parameters;
+  }
+
+  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
+  int size() const { return static_cast<int>(members_.size()); }
+  time_point now() const { return parameters_.time->now(); }
+
+  // ---- joining --------------------------------------------------------------------------------
+
+  task<void> join() {
+    time_point deadline = now() + settings_.join_timeout;
+    view seen = co_await shared_->leave(true);
+    std::string_view told;
+    for (;;) {
+      const round_decision next = decide_join(seen.state, shared_->node(), settings_,
+                                              shared_->rules(), now(), deadline);
+      if (told != next.reason) {
+        parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), seen.state.round,
+                              next.reason);
+      }
+      told = next.reason;
+      switch (next.action) {
+        case round_action::placed: take_place(seen.state); co_return;
+        case round_action::refuse_closed: co_await throw_closed(); break;
+        case round_action::refuse_timeout: throw_timeout(seen.state); break;
+        case round_action::wait:
+          co_await shared_->wait_for_change(seen.token, next_look(seen.state, deadline));
+          seen = co_await shared_->look();
+          break;
+        default:
+          // Who stood by begins to wait anew.
+          if (next.action == round_action::leave_redundancy_list) {
+            deadline = now() + settings_.join_timeout;
+          }
+          seen = co_await shared_->carry_out(std::move(seen), next.action);
+      }
+    }
+  }
+
+  // When time alone makes a difference.
+  time_point next_look(const round_state& state, time_point deadline) const {
+    time_point next = now() + settings_.keep_alive_interval;
+    if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
+    if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
+    return next;
+  }
+
+  void take_place(const round_state& state) {
+    members_ = state.participants;
+    round_ = state.round;
+    rank_ = members_.at(shared_->node());
+    shared_->spare_ended(true);
+    round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+  }
+
+  [[noreturn]] void throw_timeout(const round_state& state) const {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
+                            "round {} has {} of {} to {} nodes",
+                            run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
+                            state.round, state.participants.size(), settings_.min_nodes,
+                            settings_.max_nodes));
+  }
+
+  task<rendezvous_round> placed_round() {
+    rendezvous_round met;
+    met.round = round_;
+    met.group_rank = rank_;
+    met.group_world_size = size();
+    met.restarts = restarts_;
+    met.agents = round_agents_;
+    met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+    if (rank_ == 0) {
+      met.master = workers_.serve(co_await asio::this_coro::executor, address_,
+                                  is_loopback(address_));
+    }
+    if (!gathers()) met.master = co_await shared_master(met.master);
+    co_return met;
+  }
+
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
+  task<master_endpoint> shared_master(master_endpoint mine) {
+    mine.served_by_agent = parameters_.share_worker_store;
+    const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
+    task<master_endpoint> agreeing = agree_on_master(round_agents_, mine, rank_);
+    const std::optional<master_endpoint> told =
+        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+    if (told) master_ = told;
+    if (master_) co_return *master_;
+    throw error(errc::rendezvous_timeout,
+                "the node of rank 0 did not say where it serves the workers' store");
+  }
+
+  // ---- what happens in a round ----------------------------------------------------------------
+
+  task<std::optional<rendezvous_change>> change_of(view seen) {
+    const round_state& state = seen.state;
+    const std::map<node_id, int> members = members_;
+    if (state.round != round_ || !detail::contains(state, shared_->node())) {
+      co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    }
+    for (const auto& [node, its_rank] : members) {
+      if (detail::contains(state, node)) continue;
+      if (state.wait_list.count(node) != 0) {
+        co_return change(change_kind::node_waiting,
+                         fmt::format("node {} has left the round to meet again", node.text()));
+      }
+      const bool is_dead = std::count(seen.dead.begin(), seen.dead.end(), node) != 0;
+      if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
+      co_return change(change_kind::node_lost,
+                       fmt::format("node {} {}", node.text(),
+                                   is_dead ? "does not answer" : "has left or was given up"));
+    }
+    // Whose workers are done does not begin anew for one that comes late.
+    if (!state.wait_list.empty() && !is_finished_) {
+      co_return change(change_kind::node_waiting, fmt::format("node {} waits to join",
+                                                              state.wait_list.begin()->text()));
+    }
+    co_return std::nullopt;
+  }
+
+  rendezvous_change change(change_kind kind, std::string what) const {
+    return {kind, std::move(what), restarts_};
+  }
+
+  // ---- the end --------------------------------------------------------------------------------
+
+  /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
+  std::string ending_key() const {
+    return fmt::format("torch.rendezvous.{}.elastic/end", run_id());
+  }
+
+  task<std::optional<job_ending>> ending() {
+    std::vector<std::string> keys(1, ending_key());
+    const bool is_told = co_await agents_->check(std::move(keys));
+    if (!is_told) co_return std::nullopt;
+    const std::string key = ending_key();
+    const std::string text = co_await agents_->get(key);
+    job_ending end;
+    const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
+    if (has_succeeded) end.how = job_end::succeeded;
+    const std::string& word = has_succeeded ? succeeded_word : failed_word;
+    end.why = text.substr(std::min(text.size(), word.size()));
+    co_return end;
+  }
+
+  task<void> throw_closed() {
+    const std::optional<job_ending> end = co_await ending();
+    if (!end) {
+      throw error(errc::rendezvous_closed,
+                  fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
+                              "not say how the job has ended",
+                              run_id()));
+    }
+    throw error(end->how == job_end::succeeded ? errc::rendezvous_finished
+                                               : errc::rendezvous_closed,
+                end->why);
+  }
+
+  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
+  /// still about to hear of it.
+  task<void> check_end() {
+    if (is_finished_) {
+      const std::optional<job_ending> end = co_await ending();
+      if (end && end->how == job_end::succeeded) co_return;
+      if (!end && co_await all_have_ended()) co_return;
+    }
+    co_await throw_closed();
+  }
+
+  task<void> tell_end(job_end how, std::string why) {
+    const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+    const std::string key = ending_key();
+    const std::string nothing;
+    co_await agents_->compare_set(key, nothing, text);
+    co_await shared_->close();
+    if (how == job_end::failed) co_await release_barrier();
+  }
+
+  task<bool> all_have_ended() {
+    std::vector<std::string> keys;
+    if (gathers()) keys = detail::rank_keys(terminal_state, size(), "");
+    if (!gathers()) keys.push_back(terminal_state + "/last_member");
+    co_return co_await round_agents_->check(std::move(keys));
+  }
+
+  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
+  task<void> release_barrier() {
+    if (!gathers() || members_.empty()) co_return;
+    const std::string key = terminal_state + std::to_string(rank_);
+    std::vector<std::pair<std::string, std::string>> pairs;
+    pairs.emplace_back(key, std::to_string(rank_));
+    pairs.emplace_back(key + detail::gathered_suffix, "FIN");
+    co_await round_agents_->multi_set(std::move(pairs));
+  }
+
+  task<void> give_up_place() {
+    const time_point limit = now() + limits::rendezvous_farewell;
+    try {
+      co_await with_deadline(*parameters_.time, limit, give_up_any_place());
+    } catch (const error& failure) {
+      // Then the others find out that this node is gone.
+      parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
+    }
+  }
+
+  task<void> give_up_any_place() { co_await shared_->leave(false); }
+
+  rendezvous_parameters parameters_;
+  rendezvous_settings settings_;
+  torch_dialect dialect_;
+  std::shared_ptr<store> agents_;
+  std::string address_;
+  worker_store_host workers_;
+  std::shared_ptr<detail::torch_round> shared_;
+  /// The round that this node is in: its nodes with their ranks.
+  std::map<node_id, int> members_;
+  std::int64_t round_ = -1;
+  int rank_ = 0;
+  std::shared_ptr<store> round_agents_;
+  /// Where the workers of the last round met.
+  std::optional<master_endpoint> master_;
+  std::optional<rendezvous_change> change_;
+  int restarts_ = 0;
+  bool is_finished_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/mixed_rendezvous.hpp ----
+
+namespace elastic {
+
+/// The rendezvous named "c10d", for jobs in which nodes of torchrun may take part: chooses between
+/// elasticrun's own way to meet (`c10d_rendezvous`) and torchrun's (`dynamic_rendezvous`).
+///
+/// `--rdzv-conf dialect=1.13`, `2.0` or `2.6` names torchrun's way, and the release of PyTorch
+/// whose agents take part. Without it, or with `auto`, nodes meet in elasticrun's own way, unless
+/// the store turns out to be served by torchrun, or by a node of elasticrun with a `dialect`; then
+/// the dialect is that of the state, or that of the store's generation where there is no state.
+///
+/// Thread-safety: one strand at a time.
+class mixed_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: those of `c10d_rendezvous`, and for a `dialect` that there is not.
+  explicit mixed_rendezvous(rendezvous_parameters parameters)
+      : parameters_(std::move(parameters)),
+        dialect_(dialect_of(parameters_)),
+        chosen_(std::make_shared<c10d_rendezvous>(parameters_)) {
+    endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                               rendezvous_host::default_port);
+  }
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    if (!has_chosen_ && dialect_) co_await choose_torch("");
+    if (has_chosen_) co_return co_await chosen_->next_round();
+    std::string refusal;
+    try {
+      rendezvous_round met = co_await chosen_->next_round();
+      has_chosen_ = true;
+      co_return met;
+    } catch (const error& failure) {
+      // Whoever serves there does not know what only elasticrun says.
+      if (failure.code() != errc::protocol_violation) throw;
+      refusal = failure.what();
+    }
+    parameters_.log.debug("trying to meet in torchrun's way: {}", refusal);
+    co_await chosen_->shutdown();
+    co_await choose_torch(refusal);
+    co_return co_await chosen_->next_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override { return chosen_->wait_for_change(); }
+  task<rendezvous_change> report_failure(std::string what) override {
+    return chosen_->report_failure(std::move(what));
+  }
+  task<void> exit_barrier() override { return chosen_->exit_barrier(); }
+  task<int> num_nodes_waiting() override { return chosen_->num_nodes_waiting(); }
+  task<bool> is_closed() override { return chosen_->is_closed(); }
+
+  task<void> close(job_end how, std::string why) override {
+    has_succeeded_ = how == job_end::succeeded;
+    return chosen_->close(how, std::move(why));
+  }
+
+  task<void> shutdown() override {
+    co_await chosen_->shutdown();
+    if (!host_) co_return;
+    if (has_succeeded_) co_await see_off();
+    const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
+    co_await hosted->stop();
+  }
+
+ private:
+  /// How long the node that serves the store stays for the others, after success.
+  static constexpr std::chrono::seconds farewell{10};
+  static constexpr std::chrono::milliseconds farewell_pause{20};
+  /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
+  /// a store.
+  static constexpr std::chrono::seconds second_try{5};
+  /// How long the node that serves the store has to write the first state.
+  static constexpr std::chrono::seconds first_state{3};
+  static constexpr std::chrono::milliseconds first_state_pause{100};
+
+  static std::optional<torch_dialect> dialect_of(const rendezvous_parameters& parameters) {
+    const auto found = parameters.configuration.find("dialect");
+    if (found == parameters.configuration.end() || found->second == "auto") return std::nullopt;
+    try {
+      return parse_torch_dialect(found->second);
+    } catch (const error&) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed",
+                              found->second));
+    }
+  }
+
+  static std::int64_t next_local_id() {
+    static std::atomic<std::int64_t> next = 0;
+    return next++;
+  }
+
+  // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
+  // empty where none was sent.
+  task<void> choose_torch(std::string refusal) {
+    dynamic_rendezvous_options options;
+    options.parameters = parameters_;
+    options.node.host =
+        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
+    options.node.pid = ::getpid();
+    options.node.local_id = next_local_id();
+    options.address = co_await own_address();
+    std::shared_ptr<key_value_engine> engine;
+    if (dialect_) {
+      host_ = co_await rendezvous_host::try_host(endpoint_, parameters_.yes_or_no("is_host"),
+                                                 parameters_, rendezvous_protocol::torch);
+    }
+    if (host_) {
+      engine = host_->engine();
+      options.agents = std::make_shared<memory_store>(engine);
+      options.dialect = *dialect_;
+    } else {
+      const std::shared_ptr<tcp_store> client = co_await connect(refusal);
+      options.agents = client;
+      options.dialect = dialect_ ? *dialect_ : co_await detect_dialect(client);
+    }
+    options.backend = std::make_shared<store_rendezvous_backend>(
+        options.agents, parameters_.run_id, options.dialect, parameters_.time, engine);
+    parameters_.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
+                         host_ ? "serving" : "using", to_text(endpoint_),
+                         to_text(options.dialect));
+    chosen_ = std::make_shared<dynamic_rendezvous>(std::move(options));
+    has_chosen_ = true;
+  }
+
+  // A numeric address by which the others reach this node: that on the way to the store.
+  task<std::string> own_address() {
+    const auto found = co_await detail::resolve_addresses(endpoint_.host, nullptr);
+    auto executor = co_await asio::this_coro::executor;
+    for (const auto& address : found) {
+      const asio::ip::address own = address_towards(executor, address);
+      if (!own.is_unspecified()) co_return own.to_string();
+    }
+    co_return std::string("127.0.0.1");
+  }
+
+  task<std::shared_ptr<tcp_store>> connect(std::string refusal) {
+    tcp_store_options options;
+    options.host = endpoint_.host;
+    options.port = endpoint_.port;
+    options.generation = tcp_store_generation::probe;
+    options.log = parameters_.log;
+    options.time = parameters_.time;
+    auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+    time_source& time = *parameters_.time;
+    const duration patience = refusal.empty() ? parameters_.settings().join_timeout : second_try;
+    const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
+    if (!is_there && !refusal.empty()) throw error(errc::protocol_violation, refusal);
+    if (!is_there) {
+      throw error(errc::rendezvous_timeout,
+                  fmt::format("no store answered at {} within {} s: {}", to_text(endpoint_),
+                              std::chrono::duration<double>(patience).count(),
+                              client->last_problem()));
+    }
+    std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+    const bool is_native = co_await client->check(std::move(keys));
+    if (!is_native) co_return client;
+    if (!refusal.empty()) throw error(errc::protocol_violation, refusal);
+    throw error(errc::invalid_argument,
+                fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
+                            "every node of elasticrun with --rdzv-conf dialect={}",
+                            to_text(endpoint_), to_text(*dialect_)));
+  }
+
+  // That of the state; of the server's generation, where nobody has written one.
+  task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client) {
+    time_source& time = *parameters_.time;
+    const time_point limit = time.now() + first_state;
+    while (time.now() < limit) {
+      const std::optional<torch_dialect> seen =
+          co_await store_rendezvous_backend::seen_dialect(client, parameters_.run_id);
+      if (seen) co_return *seen;
+      co_await time.sleep_until(time.now() + first_state_pause);
+    }
+    co_return client->generation() == tcp_store_generation::torch_2_2 ? torch_dialect::torch_2_6
+                                                                      : torch_dialect::torch_1_13;
+  }
+
+  // PyTorch's agents look at the state once more before they end.
+  task<void> see_off() {
+    time_source& time = *parameters_.time;
+    const time_point limit = time.now() + farewell;
+    while (host_->connections() > 0 && time.now() < limit) {
+      co_await time.sleep_until(time.now() + farewell_pause);
+    }
+  }
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  std::optional<torch_dialect> dialect_;
+  std::shared_ptr<rendezvous_handler> chosen_;
+  bool has_chosen_ = false;
+  std::unique_ptr<rendezvous_host> host_;
+  bool has_succeeded_ = false;
 };
 
 }  // namespace elastic
@@ -13840,7 +16525,7 @@ class solo_rendezvous final : public rendezvous_handler {
     }
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
-                                "keep_alive_max_attempt", "read_timeout", "timeout"});
+                                "keep_alive_max_attempt", "read_timeout", "timeout", "dialect"});
   }
 
   std::string backend() const override { return "c10d"; }
@@ -13906,30 +16591,6 @@ class solo_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   bool closed_ = false;
 };
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/exit_barrier.hpp ----
-
-namespace elastic {
-
-/// Waits until every agent of the round has come here, so that one that finishes early is not
-/// taken for a lost node.
-///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; this agent stays counted as having come.
-/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
-inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
-  const std::string prefix = "torchelastic/agent/terminal_state/";
-  const std::string last_key = prefix + "last_member";
-  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
-  if (arrived < group_world_size) {
-    co_await agents->get(last_key);
-  } else {
-    // The last one knows, and does not ask: whoever serves the store may leave at this word.
-    co_await agents->set(last_key, "<val_ignored>");
-  }
-}
 
 }  // namespace elastic
 
@@ -14086,7 +16747,7 @@ class rendezvous_registry {
     add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
       // A job of one node needs no socket to meet.
       if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
-      return std::make_shared<c10d_rendezvous>(parameters);
+      return std::make_shared<mixed_rendezvous>(parameters);
     });
   }
 
@@ -14364,1318 +17025,6 @@ task<run_result> launch(launch_config&& config) = delete;
 // ---- elastic/launch.hpp ----
 
 // launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
-
-// ---- elastic/rendezvous/torch_dialect.hpp ----
-
-namespace elastic {
-
-/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
-/// dialects cannot read each other's state.
-enum class torch_dialect {
-  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
-  torch_1_13,
-  /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
-  torch_2_0,
-  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
-  torch_2_6,
-};
-
-/// "1.13", "2.0" or "2.6": the release that a dialect began with.
-inline std::string_view to_text(torch_dialect dialect) {
-  switch (dialect) {
-    case torch_dialect::torch_1_13: return "1.13";
-    case torch_dialect::torch_2_0: return "2.0";
-    default: return "2.6";
-  }
-}
-
-/// The dialect that `to_text` shows as `text`.
-/// Errors: `errc::invalid_argument` for any other text.
-inline torch_dialect parse_torch_dialect(std::string_view text) {
-  for (const torch_dialect each :
-       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
-    if (to_text(each) == text) return each;
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/torch_state.hpp ----
-
-namespace elastic {
-
-/// A time of day in UTC, as exact as Python's.
-using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
-
-/// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
-struct torch_state {
-  std::int64_t round = 0;
-  /// Whether the round is formed: its participants have their ranks and may start.
-  bool complete = false;
-  /// Whether the job is over for every node.
-  bool closed = false;
-  /// When the round is complete although more nodes could join; none while there are too few.
-  std::optional<torch_time> deadline;
-  /// The nodes of the round and their ranks, which are all 0 until it is complete.
-  std::map<node_id, int> participants;
-  /// The nodes that wait to join the next round.
-  std::set<node_id> wait_list;
-  /// The nodes that wait for a place in this one; only `torch_dialect::torch_2_6` has them.
-  std::set<node_id> redundancy_list;
-  /// When each node last said that it lives, by the clock of that node.
-  std::map<node_id, torch_time> last_heartbeats;
-
-  /// Attributes that the dialect does not know, by name. Each is kept as the pickle operations that
-  /// make it, as `decode_torch_state` found them, and written back in the same dialect.
-  std::map<std::string, std::string> extra;
-  /// The dialect that a decoded state was written in; none where it holds nothing that tells.
-  std::optional<torch_dialect> seen_dialect;
-
-  friend bool operator==(const torch_state&, const torch_state&) = default;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/torch_state_clock.hpp ----
-
-namespace elastic {
-
-/// Turns the times of day that a state holds, each by the clock of another node, into times of
-/// this node. What counts is when a value was first seen here: no two clocks are compared, so
-/// that a node whose clock is wrong is neither lost nor immortal.
-class torch_state_clock {
- public:
-  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
-  void observe(const torch_state& state, time_point now) {
-    observed_ = now;
-    std::map<node_id, seen> heartbeats;
-    for (const auto& [id, value] : state.last_heartbeats) {
-      const auto known = heartbeats_.find(id);
-      const bool is_new = known == heartbeats_.end() || known->second.value != value;
-      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
-    }
-    heartbeats_.swap(heartbeats);
-    if (!state.deadline) {
-      deadline_.reset();
-    } else if (!deadline_ || deadline_->value != *state.deadline) {
-      deadline_ = seen{*state.deadline, now};
-    }
-  }
-
-  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
-  /// read, in their order. What happened since is not known, so a node is not lost only because
-  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
-  /// says that it is.
-  std::vector<node_id> dead(duration allowed) const {
-    std::vector<node_id> nodes;
-    for (const auto& [id, heartbeat] : heartbeats_) {
-      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
-    }
-    return nodes;
-  }
-
-  /// When the deadline that the state has now was first seen; none where it has none.
-  std::optional<time_point> deadline_seen() const {
-    if (!deadline_) return std::nullopt;
-    return deadline_->since;
-  }
-
- private:
-  struct seen {
-    torch_time value;
-    time_point since;
-  };
-
-  time_point observed_;
-  std::map<node_id, seen> heartbeats_;
-  std::optional<seen> deadline_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/detail/base64.hpp ----
-
-// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
-namespace elastic::detail {
-
-inline constexpr std::string_view base64_letters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// How many letters stand for `bytes` bytes.
-constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
-
-inline std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve(base64_size(bytes.size()));
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      const bool there = at + i < bytes.size();
-      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      const bool is_padding = at + i > bytes.size();
-      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
-    }
-  }
-  return text;
-}
-
-/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
-/// text, and texts can be compared instead of values.
-inline std::optional<std::string> from_base64(std::string_view text) {
-  static constexpr auto values = [] {
-    std::array<std::uint8_t, 256> table{};
-    table.fill(64);
-    for (std::uint8_t i = 0; i < 64; ++i) {
-      table[static_cast<unsigned char>(base64_letters[i])] = i;
-    }
-    return table;
-  }();
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  const std::size_t letters = text.size() - padding;
-
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (std::size_t at = 0; at < letters; ++at) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
-    if (value == 64) return std::nullopt;
-    group = (group << 6 | value) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(static_cast<char>(group >> bits & 0xff));
-  }
-  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
-  if (has_rest) return std::nullopt;
-  return bytes;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_format.hpp ----
-
-// What our reader and our writer of Python's pickle format share: the few operations of it that
-// the state of a rendezvous is made of.
-namespace elastic::detail {
-
-/// The operations that are read; every other byte is refused.
-enum class pickle_op : std::uint8_t {
-  mark = 0x28,
-  empty_tuple = 0x29,
-  stop = 0x2e,
-  short_binbytes = 0x43,
-  binint = 0x4a,
-  binint1 = 0x4b,
-  binint2 = 0x4d,
-  none = 0x4e,
-  reduce = 0x52,
-  binunicode = 0x58,
-  build = 0x62,
-  binget = 0x68,
-  long_binget = 0x6a,
-  setitem = 0x73,
-  setitems = 0x75,
-  empty_dict = 0x7d,
-  proto = 0x80,
-  newobj = 0x81,
-  tuple1 = 0x85,
-  tuple2 = 0x86,
-  tuple3 = 0x87,
-  newtrue = 0x88,
-  newfalse = 0x89,
-  long1 = 0x8a,
-  short_binunicode = 0x8c,
-  empty_set = 0x8f,
-  additems = 0x90,
-  stack_global = 0x93,
-  memoize = 0x94,
-  frame = 0x95,
-};
-
-/// The only names of Python that a pickle may mention. They are never looked up: each stands for
-/// itself, and what may be done with it is decided by its place in this list.
-enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
-
-struct pickle_name {
-  std::string_view module;
-  std::string_view name;
-};
-
-/// By `pickle_global`.
-inline constexpr std::array<pickle_name, 5> pickle_globals = {{
-    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
-    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
-    {"datetime", "datetime"},
-    {"datetime", "timezone"},
-    {"datetime", "timedelta"},
-}};
-
-/// How deep values may lie within each other; a state needs 6.
-inline constexpr int pickle_depth = 32;
-/// Marks that are open at the same time, and values on the stack.
-inline constexpr std::size_t pickle_marks = 32;
-inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
-inline constexpr std::size_t pickle_memo = 64 * 1024;
-/// Values that one pickle makes: some 9 for each node.
-inline constexpr std::size_t pickle_values = 256 * 1024;
-
-[[noreturn]] inline void refuse_state(const std::string& why) {
-  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
-}
-
-/// Text from outside as a message may show it: on one line, and not all of a long one.
-inline std::string shown(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return text.size() <= most ? fmt::format("{:?}", text)
-                             : fmt::format("{:?}…", text.substr(0, most));
-}
-
-/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
-/// stand for what Python could not decode.
-inline bool is_pickle_text(std::string_view bytes) {
-  std::size_t at = 0;
-  const auto follows = [&](unsigned low, unsigned high) {
-    if (at == bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    return byte >= low && byte <= high;
-  };
-  while (at < bytes.size()) {
-    const auto first = static_cast<unsigned char>(bytes[at++]);
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
-    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
-    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
-    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
-  }
-  return true;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_reader.hpp ----
-
-namespace elastic::detail {
-
-enum class pickle_kind : std::uint8_t {
-  none,
-  boolean,
-  integer,
-  text,
-  bytes,
-  tuple,
-  dict,
-  set,
-  /// One of `pickle_globals`.
-  global,
-  /// A state or a node.
-  object,
-  /// A datetime, a timezone, which is UTC, and a timedelta.
-  time,
-  zone,
-  span,
-};
-
-/// A value of a pickle, by its place in the reader.
-using pickle_ref = std::uint32_t;
-
-struct pickle_value {
-  pickle_kind kind = pickle_kind::none;
-  /// Whether it may be the key of a dict or in a set.
-  bool is_hashable = true;
-  /// Whether it is part of another value or was remembered and taken again: it cannot change any
-  /// more, so that no value is ever part of itself.
-  bool is_final = false;
-  /// Whether a time says that it is in UTC.
-  bool is_zoned = false;
-  int depth = 1;
-  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
-  /// `pickle_global` of a global or of the class of an object.
-  std::int64_t number = 0;
-  /// A text or bytes, as they stand in the pickle.
-  std::string_view text;
-  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
-  std::vector<pickle_ref> items;
-
-  bool is(pickle_kind wanted) const { return kind == wanted; }
-  bool is(pickle_kind wanted, pickle_global which) const {
-    return kind == wanted && number == static_cast<std::int64_t>(which);
-  }
-};
-
-/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
-/// whatever it names; here nothing is looked up and nothing called.
-///
-/// The values refer to the bytes of the pickle, which must outlive the reader.
-class pickle_reader {
- public:
-  explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
-
-  /// Reads the whole pickle.
-  /// Result: the value that it stands for.
-  /// Errors: `errc::rendezvous_state`.
-  pickle_ref read() {
-    if (next_op() != pickle_op::proto) fail("it does not begin with the protocol of a pickle");
-    const std::uint64_t protocol = number(1);
-    if (protocol != 4 && protocol != 5) {
-      fail(fmt::format("pickle protocol {} is not read, 4 and 5 are", protocol));
-    }
-    for (pickle_op op = next_op(); op != pickle_op::stop; op = next_op()) apply(op);
-    if (!marks_.empty() || stack_.size() != 1) {
-      fail(fmt::format("{} values are left at its end, it must be 1", stack_.size()));
-    }
-    if (used_ != input_.size()) fail("bytes follow its end");
-    return stack_.back();
-  }
-
-  const pickle_value& operator[](pickle_ref ref) const { return values_[ref]; }
-
- private:
-  // ---- bytes ----
-
-  std::string_view take(std::uint64_t count) {
-    if (count > input_.size() - used_) fail("it is cut off");
-    const std::string_view bytes = input_.substr(used_, static_cast<std::size_t>(count));
-    used_ += bytes.size();
-    return bytes;
-  }
-
-  pickle_op next_op() {
-    at_ = used_;
-    return static_cast<pickle_op>(take(1).front());
-  }
-
-  // Little-endian, without a sign.
-  std::uint64_t number(std::size_t size) {
-    std::uint64_t value = 0;
-    int shift = 0;
-    for (const char byte : take(size)) {
-      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
-      shift += 8;
-    }
-    return value;
-  }
-
-  [[noreturn]] void fail(const std::string& why) const {
-    refuse_state(fmt::format("{} (at byte {} of {})", why, at_, input_.size()));
-  }
-
-  // ---- operations ----
-
-  void apply(pickle_op op) {
-    switch (op) {
-      case pickle_op::none: return push(pickle_kind::none);
-      case pickle_op::newtrue: return push(pickle_kind::boolean, 1);
-      case pickle_op::newfalse: return push(pickle_kind::boolean, 0);
-      case pickle_op::binint1: return push_integer(1);
-      case pickle_op::binint2: return push_integer(2);
-      case pickle_op::binint:
-        return push(pickle_kind::integer, static_cast<std::int32_t>(number(4)));
-      case pickle_op::long1: return push_long();
-      case pickle_op::short_binunicode: return push_text(take(number(1)));
-      case pickle_op::binunicode: return push_text(take(number(4)));
-      case pickle_op::short_binbytes: return push_bytes(take(number(1)));
-      case pickle_op::empty_tuple: return push(pickle_kind::tuple);
-      case pickle_op::tuple1: return push_tuple(1);
-      case pickle_op::tuple2: return push_tuple(2);
-      case pickle_op::tuple3: return push_tuple(3);
-      case pickle_op::empty_dict: return push_container(pickle_kind::dict);
-      case pickle_op::empty_set: return push_container(pickle_kind::set);
-      case pickle_op::setitem: return set_item();
-      case pickle_op::setitems: return add_all(pickle_kind::dict);
-      case pickle_op::additems: return add_all(pickle_kind::set);
-      case pickle_op::mark: return open_mark();
-      case pickle_op::stack_global: return push_global();
-      case pickle_op::newobj: return push_object();
-      case pickle_op::reduce: return push_reduced();
-      case pickle_op::build: return build();
-      case pickle_op::memoize: return memoize();
-      case pickle_op::binget: return recall(number(1));
-      case pickle_op::long_binget: return recall(number(4));
-      case pickle_op::frame:
-        // A frame only says how much may be read ahead.
-        if (number(8) > input_.size() - used_) fail("it is cut off");
-        return;
-      default:
-        fail(fmt::format("operation 0x{:02x} is not one that the state of a rendezvous needs",
-                         static_cast<unsigned>(op)));
-    }
-  }
-
-  void push_integer(std::size_t size) {
-    push(pickle_kind::integer, static_cast<std::int64_t>(number(size)));
-  }
-
-  void push_long() {
-    const std::uint64_t size = number(1);
-    if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
-    std::uint64_t bits = number(static_cast<std::size_t>(size));
-    // The highest bit that is there is the sign.
-    const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
-    if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
-    push(pickle_kind::integer, static_cast<std::int64_t>(bits));
-  }
-
-  void push_text(std::string_view text) {
-    if (!is_pickle_text(text)) fail(shown(text) + " is not UTF-8");
-    push(pickle_kind::text);
-    values_.back().text = text;
-  }
-
-  void push_bytes(std::string_view bytes) {
-    push(pickle_kind::bytes);
-    values_.back().text = bytes;
-  }
-
-  void push_container(pickle_kind kind) {
-    push(kind);
-    values_.back().is_hashable = false;
-  }
-
-  void push_tuple(std::size_t size) {
-    std::vector<pickle_ref> items(size);
-    for (std::size_t i = size; i-- > 0;) items[i] = pop();
-    push(pickle_kind::tuple);
-    for (const pickle_ref item : items) {
-      add_item(stack_.back(), item);
-      if (!values_[item].is_hashable) values_.back().is_hashable = false;
-    }
-  }
-
-  void set_item() {
-    const pickle_ref value = pop();
-    const pickle_ref key = pop();
-    add_pair(open_container(pickle_kind::dict), key, value);
-  }
-
-  void add_all(pickle_kind kind) {
-    if (marks_.empty()) fail("values are added that no mark precedes");
-    const std::vector<pickle_ref> items(
-        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
-    stack_.resize(marks_.back());
-    marks_.pop_back();
-    const pickle_ref container = open_container(kind);
-    if (kind == pickle_kind::set) {
-      for (const pickle_ref item : items) add_key(container, item);
-      return;
-    }
-    if (items.size() % 2 != 0) fail("a key has no value");
-    for (std::size_t i = 0; i < items.size(); i += 2) add_pair(container, items[i], items[i + 1]);
-  }
-
-  void open_mark() {
-    if (marks_.size() == pickle_marks) fail(fmt::format("over {} marks are open", pickle_marks));
-    marks_.push_back(stack_.size());
-  }
-
-  void push_global() {
-    const pickle_value& name = values_[pop()];
-    const pickle_value& module = values_[pop()];
-    if (!name.is(pickle_kind::text) || !module.is(pickle_kind::text)) {
-      fail("what it names is not named by texts");
-    }
-    for (std::size_t which = 0; which < pickle_globals.size(); ++which) {
-      if (module.text != pickle_globals[which].module) continue;
-      if (name.text != pickle_globals[which].name) continue;
-      return push(pickle_kind::global, static_cast<std::int64_t>(which));
-    }
-    fail(fmt::format("it names {} of {}, which has no place in the state of a rendezvous",
-                     shown(name.text), shown(module.text)));
-  }
-
-  void push_object() {
-    const pickle_value& arguments = values_[pop()];
-    const pickle_value& type = values_[pop()];
-    const bool is_class = type.is(pickle_kind::global, pickle_global::state) ||
-                          type.is(pickle_kind::global, pickle_global::node);
-    if (!is_class) fail("an object is made of what is neither a state nor a node");
-    if (!arguments.is(pickle_kind::tuple) || !arguments.items.empty()) {
-      fail("an object is made with arguments");
-    }
-    const std::int64_t which = type.number;
-    push(pickle_kind::object, which);
-    values_.back().is_hashable = false;
-  }
-
-  // Python would call a function here; three names have a meaning.
-  void push_reduced() {
-    const pickle_value arguments = values_[pop()];
-    const pickle_value& what = values_[pop()];
-    if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
-    if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
-    if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
-    if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
-    fail("it calls what is neither datetime, timezone nor timedelta");
-  }
-
-  void push_time(std::span<const pickle_ref> arguments) {
-    namespace chrono = std::chrono;
-    constexpr std::size_t size = 10;
-    const bool has_bytes = !arguments.empty() && arguments.size() <= 2 &&
-                           values_[arguments[0]].is(pickle_kind::bytes) &&
-                           values_[arguments[0]].text.size() == size;
-    const bool is_zoned = arguments.size() == 2;
-    if (!has_bytes || (is_zoned && !values_[arguments[1]].is(pickle_kind::zone))) {
-      fail("a datetime is not made of 10 bytes and at most a timezone");
-    }
-    std::uint32_t byte[size];
-    for (std::size_t i = 0; i < size; ++i) {
-      byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
-    }
-    // The highest bit of the month tells two equal times of a clock that was put back apart, which
-    // does not happen in UTC.
-    const int year = static_cast<int>(byte[0] << 8 | byte[1]);
-    const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
-    const std::uint32_t fraction = byte[7] << 16 | byte[8] << 8 | byte[9];
-    const bool is_date = date.ok() && year >= 1 && year <= 9999;
-    if (!is_date || byte[4] > 23 || byte[5] > 59 || byte[6] > 59 || fraction > 999'999) {
-      fail("a datetime has a part that is out of its range");
-    }
-    const chrono::sys_time<chrono::microseconds> time =
-        chrono::sys_days(date) + chrono::hours(byte[4]) + chrono::minutes(byte[5]) +
-        chrono::seconds(byte[6]) + chrono::microseconds(fraction);
-    push(pickle_kind::time, time.time_since_epoch().count());
-    values_.back().is_zoned = is_zoned;
-  }
-
-  void push_zone(std::span<const pickle_ref> arguments) {
-    const bool is_utc = arguments.size() == 1 && values_[arguments[0]].is(pickle_kind::span) &&
-                        values_[arguments[0]].number == 0;
-    if (!is_utc) fail("a timezone is not UTC");
-    push(pickle_kind::zone);
-  }
-
-  void push_span(std::span<const pickle_ref> arguments) {
-    // So that the microseconds fit; Python allows ten times as many days.
-    constexpr std::int64_t most_days = 99'999'999;
-    const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
-      const pickle_value& value = values_[arguments[which]];
-      if (!value.is(pickle_kind::integer) || value.number < least || value.number > most) {
-        fail("a timedelta has a part that is out of its range");
-      }
-      return value.number;
-    };
-    if (arguments.size() != 3) fail("a timedelta is not made of days, seconds and microseconds");
-    const std::int64_t days = part(0, -most_days, most_days);
-    const std::int64_t seconds = part(1, 0, 86'399);
-    push(pickle_kind::span, (days * 86'400 + seconds) * 1'000'000 + part(2, 0, 999'999));
-  }
-
-  void build() {
-    const pickle_ref attributes = pop();
-    const pickle_ref object = open_container(pickle_kind::object);
-    const pickle_value& dict = values_[attributes];
-    if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
-    if (!values_[object].items.empty()) fail("an object gets its attributes twice");
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const pickle_value& name = values_[dict.items[i]];
-      if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
-    }
-    add_item(object, attributes);
-    // Python asks a node for its hash where it becomes a key, so it must be whole by then.
-    values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
-  }
-
-  void memoize() {
-    if (memo_.size() == pickle_memo) fail(fmt::format("over {} values are memoized", pickle_memo));
-    memo_.push_back(top());
-  }
-
-  void recall(std::uint64_t index) {
-    if (index >= memo_.size()) fail("a value is used again that was not memoized");
-    const pickle_ref value = memo_[static_cast<std::size_t>(index)];
-    values_[value].is_final = true;
-    push_ref(value);
-  }
-
-  // ---- stack ----
-
-  void push(pickle_kind kind, std::int64_t value = 0) {
-    if (values_.size() == pickle_values) fail(fmt::format("it has over {} values", pickle_values));
-    pickle_value made;
-    made.kind = kind;
-    made.number = value;
-    values_.push_back(std::move(made));
-    push_ref(static_cast<pickle_ref>(values_.size() - 1));
-  }
-
-  void push_ref(pickle_ref ref) {
-    if (stack_.size() == pickle_stack) fail(fmt::format("its stack is over {}", pickle_stack));
-    stack_.push_back(ref);
-  }
-
-  // What lies below the last mark is out of reach.
-  pickle_ref top() const {
-    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() == floor) fail("a value is used that is not there");
-    return stack_.back();
-  }
-
-  pickle_ref pop() {
-    const pickle_ref value = top();
-    stack_.pop_back();
-    return value;
-  }
-
-  pickle_ref open_container(pickle_kind kind) {
-    const pickle_ref container = top();
-    if (!values_[container].is(kind)) fail("something is put into what cannot hold it");
-    if (values_[container].is_final) fail("a value changes after it was used");
-    return container;
-  }
-
-  void add_pair(pickle_ref dict, pickle_ref key, pickle_ref value) {
-    add_key(dict, key);
-    add_item(dict, value);
-  }
-
-  void add_key(pickle_ref container, pickle_ref key) {
-    if (!values_[key].is_hashable) fail("a key cannot be hashed");
-    add_item(container, key);
-  }
-
-  void add_item(pickle_ref container, pickle_ref item) {
-    if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
-    values_[item].is_final = true;
-    pickle_value& into = values_[container];
-    into.depth = std::max(into.depth, values_[item].depth + 1);
-    if (into.depth > pickle_depth) {
-      fail(fmt::format("values lie over {} deep within each other", pickle_depth));
-    }
-    into.items.push_back(item);
-  }
-
-  std::string_view input_;
-  std::size_t used_ = 0;
-  // Where the operation began that is being read.
-  std::size_t at_ = 0;
-  std::vector<pickle_value> values_;
-  std::vector<pickle_ref> stack_;
-  std::vector<std::size_t> marks_;
-  std::vector<pickle_ref> memo_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_writer.hpp ----
-
-namespace elastic::detail {
-
-/// Writes the operations of a pickle, with as few kinds of them as a state needs.
-///
-/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
-/// some thousand nodes would be several times as long, and every node reads it every few seconds.
-class pickle_writer {
- public:
-  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
-  explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
-
-  const std::string& written() const { return out_; }
-
-  void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
-
-  /// Puts in what another writer, one that did not memoize, wrote.
-  void piece(std::string_view operations) { out_ += operations; }
-
-  void begin() {
-    op(pickle_op::proto);
-    out_.push_back(4);
-  }
-
-  void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
-
-  void integer(std::int64_t value) {
-    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
-    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
-    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
-    op(pickle_op::long1);
-    out_.push_back(8);
-    little_endian(value, 8);
-  }
-
-  void text(std::string_view value) {
-    if (value.size() <= 0xff) {
-      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
-    } else {
-      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
-    }
-    out_ += value;
-  }
-
-  /// A text that comes more than once.
-  void name(std::string_view value) {
-    once("text " + std::string(value), [&] { text(value); });
-  }
-
-  /// At most 255 bytes.
-  void bytes(std::string_view value) {
-    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
-    out_ += value;
-  }
-
-  void global(pickle_global which) {
-    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
-    once("global " + std::string(named.name), [&] {
-      name(named.module);
-      name(named.name);
-      op(pickle_op::stack_global);
-    });
-  }
-
-  void node(const node_id& id, std::string_view host_attribute) {
-    once("node " + id.text(), [&] {
-      global(pickle_global::node);
-      op(pickle_op::empty_tuple);
-      op(pickle_op::newobj);
-      op(pickle_op::empty_dict);
-      op(pickle_op::mark);
-      name(host_attribute);
-      name(id.host);
-      name("pid");
-      integer(id.pid);
-      name("local_id");
-      integer(id.local_id);
-      op(pickle_op::setitems);
-      op(pickle_op::build);
-    });
-  }
-
-  /// Errors: `errc::invalid_argument` for a year that Python has not.
-  void time(torch_time value, bool zoned) {
-    namespace chrono = std::chrono;
-    const auto day = chrono::floor<chrono::days>(value);
-    const chrono::year_month_day date(day);
-    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
-      throw error(errc::invalid_argument,
-                  "a time of the rendezvous is not in the years 1 to 9999");
-    }
-    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
-    std::string packed;
-    const auto add = [&](auto number, int size) {
-      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
-    };
-    add(static_cast<int>(date.year()), 2);
-    add(static_cast<unsigned>(date.month()), 1);
-    add(static_cast<unsigned>(date.day()), 1);
-    add(clock.hours().count(), 1);
-    add(clock.minutes().count(), 1);
-    add(clock.seconds().count(), 1);
-    add(clock.subseconds().count(), 3);
-    global(pickle_global::datetime);
-    bytes(packed);
-    if (zoned) zone();
-    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
-    op(pickle_op::reduce);
-  }
-
-  /// The timezone UTC.
-  void zone() {
-    once("zone", [&] {
-      global(pickle_global::timezone);
-      span(std::chrono::microseconds(0));
-      op(pickle_op::tuple1);
-      op(pickle_op::reduce);
-    });
-  }
-
-  /// A timedelta.
-  void span(std::chrono::microseconds value) {
-    const auto days = std::chrono::floor<std::chrono::days>(value);
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
-    global(pickle_global::timedelta);
-    integer(days.count());
-    integer(seconds.count());
-    integer((value - days - seconds).count());
-    op(pickle_op::tuple3);
-    op(pickle_op::reduce);
-  }
-
- private:
-  template <class Write>
-  void once(std::string what, Write write) {
-    if (!memoizes_) return write();
-    const auto known = memo_.find(what);
-    if (known != memo_.end()) return recall(known->second);
-    write();
-    op(pickle_op::memoize);
-    const std::size_t index = memo_.size();
-    memo_.emplace(std::move(what), index);
-  }
-
-  void recall(std::size_t index) {
-    const auto number = static_cast<std::int64_t>(index);
-    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
-    else with_number(pickle_op::long_binget, number, 4);
-  }
-
-  void with_number(pickle_op code, std::int64_t value, int size) {
-    op(code);
-    little_endian(value, size);
-  }
-
-  void little_endian(std::int64_t value, int size) {
-    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
-  }
-
-  bool memoizes_;
-  std::string out_;
-  std::map<std::string, std::size_t> memo_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/torch_state_codec.hpp ----
-
-namespace elastic {
-
-/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
-inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
-
-/// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as
-/// different pickles by others: compare states, not bytes.
-///
-/// Errors: `errc::invalid_argument` for a value that no state may have, which the message names,
-/// and for a redundancy list in a dialect that has none.
-std::string encode_torch_state(const torch_state& state, torch_dialect dialect);
-
-/// Reads a state of any dialect. Nothing that the pickle names is executed or looked up; what no
-/// agent writes is refused.
-///
-/// Errors: `errc::rendezvous_state`, saying what was found and where.
-torch_state decode_torch_state(std::string_view pickle);
-
-/// The state as the text that a store holds.
-/// Errors: those of `encode_torch_state`.
-inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
-  return detail::to_base64(encode_torch_state(state, dialect));
-}
-
-/// Reads what a store holds.
-/// Result: none for `torch_no_state` and for an empty text.
-/// Errors: `errc::rendezvous_state`.
-inline std::optional<torch_state> parse_stored_text(std::string_view text) {
-  if (text.empty() || text == torch_no_state) return std::nullopt;
-  if (text.size() > detail::base64_size(limits::rendezvous_state_bytes)) {
-    detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
-                                     detail::base64_size(limits::rendezvous_state_bytes)));
-  }
-  const std::optional<std::string> pickle = detail::from_base64(text);
-  if (!pickle) detail::refuse_state("it is not base64");
-  return decode_torch_state(*pickle);
-}
-
-namespace detail {
-
-/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
-/// memory; this is what the resolver gives at most.
-inline constexpr std::size_t node_host_bytes = 1024;
-
-inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
-
-inline std::string_view host_attribute(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
-}
-
-// ---- reading ----------------------------------------------------------------------------------
-
-/// Makes a state of the values of a pickle, and notes which dialect they show.
-class torch_state_decoder {
- public:
-  explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
-
-  torch_state decode() {
-    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
-    torch_state state;
-    state.round = integer(take("round"), "round");
-    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
-    state.complete = boolean("complete");
-    state.deadline = optional_time(take("deadline"));
-    state.closed = boolean("closed");
-    read_participants(state);
-    state.wait_list = node_set(take("wait_list"), "wait_list");
-    read_heartbeats(state);
-    const std::optional<pickle_ref> spares = find(redundancy_list_attribute);
-    if (spares) state.redundancy_list = node_set(*spares, redundancy_list_attribute);
-    pickle_writer extra(false);
-    for (const auto& [name, value] : attributes_) keep(state, extra, name, value);
-    judge(state, spares.has_value());
-    return state;
-  }
-
- private:
-  using attributes = std::map<std::string_view, pickle_ref>;
-
-  attributes attributes_of(pickle_ref ref, pickle_global type, const char* otherwise) const {
-    const pickle_value& object = values_[ref];
-    if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
-    const pickle_value& dict = values_[object.items.front()];
-    attributes found;
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const std::string_view name = values_[dict.items[i]].text;
-      if (!found.emplace(name, dict.items[i + 1]).second) {
-        refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
-      }
-    }
-    return found;
-  }
-
-  std::optional<pickle_ref> find(std::string_view name) {
-    const auto found = attributes_.find(name);
-    if (found == attributes_.end()) return std::nullopt;
-    const pickle_ref value = found->second;
-    attributes_.erase(found);
-    return value;
-  }
-
-  pickle_ref take(std::string_view name) {
-    const std::optional<pickle_ref> value = find(name);
-    if (!value) refuse_state(fmt::format("it has no attribute '{}'", name));
-    return *value;
-  }
-
-  std::int64_t integer(pickle_ref ref, std::string_view name) const {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
-    return value.number;
-  }
-
-  bool boolean(std::string_view name) {
-    const pickle_value& value = values_[take(name)];
-    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
-    return value.number != 0;
-  }
-
-  torch_time time(pickle_ref ref) {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
-    (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
-    return torch_time(std::chrono::microseconds(value.number));
-  }
-
-  std::optional<torch_time> optional_time(pickle_ref ref) {
-    if (values_[ref].is(pickle_kind::none)) return std::nullopt;
-    return time(ref);
-  }
-
-  node_id node(pickle_ref ref) {
-    constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
-    const pickle_value& object = values_[ref];
-    if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
-      refuse_state("what should be a node of it is none");
-    }
-    const pickle_value& dict = values_[object.items.front()];
-    if (dict.items.size() != 6) refuse_state(std::string(form));
-    node_id id;
-    bool has_host = false;
-    bool has_pid = false;
-    bool has_local_id = false;
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const std::string_view name = values_[dict.items[i]].text;
-      const pickle_ref value = dict.items[i + 1];
-      if (name == "fqdn" || name == "addr") {
-        has_host = true;
-        (name == "fqdn" ? sees_fqdn_ : sees_addr_) = true;
-        id.host = host(value);
-      } else if (name == "pid") {
-        has_pid = true;
-        id.pid = integer(value, "node's pid");
-      } else if (name == "local_id") {
-        has_local_id = true;
-        id.local_id = integer(value, "node's local_id");
-      }
-    }
-    if (!has_host || !has_pid || !has_local_id) refuse_state(std::string(form));
-    return id;
-  }
-
-  std::string host(pickle_ref ref) const {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::text)) refuse_state("a node of it is named by no text");
-    if (value.text.size() > node_host_bytes) {
-      refuse_state(fmt::format("the name of a node has {} bytes, {} are allowed",
-                               value.text.size(), node_host_bytes));
-    }
-    return std::string(value.text);
-  }
-
-  // The items of a dict or a set of nodes.
-  const std::vector<pickle_ref>& items(pickle_ref ref, pickle_kind kind,
-                                       std::string_view name) const {
-    const pickle_value& value = values_[ref];
-    const bool is_dict = kind == pickle_kind::dict;
-    if (!value.is(kind)) {
-      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
-    }
-    const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
-    if (nodes > static_cast<std::size_t>(limits::nodes)) {
-      refuse_state(fmt::format("its {} has {} nodes, {} are allowed", name, nodes, limits::nodes));
-    }
-    return value.items;
-  }
-
-  [[noreturn]] static void refuse_twice(const node_id& id, std::string_view name) {
-    refuse_state(fmt::format("its {} has the node {} twice", name, shown(id.text())));
-  }
-
-  void read_participants(torch_state& state) {
-    const auto& pairs = items(take("participants"), pickle_kind::dict, "participants");
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      node_id id = node(pairs[i]);
-      const std::int64_t rank = integer(pairs[i + 1], "participant's rank");
-      if (rank < 0 || rank >= limits::nodes) {
-        refuse_state(fmt::format("the node {} has the rank {}, 0 to {} are allowed",
-                                 shown(id.text()), rank, limits::nodes - 1));
-      }
-      const auto [at, is_new] = state.participants.emplace(std::move(id), static_cast<int>(rank));
-      if (!is_new) refuse_twice(at->first, "participants");
-    }
-  }
-
-  void read_heartbeats(torch_state& state) {
-    const auto& pairs = items(take("last_heartbeats"), pickle_kind::dict, "last_heartbeats");
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      node_id id = node(pairs[i]);
-      const auto [at, is_new] = state.last_heartbeats.emplace(std::move(id), time(pairs[i + 1]));
-      if (!is_new) refuse_twice(at->first, "last_heartbeats");
-    }
-  }
-
-  std::set<node_id> node_set(pickle_ref ref, std::string_view name) {
-    std::set<node_id> nodes;
-    for (const pickle_ref item : items(ref, pickle_kind::set, name)) {
-      const auto [at, is_new] = nodes.insert(node(item));
-      if (!is_new) refuse_twice(*at, name);
-    }
-    return nodes;
-  }
-
-  // ---- what the dialect does not know ----
-
-  // All extra attributes are written by one writer, which bounds them together.
-  void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
-    const std::size_t begin = extra.written().size();
-    copy(extra, value);
-    state.extra.emplace(name, extra.written().substr(begin));
-  }
-
-  void copy(pickle_writer& to, pickle_ref ref) {
-    // A value that is used in many places is copied to each of them.
-    if (to.written().size() > limits::rendezvous_state_bytes) {
-      refuse_state(fmt::format("its unknown attributes take over {} bytes",
-                               limits::rendezvous_state_bytes));
-    }
-    const pickle_value& value = values_[ref];
-    switch (value.kind) {
-      case pickle_kind::none: return to.op(pickle_op::none);
-      case pickle_kind::boolean: return to.boolean(value.number != 0);
-      case pickle_kind::integer: return to.integer(value.number);
-      case pickle_kind::text: return to.text(value.text);
-      case pickle_kind::bytes: return to.bytes(value.text);
-      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
-      case pickle_kind::zone: return to.zone();
-      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
-      case pickle_kind::object: return copy_node(to, ref);
-      case pickle_kind::tuple: return copy_tuple(to, value);
-      case pickle_kind::dict:
-        to.op(pickle_op::empty_dict);
-        return copy_items(to, value, pickle_op::setitems);
-      case pickle_kind::set:
-        to.op(pickle_op::empty_set);
-        return copy_items(to, value, pickle_op::additems);
-      default: refuse_state("an unknown attribute of it cannot be kept");
-    }
-  }
-
-  void copy_node(pickle_writer& to, pickle_ref ref) {
-    const bool saw_fqdn = std::exchange(sees_fqdn_, false);
-    const node_id id = node(ref);
-    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
-    sees_fqdn_ = sees_fqdn_ || saw_fqdn;
-  }
-
-  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
-    constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
-                                   pickle_op::tuple3};
-    for (const pickle_ref item : tuple.items) copy(to, item);
-    to.op(codes[tuple.items.size()]);
-  }
-
-  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
-    if (container.items.empty()) return;
-    to.op(pickle_op::mark);
-    for (const pickle_ref item : container.items) copy(to, item);
-    to.op(code);
-  }
-
-  // ---- the dialect ----
-
-  void judge(torch_state& state, bool has_spares) const {
-    if (sees_fqdn_ && sees_addr_) {
-      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and with addr (2.0)");
-    }
-    if (sees_unzoned_ && sees_zoned_) {
-      refuse_state("it mixes dialects: times without a timezone (PyTorch 1.13, 2.0) and in UTC "
-                   "(2.6)");
-    }
-    if (sees_fqdn_ && sees_zoned_) {
-      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and times in UTC (2.6)");
-    }
-    if (sees_zoned_ && !has_spares) {
-      refuse_state("it mixes dialects: times in UTC (PyTorch 2.6) without a redundancy_list");
-    }
-    const bool is_old = sees_fqdn_ || sees_unzoned_;
-    if (is_old && !state.redundancy_list.empty()) {
-      refuse_state(fmt::format("it mixes dialects: nodes in a redundancy_list (PyTorch 2.6) and {}",
-                               sees_fqdn_ ? "nodes with fqdn (1.13)"
-                                          : "times without a timezone (1.13, 2.0); agents of 2.3 "
-                                            "to 2.5, which do, are not supported"));
-    }
-    if (sees_fqdn_) {
-      state.seen_dialect = torch_dialect::torch_1_13;
-    } else if (has_spares && !is_old) {
-      state.seen_dialect = torch_dialect::torch_2_6;
-    } else if (sees_addr_) {
-      state.seen_dialect = torch_dialect::torch_2_0;
-    }
-    if (is_old && has_spares) {
-      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
-      state.extra.emplace(redundancy_list_attribute,
-                          std::string(1, static_cast<char>(pickle_op::empty_set)));
-    }
-  }
-
-  pickle_reader values_;
-  // Those of the state that were not read yet.
-  attributes attributes_;
-  bool sees_fqdn_ = false;
-  bool sees_addr_ = false;
-  bool sees_unzoned_ = false;
-  bool sees_zoned_ = false;
-};
-
-// ---- writing ----------------------------------------------------------------------------------
-
-[[noreturn]] inline void refuse_to_write(const std::string& why) {
-  throw error(errc::invalid_argument, "the state of the rendezvous cannot be written: " + why);
-}
-
-/// Writes a state for one dialect.
-class torch_state_encoder {
- public:
-  explicit torch_state_encoder(torch_dialect dialect)
-      : host_attribute_(host_attribute(dialect)),
-        is_modern_(dialect == torch_dialect::torch_2_6) {}
-
-  std::string encode(const torch_state& state) {
-    if (state.round < 0) refuse_to_write(fmt::format("its round is {}", state.round));
-    if (!is_modern_ && !state.redundancy_list.empty()) {
-      refuse_to_write("it has a redundancy list, which only the dialect 2.6 knows");
-    }
-    out_.begin();
-    out_.global(pickle_global::state);
-    out_.op(pickle_op::empty_tuple);
-    out_.op(pickle_op::newobj);
-    out_.op(pickle_op::empty_dict);
-    out_.op(pickle_op::mark);
-    out_.text("round");
-    out_.integer(state.round);
-    out_.text("complete");
-    out_.boolean(state.complete);
-    out_.text("deadline");
-    if (state.deadline) out_.time(*state.deadline, is_modern_);
-    else out_.op(pickle_op::none);
-    out_.text("closed");
-    out_.boolean(state.closed);
-    out_.text("participants");
-    dict(state.participants, [&](int rank) { write_rank(rank); });
-    out_.text("wait_list");
-    set(state.wait_list);
-    if (is_modern_) {
-      out_.text(redundancy_list_attribute);
-      set(state.redundancy_list);
-    }
-    out_.text("last_heartbeats");
-    dict(state.last_heartbeats, [&](torch_time time) { out_.time(time, is_modern_); });
-    for (const auto& [name, value] : state.extra) {
-      if (is_modern_ && name == redundancy_list_attribute) continue;
-      out_.text(name);
-      out_.piece(value);
-    }
-    out_.op(pickle_op::setitems);
-    out_.op(pickle_op::build);
-    out_.op(pickle_op::stop);
-    if (out_.written().size() > limits::rendezvous_state_bytes) {
-      refuse_to_write(fmt::format("it has {} bytes, {} are allowed", out_.written().size(),
-                                  limits::rendezvous_state_bytes));
-    }
-    return out_.written();
-  }
-
- private:
-  template <class Value, class Write>
-  void dict(const std::map<node_id, Value>& entries, Write write) {
-    out_.op(pickle_op::empty_dict);
-    if (entries.empty()) return;
-    out_.op(pickle_op::mark);
-    for (const auto& [id, value] : entries) {
-      write_node(id);
-      write(value);
-    }
-    out_.op(pickle_op::setitems);
-  }
-
-  void set(const std::set<node_id>& nodes) {
-    out_.op(pickle_op::empty_set);
-    if (nodes.empty()) return;
-    out_.op(pickle_op::mark);
-    for (const node_id& id : nodes) write_node(id);
-    out_.op(pickle_op::additems);
-  }
-
-  void write_node(const node_id& id) {
-    if (id.host.size() > node_host_bytes || !is_pickle_text(id.host)) {
-      refuse_to_write(fmt::format("the name of the node {} is not UTF-8 of at most {} bytes",
-                                  shown(id.text()), node_host_bytes));
-    }
-    out_.node(id, host_attribute_);
-  }
-
-  void write_rank(int rank) {
-    if (rank < 0 || rank >= limits::nodes) {
-      refuse_to_write(fmt::format("it has the rank {}, 0 to {} are allowed", rank,
-                                  limits::nodes - 1));
-    }
-    out_.integer(rank);
-  }
-
-  std::string_view host_attribute_;
-  bool is_modern_;
-  pickle_writer out_{true};
-};
-
-}  // namespace detail
-
-inline std::string encode_torch_state(const torch_state& state, torch_dialect dialect) {
-  return detail::torch_state_encoder(dialect).encode(state);
-}
-
-inline torch_state decode_torch_state(std::string_view pickle) {
-  if (pickle.size() > limits::rendezvous_state_bytes) {
-    detail::refuse_state(fmt::format("it has {} bytes, {} are allowed", pickle.size(),
-                                     limits::rendezvous_state_bytes));
-  }
-  return detail::torch_state_decoder(pickle).decode();
-}
-
-}  // namespace elastic
 
 // ---- elastic/telemetry/console_metric_handler.hpp ----
 

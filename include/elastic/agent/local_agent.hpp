@@ -18,6 +18,7 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/process/console_writer.hpp>
 #include <elastic/process/guarded_launcher.hpp>
+#include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <algorithm>
@@ -356,11 +357,21 @@ class local_agent {
     mine.role = options_.workers.role;
     mine.local_world_size = options_.workers.local_world_size;
     time_source& time = *state.services.time;
-    task<assigned_ranks> exchange =
-        exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size);
+    const time_point deadline = time.now() + round.exchange_timeout;
+    task<assigned_ranks> exchange = exchange_ranks(round.agents, mine, round.group_rank,
+                                                   round.group_world_size, round.dialect);
     const std::optional<assigned_ranks> ranks =
-        co_await with_deadline(time, time.now() + round.exchange_timeout, std::move(exchange));
-    if (ranks) co_return *ranks;
+        co_await with_deadline(time, deadline, std::move(exchange));
+    bool is_agreed = ranks.has_value();
+    if (ranks && round.dialect == agent_dialect::gather) {
+      task<master_endpoint> agreement =
+          agree_on_master(round.agents, round.master, round.group_rank);
+      const std::optional<master_endpoint> master =
+          co_await with_deadline(time, deadline, std::move(agreement));
+      is_agreed = master.has_value();
+      if (master) state.round->master = *master;
+    }
+    if (is_agreed) co_return *ranks;
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about their workers within {} s",
                             round.group_world_size,

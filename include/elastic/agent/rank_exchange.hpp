@@ -6,6 +6,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/store.hpp>
 
 #include <cstdint>
@@ -60,6 +62,15 @@ inline role_info parse_role_info(const std::string& text, int group_rank) {
                           group_rank, text));
 }
 
+/// In the order of the group ranks.
+inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& told) {
+  std::vector<role_info> nodes;
+  for (const std::string& text : told) {
+    nodes.push_back(parse_role_info(text, static_cast<int>(nodes.size())));
+  }
+  return nodes;
+}
+
 inline assigned_ranks parse_assigned_ranks(const std::string& text) {
   const auto json = parse_told(text);
   std::vector<int> ranks;
@@ -77,40 +88,60 @@ inline assigned_ranks parse_assigned_ranks(const std::string& text) {
 
 }  // namespace detail
 
-/// Tells the other agents of a round about this node's workers and learns its ranks: the node of
-/// group rank 0 gathers what all told and assigns.
-///
-/// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
-/// Cancellation: all types; what was told stays in the store.
+namespace detail {
+
+/// The node of group rank 0 gathers what all told and assigns.
 /// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
 /// `torchelastic/assigned_ranks`).
-inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
-                                           int group_rank, int group_world_size) {
+inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents, std::string mine,
+                                                  int group_rank, int group_world_size) {
   const std::string info_key = "torchelastic/role_info/";
   const std::string ranks_key = "torchelastic/assigned_ranks/";
-  co_await agents->set(info_key + std::to_string(group_rank),
-                       detail::role_info_text(mine, group_rank));
+  const std::string my_info_key = info_key + std::to_string(group_rank);
+  co_await agents->set(my_info_key, std::move(mine));
   if (group_rank == 0) {
-    std::vector<std::string> keys;
-    for (int node = 0; node < group_world_size; ++node) {
-      keys.push_back(info_key + std::to_string(node));
-    }
+    std::vector<std::string> keys = rank_keys(info_key, group_world_size, "");
     const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-    std::vector<role_info> nodes;
-    for (int node = 0; node < group_world_size; ++node) {
-      nodes.push_back(detail::parse_role_info(told[static_cast<std::size_t>(node)], node));
-    }
     std::vector<std::pair<std::string, std::string>> answers;
-    for (const assigned_ranks& ranks : assign_ranks(nodes)) {
+    for (const assigned_ranks& ranks : assign_ranks(parse_role_infos(told))) {
       answers.emplace_back(ranks_key + std::to_string(answers.size()),
                            fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
                                        ranks.base_role_rank, ranks.role_world_size));
     }
     co_await agents->multi_set(std::move(answers));
   }
-  const std::string mine_text = co_await agents->get(ranks_key + std::to_string(group_rank));
-  co_return detail::parse_assigned_ranks(mine_text);
+  const std::string my_ranks_key = ranks_key + std::to_string(group_rank);
+  const std::string text = co_await agents->get(my_ranks_key);
+  co_return parse_assigned_ranks(text);
+}
+
+/// Everybody reads what all told, and comes to the same result.
+/// Source: the exchange of PyTorch before 2.4 (`torchelastic/role_info`).
+inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents, std::string mine,
+                                                  int group_rank, int group_world_size) {
+  const std::string prefix = "torchelastic/role_info";
+  const std::vector<std::string> told =
+      co_await gather(std::move(agents), prefix, std::move(mine), group_rank, group_world_size);
+  co_return assign_ranks(parse_role_infos(told))[static_cast<std::size_t>(group_rank)];
+}
+
+}  // namespace detail
+
+/// Tells the other agents of a round about this node's workers and learns its ranks.
+///
+/// `agents` is the round's store. Result: the ranks of this node.
+/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
+/// Cancellation: all types; what was told stays in the store.
+inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
+                                           int group_rank, int group_world_size,
+                                           agent_dialect dialect = agent_dialect::assign) {
+  const std::string text = detail::role_info_text(mine, group_rank);
+  if (dialect == agent_dialect::gather) {
+    co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
+                                                     group_world_size);
+  }
+  co_return co_await detail::exchange_by_assigning(std::move(agents), text, group_rank,
+                                                   group_world_size);
 }
 
 }  // namespace elastic

@@ -4,6 +4,7 @@
 
 #include <elastic/base/asio.hpp>
 
+#include <cstdint>
 #include <string>
 
 namespace elastic {
@@ -33,6 +34,21 @@ inline bool is_local_address(const asio::any_io_executor& executor,
   trial.open(end.protocol(), failure);
   if (!failure) trial.bind(end, failure);
   return !failure;
+}
+
+/// The address of this host on the way to another; unspecified where no way leads there. Nothing is
+/// sent.
+inline asio::ip::address address_towards(const asio::any_io_executor& executor,
+                                         const asio::ip::address& other) {
+  constexpr std::uint16_t any_port = 9;
+  const asio::ip::udp::endpoint there(other, any_port);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(there.protocol(), failure);
+  if (!failure) trial.connect(there, failure);
+  if (failure) return {};
+  const auto here = trial.local_endpoint(failure);
+  return failure ? asio::ip::address() : plain_address(here.address());
 }
 
 }  // namespace elastic

@@ -8,6 +8,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/detail/rendezvous_link.hpp>
+#include <elastic/rendezvous/detail/torch_agent_watch.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_message.hpp>
@@ -55,12 +56,12 @@ class c10d_rendezvous final : public rendezvous_handler {
                   fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
                               parameters_.endpoint));
     }
-    settings_ = settings_of(parameters_);
+    settings_ = parameters_.settings();
     is_host_ = parameters_.yes_or_no("is_host");
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
                                 "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
-                                "timeout"});
+                                "timeout", "dialect"});
   }
 
   /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
@@ -144,25 +145,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
  private:
-  static rendezvous_settings settings_of(const rendezvous_parameters& parameters) {
-    rendezvous_settings settings;
-    settings.min_nodes = parameters.min_nodes;
-    settings.max_nodes = parameters.max_nodes;
-    settings.join_timeout = parameters.seconds("join_timeout", settings.join_timeout);
-    settings.last_call_timeout =
-        parameters.seconds("last_call_timeout", settings.last_call_timeout);
-    settings.keep_alive_interval =
-        parameters.seconds("keep_alive_interval", settings.keep_alive_interval);
-    settings.keep_alive_max_attempt =
-        parameters.whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
-    settings.reconnect_grace = parameters.seconds("reconnect_grace", settings.reconnect_grace);
-    // PyTorch's names for waits that do not exist here; what is not a time is refused all the same.
-    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
-      parameters.seconds(name, {});
-    }
-    return settings;
-  }
-
   // Each handler of a process is a node of its own.
   static std::int64_t next_local_id() {
     static std::atomic<std::int64_t> next = 0;
@@ -186,11 +168,15 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   // By the network; as its host, where this node is to be.
   task<void> reach_endpoint(asio::any_io_executor executor) {
-    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_);
+    host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
+                                               rendezvous_protocol::native);
     connector_ = std::make_shared<tcp_message_connector>(
         endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
     if (host_) {
       agents_ = std::make_shared<memory_store>(host_->engine());
+      strangers_ = std::make_shared<detail::torch_agent_watch>(host_->engine(), run_id(),
+                                                               parameters_.log);
+      strangers_->begin();
       co_return;
     }
     tcp_store_options options;
@@ -273,6 +259,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<message_connector> connector_;
+  std::shared_ptr<detail::torch_agent_watch> strangers_;
   std::shared_ptr<detail::rendezvous_link> link_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = -1;

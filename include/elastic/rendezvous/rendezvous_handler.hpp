@@ -22,6 +22,15 @@ struct master_endpoint {
   bool served_by_agent = false;
 };
 
+/// How the agents of a round tell each other about their workers.
+enum class agent_dialect {
+  /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
+  assign,
+  /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
+  /// rank 0 tells the others where the workers meet.
+  gather,
+};
+
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
   std::int64_t round = 0;
@@ -34,6 +43,8 @@ struct rendezvous_round {
   std::shared_ptr<store> agents;
   /// How long these agents wait for each other to tell about their workers.
   duration exchange_timeout = std::chrono::seconds(300);
+  agent_dialect dialect = agent_dialect::assign;
+  /// With `agent_dialect::gather` that of the node of group rank 0 counts.
   master_endpoint master;
 };
 

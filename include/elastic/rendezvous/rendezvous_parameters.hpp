@@ -5,6 +5,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -92,6 +93,25 @@ struct rendezvous_parameters {
     }
     throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
                                                     found->second));
+  }
+
+  /// By which numbers the nodes meet.
+  /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
+  /// waits that do not exist here.
+  rendezvous_settings settings() const {
+    rendezvous_settings settings;
+    settings.min_nodes = min_nodes;
+    settings.max_nodes = max_nodes;
+    settings.join_timeout = seconds("join_timeout", settings.join_timeout);
+    settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
+    settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+    settings.keep_alive_max_attempt =
+        whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
+    settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
+    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
+      seconds(name, {});
+    }
+    return settings;
   }
 
   /// Warns of settings that `backend` does not use, such as misspelt ones.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
@@ -34,7 +34,7 @@ class rendezvous_registry {
     add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
       // A job of one node needs no socket to meet.
       if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
-      return std::make_shared<c10d_rendezvous>(parameters);
+      return std::make_shared<mixed_rendezvous>(parameters);
     });
   }
 

@@ -51,7 +51,7 @@ class solo_rendezvous final : public rendezvous_handler {
     }
     parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                                 "heartbeat_timeout", "keep_alive_interval",
-                                "keep_alive_max_attempt", "read_timeout", "timeout"});
+                                "keep_alive_max_attempt", "read_timeout", "timeout", "dialect"});
   }
 
   std::string backend() const override { return "c10d"; }

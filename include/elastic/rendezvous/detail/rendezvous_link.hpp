@@ -138,6 +138,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::seconds attempt_timeout{5};
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
+  static constexpr int most_silences = 2;
 
   // ---- keeping the connection -----------------------------------------------------------------
 
@@ -230,7 +231,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     try {
       const auto answer = co_await with_deadline(*time_, limit, channel->receive());
       if (answer) said = parse_rendezvous_answer(*answer);
-      if (!answer) last_problem_ = "it accepts connections but does not answer";
+      if (!answer) {
+        last_problem_ = "it accepts connections but does not answer";
+        // PyTorch's servers of today ignore what they do not know.
+        if (!was_connected_ && ++silences_ >= most_silences) {
+          throw error(errc::protocol_violation, last_problem_);
+        }
+      }
     } catch (const error& failure) {
       last_problem_ = failure.what();
       const bool is_sure =
@@ -355,6 +362,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   knowledge heard_;
   std::string last_problem_;
   int hang_ups_ = 0;
+  int silences_ = 0;
 };
 
 }  // namespace elastic::detail

@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+// Jobs whose nodes are of elasticrun and of the real torchrun.
+namespace {
+
+using elastic::test::program_result;
+using elastic::test::running_program;
+using elastic::test::temporary_directory;
+
+// One node of a job, and all of its processes: a worker of torchrun outlives its agent.
+class job_node {
+ public:
+  job_node(std::vector<std::string> command, std::map<std::string, std::string> environment)
+      : program_(with_session(std::move(command)), environment, std::chrono::seconds(90)),
+        group_(program_.pid()) {}
+  ~job_node() { ::kill(-group_, SIGKILL); }
+  job_node(const job_node&) = delete;
+  job_node& operator=(const job_node&) = delete;
+
+  running_program* operator->() { return &program_; }
+
+  // As if the host had lost its power.
+  void lose() { ::kill(-group_, SIGKILL); }
+
+  // Its workers add in a world of so many.
+  void await_world(int size, int times = 1) {
+    program_.await_out(fmt::format("adds with {},", size), times);
+  }
+
+  // The process of its worker, once that adds.
+  pid_t worker() {
+    static const std::regex line(R"(adds with .*, pid (\d+);)");
+    const std::string out = program_.out();
+    std::smatch match;
+    REQUIRE(std::regex_search(out, match, line));
+    return std::stoi(match[1]);
+  }
+
+  void check_success() {
+    const program_result result = program_.wait();
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+  }
+
+ private:
+  static std::vector<std::string> with_session(std::vector<std::string> command) {
+    command.insert(command.begin(), "setsid");
+    return command;
+  }
+
+  running_program program_;
+  pid_t group_;
+};
+
+// A job of several nodes on this host.
+class mixed_job {
+ public:
+  explicit mixed_job(std::string nodes) : nodes_(std::move(nodes)) {
+    environment_ = {{"GLOO_SOCKET_IFNAME", "lo"},
+                    {"OMP_NUM_THREADS", "1"},
+                    {"PYTHON_EXEC", elastic::test::torch_python()},
+                    {"LOGLEVEL", "INFO"},
+                    {left_.name, left_.value}};
+  }
+
+  // `conf` is added to the settings of the rendezvous; `first` makes its ranks the lowest.
+  std::unique_ptr<job_node> elasticrun(const std::string& conf, bool first = false) {
+    std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--nnodes", nodes_, "--rdzv-backend",
+                                        "c10d", "--rdzv-endpoint", endpoint(), "--rdzv-id",
+                                        "mixed", "--max-restarts", "5", "--log-dir",
+                                        directory_ / "logs"};
+    command.push_back("--rdzv-conf");
+    command.push_back("last_call_timeout=2" + (conf.empty() ? conf : "," + conf));
+    if (first) command.insert(command.end(), {"--local-addr", "127.0.0.1"});
+    return start(std::move(command));
+  }
+
+  // 1.13.1 under Python 3.11 fails with its own default of no redirection and no tee.
+  std::unique_ptr<job_node> torchrun() {
+    return start({environment_.at("PYTHON_EXEC"), "-m", "torch.distributed.run", "--nnodes",
+                  nodes_, "--rdzv_backend", "c10d", "--rdzv_endpoint", endpoint(), "--rdzv_id",
+                  "mixed", "--rdzv_conf", "last_call_timeout=2", "--max_restarts", "5",
+                  "--monitor_interval", "0.2", "-r", "1", "-t", "1", "--log_dir",
+                  directory_ / "torch_logs"});
+  }
+
+  // Tells the workers that they are done.
+  void finish() { std::ofstream(stop_file()) << "done"; }
+
+  void check_nothing_left() const { CHECK(left_.processes().empty()); }
+
+ private:
+  std::unique_ptr<job_node> start(std::vector<std::string> command) {
+    command.push_back(ELASTIC_SOURCE_DIR "/tests/integration/python/torch_mixed_worker.py");
+    command.push_back(stop_file());
+    return std::make_unique<job_node>(std::move(command), environment_);
+  }
+
+  std::string endpoint() const { return fmt::format("localhost:{}", port_); }
+  std::string stop_file() const { return directory_ / "stop"; }
+
+  const elastic::test::leftovers left_;
+  temporary_directory directory_;
+  std::uint16_t port_ = elastic::free_port("127.0.0.1");
+  std::string nodes_;
+  std::map<std::string, std::string> environment_;
+};
+
+const std::string serving = "serving the store";
+
+TEST_CASE("mixed job: elasticrun serves the store, a node of torchrun joins", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  // Whichever of the two has rank 0: it says where the workers meet.
+  const bool first = GENERATE(true, false);
+  mixed_job job("2");
+  const auto ours = job.elasticrun("dialect=1.13", first);
+  (*ours)->await_err(serving);
+  const auto theirs = job.torchrun();
+  ours->await_world(2);
+  theirs->await_world(2);
+  job.finish();
+  theirs->check_success();
+  ours->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: torchrun serves the store, a node of elasticrun finds out and joins",
+          "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  const bool first = GENERATE(true, false);
+  mixed_job job("2");
+  const auto theirs = job.torchrun();
+  const auto ours = job.elasticrun("is_host=no", first);
+  ours->await_world(2);
+  theirs->await_world(2);
+  job.finish();
+  theirs->check_success();
+  ours->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: two nodes of each kind", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  const bool we_serve = GENERATE(true, false);
+  mixed_job job("4");
+  std::vector<std::unique_ptr<job_node>> nodes;
+  if (we_serve) {
+    nodes.push_back(job.elasticrun("dialect=1.13"));
+    (*nodes[0])->await_err(serving);
+    // This one is not told the dialect: it asks the server.
+    nodes.push_back(job.elasticrun(""));
+    nodes.push_back(job.torchrun());
+    nodes.push_back(job.torchrun());
+  } else {
+    nodes.push_back(job.torchrun());
+    nodes.push_back(job.torchrun());
+    nodes.push_back(job.elasticrun("is_host=no", true));
+    nodes.push_back(job.elasticrun("is_host=no,dialect=1.13"));
+  }
+  for (const auto& node : nodes) node->await_world(4);
+  job.finish();
+  for (const auto& node : nodes) node->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: a node of torchrun is lost, the others go on", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  mixed_job job("2:3");
+  const auto host = job.elasticrun("dialect=1.13");
+  (*host)->await_err(serving);
+  const auto other = job.torchrun();
+  const auto lost = job.torchrun();
+  for (const auto* node : {&host, &other, &lost}) (*node)->await_world(3);
+  lost->lose();
+  host->await_world(2);
+  other->await_world(2);
+  job.finish();
+  other->check_success();
+  host->check_success();
+}
+
+TEST_CASE("mixed job: a node of elasticrun is lost, the others go on", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  mixed_job job("2:3");
+  const auto host = job.elasticrun("dialect=1.13");
+  (*host)->await_err(serving);
+  const auto lost = job.elasticrun("dialect=1.13");
+  const auto theirs = job.torchrun();
+  for (const auto* node : {&host, &lost, &theirs}) (*node)->await_world(3);
+  lost->lose();
+  host->await_world(2);
+  theirs->await_world(2);
+  job.finish();
+  theirs->check_success();
+  host->check_success();
+}
+
+TEST_CASE("mixed job: a node joins a running job", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  const bool is_ours = GENERATE(true, false);
+  mixed_job job("2:3");
+  const auto host = job.elasticrun("dialect=1.13");
+  (*host)->await_err(serving);
+  const auto theirs = job.torchrun();
+  host->await_world(2);
+  theirs->await_world(2);
+  const auto late = is_ours ? job.elasticrun("") : job.torchrun();
+  for (const auto* node : {&host, &theirs, &late}) (*node)->await_world(3);
+  job.finish();
+  for (const auto* node : {&theirs, &late, &host}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is noticed",
+          "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  mixed_job job("2");
+  const auto ours = job.elasticrun("join_timeout=60");
+  const auto theirs = job.torchrun();
+  (*ours)->await_err("start every node of elasticrun with --rdzv-conf dialect=1.13");
+  // One that would meet as torchrun's do is told so at once.
+  const auto another = job.elasticrun("is_host=no,dialect=1.13");
+  const program_result refused = (*another)->wait();
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("meet in elasticrun's own way") != std::string::npos);
+}
+
+TEST_CASE("mixed job: when the node of torchrun that serves the store is lost, the others end",
+          "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  mixed_job job("2");
+  const auto host = job.torchrun();
+  const auto ours = job.elasticrun("is_host=no");
+  ours->await_world(2);
+  host->await_world(2);
+  host->lose();
+  const program_result ended = (*ours)->wait();
+  INFO(ended.err);
+  CHECK(ended.code == 1);
+  CHECK(ended.err.find("cannot be reached") != std::string::npos);
+}
+
+TEST_CASE("mixed job: nodes of elasticrun by themselves in each dialect", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  const std::string dialect = GENERATE("1.13", "2.0", "2.6");
+  mixed_job job("2");
+  const auto host = job.elasticrun("dialect=" + dialect);
+  (*host)->await_err(serving);
+  const auto other = job.elasticrun("");
+  host->await_world(2);
+  other->await_world(2);
+  // In 2.6 the agent serves the workers, and those of PyTorch 1.13 would look for each other under
+  // the number of their attempt, which is each node's own.
+  if (dialect != "2.6") {
+    ::kill(other->worker(), SIGKILL);
+    host->await_world(2, 2);
+    other->await_world(2, 2);
+  }
+  job.finish();
+  other->check_success();
+  host->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: a worker is killed, all begin anew", "[integration]") {
+  if (elastic::test::torch_python().empty()) return;
+  const bool is_ours = GENERATE(true, false);
+  mixed_job job("2");
+  const auto ours = job.elasticrun("dialect=1.13");
+  (*ours)->await_err(serving);
+  const auto theirs = job.torchrun();
+  ours->await_world(2);
+  theirs->await_world(2);
+  ::kill((is_ours ? ours : theirs)->worker(), SIGKILL);
+  ours->await_world(2, 2);
+  theirs->await_world(2, 2);
+  job.finish();
+  theirs->check_success();
+  ours->check_success();
+  job.check_nothing_left();
+}
+
+}  // namespace

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/running_program.hpp>
+
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+using elastic::test::leftovers;
+using elastic::test::program_result;
+using elastic::test::running_program;
+
+// A job of several nodes, each an elasticrun of its own on this host. Workers are shells that say
+// which place they have, and then do what the test says.
+class job {
+ public:
+  explicit job(std::string sizes) : sizes_(std::move(sizes)) {}
+  ~job() { CHECK(left_.processes().empty()); }
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+
+  // What a worker does after it has said its place; it sees its variables.
+  std::string work = "exec sleep 60";
+  std::vector<std::string> options;
+
+  std::unique_ptr<running_program> start() {
+    std::vector<std::string> command = {
+        ELASTIC_ELASTICRUN, "--nnodes", sizes_, "--nproc-per-node", "2", "--rdzv-backend", "c10d",
+        "--rdzv-endpoint", fmt::format("localhost:{}", port_), "--rdzv-id", "job", "--rdzv-conf",
+        "last_call_timeout=0.5", "--max-restarts", "2"};
+    command.insert(command.end(), options.begin(), options.end());
+    const std::string says =
+        "echo \"$GROUP_RANK/$GROUP_WORLD_SIZE $RANK/$WORLD_SIZE $TORCHELASTIC_RESTART_COUNT\"; ";
+    for (const std::string& word : {std::string("--no-python"), std::string("sh"),
+                                    std::string("-c"), says + work}) {
+      command.push_back(word);
+    }
+    return std::make_unique<running_program>(
+        command, std::map<std::string, std::string>{{left_.name, left_.value},
+                                                    {"OMP_NUM_THREADS", "1"}});
+  }
+
+ private:
+  std::string sizes_;
+  std::uint16_t port_ = elastic::free_port("127.0.0.1");
+  leftovers left_;
+};
+
+bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+TEST_CASE("nodes: two meet, work and end together", "[integration][nodes]") {
+  job two("2");
+  two.work = "exit 0";
+  const auto first = two.start();
+  const auto second = two.start();
+  const program_result one = first->wait();
+  const program_result other = second->wait();
+  CHECK(one.code == 0);
+  CHECK(other.code == 0);
+  const std::string all = one.out + other.out;
+  for (int rank = 0; rank < 4; ++rank) {
+    CHECK(says(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+  }
+}
+
+TEST_CASE("nodes: one that joins makes the world larger, and costs no restart",
+          "[integration][nodes]") {
+  job growing("1:3");
+  const auto first = growing.start();
+  first->await_out("/1 ", 2);
+  const auto second = growing.start();
+  first->await_out("/2 ", 2);
+  second->await_out("/2 ", 2);
+  const auto third = growing.start();
+  for (const auto* node : {&first, &second, &third}) {
+    (*node)->await_out("/3 ", 2);
+    CHECK(says((*node)->out(), "/6 0\n"));
+  }
+  for (const auto* node : {&third, &second, &first}) {
+    (*node)->signal(SIGTERM);
+    CHECK((*node)->wait().code == 128 + SIGTERM);
+  }
+}
+
+TEST_CASE("nodes: the rest go on without one whose agent is killed", "[integration][nodes]") {
+  job shrinking("1:3");
+  const auto first = shrinking.start();
+  first->await_out("/1 ", 2);
+  const auto second = shrinking.start();
+  second->await_out("/2 ", 2);
+  const auto third = shrinking.start();
+  first->await_out("/3 ", 2);
+  second->await_out("/3 ", 2);
+  third->await_out("/3 ", 2);
+  third->signal(SIGKILL);
+  CHECK(third->wait().code == -SIGKILL);
+  first->await_out("/2 ", 4);
+  second->await_out("/2 ", 4);
+  CHECK(says(first->err(), "is gone: the membership changed; this uses up no restart"));
+  second->signal(SIGKILL);
+  CHECK(second->wait().code == -SIGKILL);
+  first->await_out("/1 ", 4);
+  first->signal(SIGINT);
+  CHECK(first->wait().code == 128 + SIGINT);
+}
+
+TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to the budget",
+          "[integration][nodes]") {
+  job failing("2");
+  failing.work = "[ $RANK = 3 ] && exit 7; exec sleep 60";
+  const auto first = failing.start();
+  const auto second = failing.start();
+  const program_result one = first->wait();
+  const program_result other = second->wait();
+  CHECK(one.code == 1);
+  CHECK(other.code == 1);
+  const std::string errors = one.err + other.err;
+  CHECK(says(errors, "rank 3 ended: exit code 7: restart 1 of 2"));
+  CHECK(says(errors, "rank 3 ended: exit code 7: restart 2 of 2"));
+  CHECK(says(errors, "rank 3 ended: exit code 7: all 2 restarts are used up"));
+  CHECK(says(errors, "exitcode  : 7"));
+  CHECK(says(errors, "FAILED, not on this node"));
+}
+
+TEST_CASE("nodes: a job that is over is over for one that comes late, and for a spare",
+          "[integration][nodes]") {
+  job full("2:2");
+  full.work = "exec sleep 1";
+  const auto first = full.start();
+  const auto second = full.start();
+  first->await_out("/2 ", 2);
+  const auto spare = full.start();
+  CHECK(first->wait().code == 0);
+  CHECK(second->wait().code == 0);
+  const program_result third = spare->wait();
+  CHECK(third.code == 0);
+  CHECK(third.out.empty());
+  CHECK(says(third.err, "nothing left to do"));
+}
+
+TEST_CASE("nodes: without the host of the rendezvous the others end, with an error",
+          "[integration][nodes]") {
+  job orphaned("1:2");
+  const auto host = orphaned.start();
+  host->await_out("/1 ", 2);
+  const auto other = orphaned.start();
+  other->await_out("/2 ", 2);
+  host->signal(SIGKILL);
+  CHECK(host->wait().code == -SIGKILL);
+  const program_result result = other->wait();
+  CHECK(result.code == 1);
+  CHECK(says(result.err, "lost the rendezvous at localhost:"));
+}
+
+TEST_CASE("nodes: one that waits for others ends at Ctrl-C", "[integration][nodes]") {
+  job lonely("2");
+  lonely.options = {"--rdzv-conf", "last_call_timeout=0.5,join_timeout=1000"};
+  const auto waiting = lonely.start();
+  waiting->signal(SIGINT);
+  CHECK(waiting->wait().code == 128 + SIGINT);
+}
+
+TEST_CASE("nodes: a job of another size at the same place is refused, both sizes named",
+          "[integration][nodes]") {
+  job small("1:2");
+  const auto first = small.start();
+  first->await_out("/1 ", 2);
+  small.options = {"--nnodes", "1:4"};
+  const program_result refused = small.start()->wait();
+  CHECK(refused.code == 2);
+  CHECK(says(refused.err, "begun with 1:2 nodes, this node was told 1:4"));
+  first->signal(SIGTERM);
+  first->wait();
+}
+
+}  // namespace

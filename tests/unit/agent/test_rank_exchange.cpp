@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/rank_exchange.hpp>
+
+#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/master_keys.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+#include <support/noting_store.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rank_exchange_tests {
+
+using elastic::agent_dialect;
+using elastic::assigned_ranks;
+using elastic::master_endpoint;
+using elastic::role_info;
+using elastic::task;
+using elastic::test::noting_store;
+
+// What one agent of PyTorch 1.13 does in a round, from the ranks to the exit barrier.
+struct agent {
+  std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
+  assigned_ranks ranks;
+  master_endpoint master;
+  bool has_ended = false;
+};
+
+task<void> run(std::shared_ptr<elastic::store> agents, std::shared_ptr<agent> one, role_info mine,
+               int rank, int size) {
+  const auto store = std::make_shared<noting_store>(std::move(agents), one->notes);
+  one->ranks = co_await elastic::exchange_ranks(store, mine, rank, size, agent_dialect::gather);
+  master_endpoint offer;
+  offer.address = "localhost";
+  offer.port = 47053;
+  one->master = co_await elastic::agree_on_master(store, offer, rank);
+  const std::string prefix = "torchelastic/agent/terminal_state";
+  const std::string text = std::to_string(rank);
+  co_await elastic::gather(store, prefix, text, rank, size);
+  one->has_ended = true;
+}
+
+std::vector<std::shared_ptr<agent>> start_all(elastic::test::manual_time& time,
+                                              std::shared_ptr<elastic::store> agents,
+                                              std::vector<role_info> nodes) {
+  std::vector<std::shared_ptr<agent>> all;
+  for (const role_info& mine : nodes) {
+    const int rank = static_cast<int>(all.size());
+    all.push_back(std::make_shared<agent>());
+    asio::co_spawn(time.context(),
+                   run(agents, all.back(), mine, rank, static_cast<int>(nodes.size())),
+                   asio::detached);
+  }
+  return all;
+}
+
+TIME_TEST("rank exchange: the keys and their order are those of agents of PyTorch 1.13",
+          "[agent]") {
+  // As captured from two agents of 1.13.1; each of them reads the master's keys once more.
+  const std::vector<std::string> rank_0 = {
+      R"(set torchelastic/role_info0={"role": "trainer", "rank": 0, "local_world_size": 2})",
+      "get torchelastic/role_info0",
+      "get torchelastic/role_info1",
+      "set torchelastic/role_info0.FIN=FIN",
+      "get torchelastic/role_info0.FIN",
+      "get torchelastic/role_info1.FIN",
+      "set MASTER_ADDR=localhost",
+      "set MASTER_PORT=47053",
+      "set torchelastic/agent/terminal_state0=0",
+      "get torchelastic/agent/terminal_state0",
+      "get torchelastic/agent/terminal_state1",
+      "set torchelastic/agent/terminal_state0.FIN=FIN",
+      "get torchelastic/agent/terminal_state0.FIN",
+      "get torchelastic/agent/terminal_state1.FIN"};
+  const std::vector<std::string> rank_1 = {
+      R"(set torchelastic/role_info1={"role": "trainer", "rank": 1, "local_world_size": 2})",
+      "get torchelastic/role_info0",
+      "get torchelastic/role_info1",
+      "set torchelastic/role_info1.FIN=FIN",
+      "get MASTER_ADDR",
+      "get MASTER_PORT",
+      "set torchelastic/agent/terminal_state1=1",
+      "get torchelastic/agent/terminal_state0",
+      "get torchelastic/agent/terminal_state1",
+      "set torchelastic/agent/terminal_state1.FIN=FIN"};
+  const std::vector<role_info> nodes(2, role_info{"trainer", 2});
+  const auto agents = start_all(time, std::make_shared<elastic::memory_store>(), nodes);
+  co_await time.sleep_until(time.now());
+  CHECK(*agents[0]->notes == rank_0);
+  CHECK(*agents[1]->notes == rank_1);
+  for (const auto& one : agents) {
+    CHECK(one->has_ended);
+    CHECK(one->master.address == "localhost");
+    CHECK(one->master.port == 47053);
+  }
+}
+
+TIME_TEST("rank exchange: whether one node assigns or all count, the ranks are the same",
+          "[agent]") {
+  const std::vector<role_info> nodes = {{"a", 2}, {"b", 1}, {"a", 3}, {"b", 4}, {"c", 1}};
+  const auto agents = start_all(time, std::make_shared<elastic::memory_store>(), nodes);
+  co_await time.sleep_until(time.now());
+  const std::vector<assigned_ranks> expected = elastic::assign_ranks(nodes);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    CHECK(agents[node]->ranks == expected[node]);
+  }
+}
+
+TIME_TEST("rank exchange: nonsense about the master is refused", "[agent]") {
+  for (const std::string port : {"", "0", "65536", "80x", "-1"}) {
+    const auto agents = std::make_shared<elastic::memory_store>();
+    co_await agents->set("MASTER_ADDR", "node1");
+    co_await agents->set("MASTER_PORT", port);
+    bool is_refused = false;
+    try {
+      co_await elastic::read_master(agents);
+    } catch (const elastic::error& refusal) {
+      is_refused = refusal.code() == elastic::errc::protocol_violation;
+    }
+    CHECK(is_refused);
+  }
+}
+
+}  // namespace rank_exchange_tests

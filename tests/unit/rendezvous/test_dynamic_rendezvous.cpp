@@ -1,0 +1,595 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/dynamic_rendezvous.hpp>
+
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/store_rendezvous_backend.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <support/catch.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace dynamic_rendezvous_tests {
+
+using namespace std::chrono_literals;
+using elastic::change_kind;
+using elastic::dynamic_rendezvous;
+using elastic::duration;
+using elastic::errc;
+using elastic::rendezvous_change;
+using elastic::rendezvous_round;
+using elastic::store_rendezvous_backend;
+using elastic::task;
+using elastic::torch_dialect;
+using elastic::torch_state;
+using elastic::test::manual_time;
+
+// A coroutine that a test looks at: what it has come to, and how to cancel it.
+template <class T>
+struct outcome {
+  bool ended = false;
+  std::optional<T> value;
+  std::exception_ptr failure;
+  asio::cancellation_signal cancel;
+
+  // The code of the error by which it ended.
+  std::error_code code() const {
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const std::system_error& thrown) {
+      return thrown.code();
+    }
+    return {};
+  }
+  std::string what() const {
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const std::exception& thrown) {
+      return thrown.what();
+    }
+    return "";
+  }
+};
+
+template <class T>
+std::shared_ptr<outcome<T>> start(manual_time& time, task<T> work) {
+  auto result = std::make_shared<outcome<T>>();
+  asio::co_spawn(time.context(), std::move(work),
+                 asio::bind_cancellation_slot(
+                     result->cancel.slot(), [result](std::exception_ptr failure, T value) {
+                       result->ended = true;
+                       result->failure = failure;
+                       if (!failure) result->value = std::move(value);
+                     }));
+  return result;
+}
+
+task<bool> passed(task<void> barrier) {
+  co_await std::move(barrier);
+  co_return true;
+}
+
+// Nodes whose state is in one table; each is named by a letter.
+class town {
+ public:
+  explicit town(manual_time& clock) : time(clock) {
+    parameters.run_id = "j";
+    parameters.min_nodes = 2;
+    parameters.max_nodes = 4;
+    parameters.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &clock);
+    parameters.log = log->log();
+  }
+
+  std::shared_ptr<dynamic_rendezvous> node(const std::string& name,
+                                           std::shared_ptr<elastic::time_source> clock = nullptr) {
+    elastic::dynamic_rendezvous_options options;
+    options.parameters = parameters;
+    if (clock) options.parameters.time = clock;
+    options.dialect = dialect;
+    options.backend = backend(clock);
+    options.agents = agents;
+    options.node = {name, 1, 0};
+    return std::make_shared<dynamic_rendezvous>(std::move(options));
+  }
+
+  std::shared_ptr<store_rendezvous_backend> backend(
+      std::shared_ptr<elastic::time_source> clock = nullptr) {
+    return std::make_shared<store_rendezvous_backend>(agents, "j", dialect,
+                                                      clock ? clock : parameters.time, watched);
+  }
+
+  // A node of torchrun, which writes its state by itself.
+  task<torch_state> state() {
+    const auto place = backend();
+    const auto stored = co_await place->get();
+    co_return stored ? stored->state : torch_state();
+  }
+  task<void> put(torch_state state) {
+    const auto place = backend();
+    auto stored = co_await place->get();
+    const std::string token = stored ? stored->token : "";
+    const auto result = co_await place->set(std::move(state), token);
+    REQUIRE(result.was_set);
+  }
+
+  task<void> quiet() { return time.sleep_until(time.now()); }
+  task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
+
+  manual_time& time;
+  std::shared_ptr<elastic::key_value_engine> engine =
+      std::make_shared<elastic::key_value_engine>();
+  // Null: nodes look again and again, as at a store that is elsewhere.
+  std::shared_ptr<elastic::key_value_engine> watched = engine;
+  std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
+  torch_dialect dialect = torch_dialect::torch_1_13;
+  elastic::rendezvous_parameters parameters;
+  std::shared_ptr<elastic::test::log_recorder> log =
+      std::make_shared<elastic::test::log_recorder>();
+};
+
+using node_pointer = std::shared_ptr<dynamic_rendezvous>;
+
+task<void> shut(std::vector<node_pointer> nodes) {
+  for (const node_pointer& node : nodes) co_await node->shutdown();
+}
+
+// The nodes as members of one round.
+task<std::vector<node_pointer>> met_nodes(town& place, std::vector<std::string> names) {
+  std::vector<node_pointer> nodes;
+  std::vector<std::shared_ptr<outcome<rendezvous_round>>> rounds;
+  for (const std::string& name : names) {
+    nodes.push_back(place.node(name));
+    rounds.push_back(start(place.time, nodes.back()->next_round()));
+  }
+  co_await place.pass(place.parameters.settings().last_call_timeout + 2s);
+  for (const auto& round : rounds) {
+    INFO(round->what());
+    REQUIRE(round->value);
+  }
+  co_return nodes;
+}
+
+TIME_TEST("dynamic rendezvous: a round is complete at the most nodes, ranks are in their order",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 3;
+  std::map<std::string, node_pointer> nodes;
+  std::map<std::string, std::shared_ptr<outcome<rendezvous_round>>> rounds;
+  for (const std::string name : {"c", "a", "b"}) {
+    nodes[name] = place.node(name);
+    rounds[name] = start(time, nodes[name]->next_round());
+    co_await place.quiet();
+  }
+  CHECK(time.elapsed() == 0s);
+  int rank = 0;
+  for (const auto& [name, round] : rounds) {
+    REQUIRE(round->value);
+    CHECK(round->value->group_rank == rank++);
+    CHECK(round->value->group_world_size == 3);
+    CHECK(round->value->round == 0);
+    CHECK(round->value->dialect == elastic::agent_dialect::gather);
+    CHECK_FALSE(round->value->master.served_by_agent);
+  }
+  CHECK(rounds["a"]->value->master.address == "127.0.0.1");
+  CHECK(rounds["a"]->value->master.port != 0);
+  for (const auto& [name, node] : nodes) co_await node->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: with enough nodes a round waits for the last call, and not longer",
+          "[rendezvous]") {
+  town place(time);
+  const bool is_watched = GENERATE(true, false);
+  if (!is_watched) place.watched = nullptr;
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto first = start(time, a->next_round());
+  co_await place.pass(100s);
+  CHECK_FALSE(first->ended);
+  const auto second = start(time, b->next_round());
+  co_await place.pass(29s);
+  CHECK_FALSE(first->ended);
+  CHECK_FALSE(second->ended);
+  co_await place.pass(3s);
+  REQUIRE(first->value);
+  REQUIRE(second->value);
+  CHECK(first->value->group_rank == 0);
+  CHECK(second->value->group_rank == 1);
+  const torch_state state = co_await place.state();
+  CHECK(state.complete);
+  CHECK_FALSE(state.deadline);
+  CHECK(state.last_heartbeats.size() == 2);
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node without a round gives up after the join timeout",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.configuration["join_timeout"] = "20";
+  const auto a = place.node("a");
+  const auto alone = start(time, a->next_round());
+  co_await place.pass(19s);
+  CHECK_FALSE(alone->ended);
+  co_await place.pass(2s);
+  CHECK(alone->code() == errc::rendezvous_timeout);
+  CHECK(alone->what() == "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
+                         "0 has 0 of 2 to 4 nodes");
+  const torch_state state = co_await place.state();
+  CHECK(state.participants.empty());
+  CHECK(state.last_heartbeats.empty());
+  co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet again",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await place.pass(60s);
+  CHECK_FALSE(change->ended);
+  const auto c = place.node("c");
+  const auto third = start(time, c->next_round());
+  co_await place.quiet();
+  REQUIRE(change->value);
+  CHECK(change->value->kind == change_kind::node_waiting);
+  CHECK(change->value->what == "node c_1_0 waits to join");
+  const int waiting = co_await nodes[1]->num_nodes_waiting();
+  CHECK(waiting == 1);
+  const auto again = start(time, nodes[0]->next_round());
+  co_await place.quiet();
+  // The one that has left shows to the last one, too.
+  const rendezvous_change seen = co_await nodes[1]->wait_for_change();
+  CHECK(seen.kind == change_kind::node_waiting);
+  CHECK(seen.what == "node a_1_0 has left the round to meet again");
+  const auto last = start(time, nodes[1]->next_round());
+  co_await place.pass(31s);
+  REQUIRE(again->value);
+  REQUIRE(last->value);
+  REQUIRE(third->value);
+  CHECK(third->value->group_rank == 2);
+  CHECK(third->value->group_world_size == 3);
+  CHECK(third->value->round == 1);
+  CHECK(third->value->restarts == 0);
+  co_await shut(nodes);
+  co_await c->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is wrong is not",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  place.parameters.max_nodes = 3;
+  // A node of torchrun whose clock is hours behind, which says so again and again.
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  torch_state state;
+  const elastic::node_id torch{"t", 7, 0};
+  elastic::torch_time their_time{1'000'000h};
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = their_time;
+  co_await place.put(state);
+  const auto first = start(time, a->next_round());
+  const auto second = start(time, b->next_round());
+  co_await place.quiet();
+  REQUIRE(first->value);
+  CHECK(first->value->group_world_size == 3);
+  const auto change = start(time, a->wait_for_change());
+  for (int i = 0; i < 10; ++i) {
+    co_await place.pass(5s);
+    state = co_await place.state();
+    state.last_heartbeats[torch] = their_time += 5s;
+    co_await place.put(state);
+  }
+  CHECK_FALSE(change->ended);
+  co_await place.pass(14s);
+  CHECK_FALSE(change->ended);
+  co_await place.pass(7s);
+  REQUIRE(change->value);
+  CHECK(change->value->kind == change_kind::node_lost);
+  // Each of the two finds it out, and the first one tells the other.
+  const std::string& what = change->value->what;
+  CHECK((what == "node t_7_0 does not answer" || what == "node t_7_0 has left or was given up"));
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: who waits at the exit barrier is silent and not lost",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  const elastic::node_id torch{"t", 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const rendezvous_round met = co_await a->next_round();
+  CHECK(met.group_rank == 0);
+  if (place.dialect == torch_dialect::torch_2_6) {
+    co_await met.agents->add("torchelastic/agent/terminal_state/num_members", 1);
+  } else {
+    co_await met.agents->set("torchelastic/agent/terminal_state1", "1");
+  }
+  const auto change = start(time, a->wait_for_change());
+  co_await place.pass(200s);
+  CHECK_FALSE(change->ended);
+  change->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  CHECK(change->code() == asio::error::operation_aborted);
+  co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[rendezvous]") {
+  town place(time);
+  torch_state state;
+  state.complete = true;
+  state.round = 4;
+  for (const char* name : {"x", "y"}) {
+    state.participants[{name, 1, 0}] = name[0] - 'x';
+    state.last_heartbeats[{name, 1, 0}] = elastic::torch_time{1'000'000h};
+  }
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto first = start(time, a->next_round());
+  const auto second = start(time, b->next_round());
+  co_await place.pass(60s);
+  REQUIRE(first->value);
+  CHECK(first->value->round == 5);
+  CHECK(first->value->group_world_size == 2);
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a failure is counted by its node and seen by the others as a wait",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const rendezvous_change told = co_await nodes[0]->report_failure("rank 0 ended: exit code 3");
+  CHECK(told.kind == change_kind::worker_failed);
+  CHECK(told.what == "rank 0 ended: exit code 3");
+  CHECK(told.restarts == 1);
+  // The change of a round stays.
+  const rendezvous_change same = co_await nodes[0]->wait_for_change();
+  CHECK(same.what == told.what);
+  const auto first = start(time, nodes[0]->next_round());
+  co_await place.quiet();
+  // What fails now is taken for a consequence.
+  const rendezvous_change other = co_await nodes[1]->report_failure("rank 1 ended: exit code 1");
+  CHECK(other.kind == change_kind::node_waiting);
+  CHECK(other.restarts == 0);
+  const auto second = start(time, nodes[1]->next_round());
+  co_await place.pass(31s);
+  REQUIRE(first->value);
+  REQUIRE(second->value);
+  CHECK(first->value->restarts == 1);
+  CHECK(second->value->restarts == 0);
+  co_await shut(nodes);
+}
+
+TIME_TEST("dynamic rendezvous: a node that leaves is noticed, and does not close", "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await nodes[1]->shutdown();
+  co_await place.quiet();
+  REQUIRE(change->value);
+  CHECK(change->value->kind == change_kind::node_lost);
+  CHECK(change->value->what == "node b_1_0 has left or was given up");
+  const bool is_closed = co_await nodes[0]->is_closed();
+  CHECK_FALSE(is_closed);
+  const torch_state state = co_await place.state();
+  CHECK(state.participants.size() == 1);
+  CHECK(state.last_heartbeats.size() == 1);
+  co_await nodes[0]->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: the others are told how the job has ended", "[rendezvous]") {
+  town place(time);
+  const bool succeeds = GENERATE(true, false);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[1]->wait_for_change());
+  co_await nodes[0]->close(succeeds ? elastic::job_end::succeeded : elastic::job_end::failed,
+                           "it is over");
+  co_await place.quiet();
+  const errc expected = succeeds ? errc::rendezvous_finished : errc::rendezvous_closed;
+  CHECK(change->code() == expected);
+  CHECK(change->what() == "it is over");
+  const auto late = place.node("c");
+  const auto refused = start(time, late->next_round());
+  co_await place.quiet();
+  CHECK(refused->code() == expected);
+  const bool is_closed = co_await late->is_closed();
+  CHECK(is_closed);
+  co_await shut(nodes);
+  co_await late->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node of torchrun that closes does not say why", "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[1]->wait_for_change());
+  torch_state state = co_await place.state();
+  state.closed = true;
+  co_await place.put(state);
+  co_await place.quiet();
+  CHECK(change->code() == errc::rendezvous_closed);
+  CHECK(change->what() == "the rendezvous 'j' was closed by a node of torchrun, which does not say "
+                          "how the job has ended");
+  co_await shut(nodes);
+}
+
+TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has come",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_0);
+  const std::vector<std::string> names = {"a", "b", "c"};
+  const auto nodes = co_await met_nodes(place, names);
+  std::vector<std::shared_ptr<outcome<bool>>> barriers;
+  for (const auto& node : nodes) {
+    for (const auto& barrier : barriers) CHECK_FALSE(barrier->ended);
+    barriers.push_back(start(time, passed(node->exit_barrier())));
+    co_await place.pass(100s);
+  }
+  for (const auto& barrier : barriers) CHECK(barrier->value);
+  // The first that passes closes: who still waits for a change is not told so.
+  const auto change = start(time, nodes[1]->wait_for_change());
+  co_await nodes[0]->close(elastic::job_end::succeeded, "done");
+  co_await nodes[0]->shutdown();
+  co_await place.pass(10s);
+  CHECK_FALSE(change->ended);
+  change->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await nodes[1]->shutdown();
+  co_await nodes[2]->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node that fails lets nobody wait at the exit barrier",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto barrier = start(time, passed(nodes[0]->exit_barrier()));
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await place.pass(1s);
+  co_await nodes[1]->close(elastic::job_end::failed, "rank 1 ended: exit code 1");
+  co_await place.quiet();
+  CHECK(barrier->code() == errc::rendezvous_closed);
+  CHECK(change->code() == errc::rendezvous_closed);
+  CHECK(change->what() == "rank 1 ended: exit code 1");
+  co_await shut(nodes);
+}
+
+TIME_TEST("dynamic rendezvous: in 2.6 a node too many stands by until a place is free",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.max_nodes = 2;
+  place.parameters.share_worker_store = false;
+  std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto c = place.node("c");
+  const auto spare = start(time, c->next_round());
+  const auto change = start(time, nodes[1]->wait_for_change());
+  // Longer than the join timeout.
+  co_await place.pass(1000s);
+  CHECK_FALSE(spare->ended);
+  CHECK_FALSE(change->ended);
+  torch_state state = co_await place.state();
+  CHECK(state.redundancy_list.size() == 1);
+  co_await nodes[0]->shutdown();
+  co_await place.quiet();
+  REQUIRE(change->value);
+  const auto second = start(time, nodes[1]->next_round());
+  co_await place.pass(31s);
+  REQUIRE(spare->value);
+  REQUIRE(second->value);
+  CHECK(second->value->group_rank == 0);
+  CHECK(spare->value->dialect == elastic::agent_dialect::assign);
+  // The node of rank 0 has told where the workers meet.
+  CHECK(spare->value->master.port == second->value->master.port);
+  co_await nodes[1]->shutdown();
+  co_await c->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: in 1.13 a node too many asks until the join timeout",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto c = place.node("c");
+  const auto spare = start(time, c->next_round());
+  co_await place.pass(599s);
+  CHECK_FALSE(spare->ended);
+  co_await place.pass(7s);
+  CHECK(spare->code() == errc::rendezvous_timeout);
+  co_await shut(nodes);
+  co_await c->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a state that cannot be read is named and stays", "[rendezvous]") {
+  town place(time);
+  const std::string corrupt = GENERATE("bm8gcGlja2xl", "???");
+  co_await place.agents->set("torch.rendezvous.j", corrupt);
+  const auto a = place.node("a");
+  const auto refused = start(time, a->next_round());
+  co_await place.quiet();
+  CHECK(refused->code() == errc::rendezvous_state);
+  CHECK(refused->what().find("(the store's key 'torch.rendezvous.j')") != std::string::npos);
+  co_await a->shutdown();
+  const std::string kept = co_await place.agents->get("torch.rendezvous.j");
+  CHECK(kept == corrupt);
+}
+
+TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]") {
+  town place(time);
+  const auto a = place.node("a");
+  const auto first = start(time, a->next_round());
+  co_await place.quiet();
+  place.dialect = torch_dialect::torch_2_6;
+  const auto b = place.node("b");
+  const auto refused = start(time, b->next_round());
+  co_await place.quiet();
+  CHECK(refused->code() == errc::rendezvous_state);
+  CHECK(refused->what() ==
+        "the state under the store's key 'torch.rendezvous.j' is in the dialect 1.13 and this node "
+        "speaks 2.6: all nodes of a job need one dialect (--rdzv-conf dialect=1.13)");
+  CHECK_FALSE(first->ended);
+  first->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: who stops waiting is in no round", "[rendezvous]") {
+  town place(time);
+  const bool is_watched = GENERATE(true, false);
+  if (!is_watched) place.watched = nullptr;
+  const auto a = place.node("a");
+  const auto joining = start(time, a->next_round());
+  co_await place.pass(3s);
+  torch_state state = co_await place.state();
+  CHECK(state.participants.size() == 1);
+  joining->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  CHECK(joining->code() == asio::error::operation_aborted);
+  state = co_await place.state();
+  CHECK(state.participants.empty());
+  co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node says that it lives as long as it has a place",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const elastic::node_id a{"a", 1, 0};
+  torch_state before = co_await place.state();
+  co_await place.pass(6s);
+  torch_state after = co_await place.state();
+  CHECK(after.last_heartbeats[a] > before.last_heartbeats[a]);
+  co_await shut(nodes);
+  before = co_await place.state();
+  co_await place.pass(20s);
+  after = co_await place.state();
+  CHECK(before == after);
+}
+
+}  // namespace dynamic_rendezvous_tests
