@@ -90,22 +90,19 @@ class town {
     parameters.log = log->log();
   }
 
-  std::shared_ptr<dynamic_rendezvous> node(const std::string& name,
-                                           std::shared_ptr<elastic::time_source> clock = nullptr) {
+  std::shared_ptr<dynamic_rendezvous> node(const std::string& name) {
     elastic::dynamic_rendezvous_options options;
     options.parameters = parameters;
-    if (clock) options.parameters.time = clock;
     options.dialect = dialect;
-    options.backend = backend(clock);
+    options.backend = own_backend ? own_backend : backend();
     options.agents = agents;
     options.node = {name, 1, 0};
     return std::make_shared<dynamic_rendezvous>(std::move(options));
   }
 
-  std::shared_ptr<store_rendezvous_backend> backend(
-      std::shared_ptr<elastic::time_source> clock = nullptr) {
-    return std::make_shared<store_rendezvous_backend>(agents, "j", dialect,
-                                                      clock ? clock : parameters.time, watched);
+  std::shared_ptr<store_rendezvous_backend> backend() {
+    return std::make_shared<store_rendezvous_backend>(agents, "j", dialect, parameters.time,
+                                                      watched);
   }
 
   // A node of torchrun, which writes its state by itself.
@@ -132,9 +129,48 @@ class town {
   std::shared_ptr<elastic::key_value_engine> watched = engine;
   std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
   torch_dialect dialect = torch_dialect::torch_1_13;
+  // Where nodes keep the state, if that is not the store.
+  std::shared_ptr<elastic::rendezvous_backend> own_backend;
   elastic::rendezvous_parameters parameters;
   std::shared_ptr<elastic::test::log_recorder> log =
       std::make_shared<elastic::test::log_recorder>();
+};
+
+// A backend of one's own: the state is a value in memory, and cannot be reached at times.
+class fragile_backend final : public elastic::rendezvous_backend {
+ public:
+  explicit fragile_backend(manual_time& clock) : time_(clock) {}
+
+  bool is_reachable = true;
+  bool answers = true;
+
+  task<std::optional<elastic::stored_state>> get() override {
+    co_await reach();
+    co_return stored_;
+  }
+  task<elastic::set_outcome> set(torch_state state, std::string token) override {
+    co_await reach();
+    elastic::set_outcome outcome;
+    outcome.was_set = token == (stored_ ? stored_->token : "");
+    if (outcome.was_set) {
+      stored_ = elastic::stored_state{std::move(state), std::to_string(++version_)};
+    }
+    outcome.stored = stored_;
+    co_return outcome;
+  }
+  task<void> wait_for_change(std::string) override {
+    return time_.sleep_until(time_.now() + 1s);
+  }
+
+ private:
+  task<void> reach() {
+    if (!answers) co_await time_.sleep_until(elastic::time_point::max());
+    if (!is_reachable) throw elastic::error(errc::connection_failed, "the vault is locked");
+  }
+
+  manual_time& time_;
+  std::optional<elastic::stored_state> stored_;
+  int version_ = 0;
 };
 
 using node_pointer = std::shared_ptr<dynamic_rendezvous>;
@@ -329,6 +365,84 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier is silent and not l
   co_await place.quiet();
   CHECK(change->code() == asio::error::operation_aborted);
   co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the exit barrier",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 3;
+  place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
+  place.parameters.share_worker_store = false;
+  const elastic::node_id torch{"t", 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  auto first = start(time, a->next_round());
+  auto second = start(time, b->next_round());
+  co_await place.quiet();
+  REQUIRE(first->value);
+  const auto agents = first->value->agents;
+  co_await agents->add("torchelastic/agent/terminal_state/num_members", 1);
+  co_await agents->set("torchelastic/agent/terminal_state2", "2");
+  co_await a->report_failure("rank 0 ended: exit code 1");
+  first = start(time, a->next_round());
+  second = start(time, b->next_round());
+  // Until the other is lost, and then the last call.
+  co_await place.pass(15s + 5s + 31s);
+  REQUIRE(first->value);
+  CHECK(first->value->group_world_size == 2);
+  CHECK(first->value->round == 1);
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "[rendezvous]") {
+  town place(time);
+  const auto vault = std::make_shared<fragile_backend>(time);
+  place.own_backend = vault;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await place.pass(10s);
+  vault->is_reachable = false;
+  co_await place.pass(4s);
+  vault->is_reachable = true;
+  co_await place.pass(60s);
+  CHECK_FALSE(change->ended);
+  SECTION("one that hangs up for long") {
+    vault->is_reachable = false;
+    co_await place.pass(7s);
+    CHECK(change->code() == errc::connection_failed);
+    CHECK(change->what() == "the vault is locked");
+  }
+  SECTION("one that is silent for long") {
+    vault->answers = false;
+    co_await place.pass(40s);
+    CHECK(change->code() == errc::connection_failed);
+  }
+  // Leaving does not wait for it.
+  const duration before = time.elapsed();
+  co_await shut(nodes);
+  CHECK(time.elapsed() - before <= 1s);
+}
+
+TIME_TEST("dynamic rendezvous: who stops waiting at the exit barrier has come there all the same",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto first = start(time, passed(nodes[0]->exit_barrier()));
+  co_await place.pass(1s);
+  first->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  CHECK(first->code() == asio::error::operation_aborted);
+  std::vector<std::string> keys(1, "torch.rendezvous.j.0/torchelastic/agent/terminal_state0");
+  const bool has_come = co_await place.agents->check(keys);
+  CHECK(has_come);
+  co_await shut(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[rendezvous]") {
