@@ -123,7 +123,8 @@ class mixed_job {
 
 const std::string serving = "serving the store";
 
-TEST_CASE("mixed job: elasticrun serves the store, a node of torchrun joins", "[integration]") {
+TEST_CASE("mixed job: elasticrun serves the store, a node of torchrun joins",
+          "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   // Whichever of the two has rank 0: it says where the workers meet.
   const bool first = GENERATE(true, false);
@@ -140,7 +141,7 @@ TEST_CASE("mixed job: elasticrun serves the store, a node of torchrun joins", "[
 }
 
 TEST_CASE("mixed job: torchrun serves the store, a node of elasticrun finds out and joins",
-          "[integration]") {
+          "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   const bool first = GENERATE(true, false);
   mixed_job job("2");
@@ -154,7 +155,7 @@ TEST_CASE("mixed job: torchrun serves the store, a node of elasticrun finds out 
   job.check_nothing_left();
 }
 
-TEST_CASE("mixed job: two nodes of each kind", "[integration]") {
+TEST_CASE("mixed job: two nodes of each kind", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   const bool we_serve = GENERATE(true, false);
   mixed_job job("4");
@@ -178,7 +179,7 @@ TEST_CASE("mixed job: two nodes of each kind", "[integration]") {
   job.check_nothing_left();
 }
 
-TEST_CASE("mixed job: a node of torchrun is lost, the others go on", "[integration]") {
+TEST_CASE("mixed job: a node of torchrun is lost, the others go on", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   mixed_job job("2:3");
   const auto host = job.elasticrun("dialect=1.13");
@@ -194,7 +195,7 @@ TEST_CASE("mixed job: a node of torchrun is lost, the others go on", "[integrati
   host->check_success();
 }
 
-TEST_CASE("mixed job: a node of elasticrun is lost, the others go on", "[integration]") {
+TEST_CASE("mixed job: a node of elasticrun is lost, the others go on", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   mixed_job job("2:3");
   const auto host = job.elasticrun("dialect=1.13");
@@ -210,7 +211,7 @@ TEST_CASE("mixed job: a node of elasticrun is lost, the others go on", "[integra
   host->check_success();
 }
 
-TEST_CASE("mixed job: a node joins a running job", "[integration]") {
+TEST_CASE("mixed job: a node joins a running job", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   const bool is_ours = GENERATE(true, false);
   mixed_job job("2:3");
@@ -227,7 +228,7 @@ TEST_CASE("mixed job: a node joins a running job", "[integration]") {
 }
 
 TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is noticed",
-          "[integration]") {
+          "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   mixed_job job("2");
   const auto ours = job.elasticrun("join_timeout=60");
@@ -241,7 +242,7 @@ TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is
 }
 
 TEST_CASE("mixed job: when the node of torchrun that serves the store is lost, the others end",
-          "[integration]") {
+          "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   mixed_job job("2");
   const auto host = job.torchrun();
@@ -255,7 +256,7 @@ TEST_CASE("mixed job: when the node of torchrun that serves the store is lost, t
   CHECK(ended.err.find("cannot be reached") != std::string::npos);
 }
 
-TEST_CASE("mixed job: nodes of elasticrun by themselves in each dialect", "[integration]") {
+TEST_CASE("mixed job: nodes of elasticrun by themselves in each dialect", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   const std::string dialect = GENERATE("1.13", "2.0", "2.6");
   mixed_job job("2");
@@ -277,7 +278,7 @@ TEST_CASE("mixed job: nodes of elasticrun by themselves in each dialect", "[inte
   job.check_nothing_left();
 }
 
-TEST_CASE("mixed job: a worker is killed, all begin anew", "[integration]") {
+TEST_CASE("mixed job: a worker is killed, all begin anew", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   const bool is_ours = GENERATE(true, false);
   mixed_job job("2");
