@@ -131,7 +131,7 @@ CO_TEST("c10d rendezvous: the address of this node is where its workers meet", "
   CHECK(met.master.address == "127.0.0.2");
   elastic::tcp_store worker(co_await asio::this_coro::executor, client_of(met.master));
   co_await worker.set("key", "value");
-  worker.close(elastic::job_end::succeeded, "done");
+  worker.close();
   co_await meeting.shutdown();
 }
 
