@@ -48,7 +48,8 @@ class job {
     }
     return std::make_unique<running_program>(
         command, std::map<std::string, std::string>{{left_.name, left_.value},
-                                                    {"OMP_NUM_THREADS", "1"}});
+                                                    {"OMP_NUM_THREADS", "1"},
+                                                    {"LOGLEVEL", "DEBUG"}});
   }
 
  private:
@@ -109,7 +110,7 @@ TEST_CASE("nodes: the rest go on without one whose agent is killed", "[integrati
   CHECK(third->wait().code == -SIGKILL);
   first->await_out("/2 ", 4);
   second->await_out("/2 ", 4);
-  CHECK(says(first->err(), "is gone: the membership changed; this uses up no restart"));
+  first->await_err("is gone: the membership changed; this uses up no restart");
   second->signal(SIGKILL);
   CHECK(second->wait().code == -SIGKILL);
   first->await_out("/1 ", 4);
@@ -169,6 +170,7 @@ TEST_CASE("nodes: one that waits for others ends at Ctrl-C", "[integration][node
   job lonely("2");
   lonely.options = {"--rdzv-conf", "last_call_timeout=0.5,join_timeout=1000"};
   const auto waiting = lonely.start();
+  waiting->await_err("enters the round");
   waiting->signal(SIGINT);
   CHECK(waiting->wait().code == 128 + SIGINT);
 }
