@@ -418,6 +418,14 @@ TEST_CASE("command_line: one node is by itself unless a rendezvous is named", "[
   }
 }
 
+TEST_CASE("command_line: a job of several nodes without a name is warned of", "[launch]") {
+  const auto warnings =
+      t::accepted(t::with_script({"--rdzv-backend", "c10d", "--nnodes", "1:2"})).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] == "no --rdzv-id is given: any other job without one would meet this one at "
+                       "the same endpoint, under the name 'none'");
+}
+
 TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]") {
   struct row {
     t::arguments given;
@@ -428,7 +436,8 @@ TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]
       {{"--nnodes", "2", "--node-rank", "1", "--master-addr", "h", "--master-port", "1"}, ""},
       {{"--rdzv-backend", "c10d", "--local-addr", "10.0.0.1"}, ""},
       {{"--standalone", "--node-rank", "0"}, ""},
-      {{"--rdzv-backend", "c10d", "--nnodes", "2", "--node-rank", "1"}, "--node-rank"},
+      {{"--rdzv-backend", "c10d", "--nnodes", "2", "--rdzv-id", "j", "--node-rank", "1"},
+       "--node-rank"},
       {{"--standalone", "--master-port", "1"}, "--master-port"},
       {{"--rdzv-endpoint", "h:1", "--master-addr", "h"}, "--master-addr"},
       {{"--standalone", "--local-addr", "10.0.0.1"}, "--local-addr"},

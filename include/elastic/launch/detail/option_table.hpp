@@ -297,8 +297,8 @@ all of them again when one fails. Takes torchrun's options; scripts for torchrun
 run unchanged.
 
   elasticrun --standalone --nproc-per-node 8 train.py --epochs 3
-  elasticrun --nnodes 2:4 --rdzv-backend c10d --rdzv-endpoint host0 --rdzv-id j1 \
-      train.py
+  elasticrun --nnodes 2:4 --rdzv-backend c10d --rdzv-endpoint host0 \
+      --rdzv-id job1 train.py
   elasticrun --nproc-per-node 4 --no-python ./worker --shard '${local_rank}'
 
 Everything after the script is the script's. Options may be written with dashes
