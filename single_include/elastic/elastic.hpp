@@ -8722,6 +8722,13 @@ struct node_id {
   std::string text() const { return fmt::format("{}_{}_{}", host, pid, local_id); }
 };
 
+/// A new name for an agent of this process: each of its handlers is a node of its own.
+/// @param host  what the user calls this host; empty: its own name
+inline node_id new_node(const std::string& host) {
+  static std::atomic<std::int64_t> next = 0;
+  return {host.empty() ? host_name() : host, ::getpid(), next++};
+}
+
 }  // namespace elastic
 
 // ---- elastic/rendezvous/rendezvous_settings.hpp ----
@@ -15400,21 +15407,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
  private:
-  // Each handler of a process is a node of its own.
-  static std::int64_t next_local_id() {
-    static std::atomic<std::int64_t> next = 0;
-    return next++;
-  }
-
   task<void> begin() {
     auto executor = co_await asio::this_coro::executor;
     if (!connector_) co_await reach_endpoint(executor);
     rendezvous_messages::hello greeting;
     greeting.run_id = parameters_.run_id;
-    greeting.node.host =
-        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
-    greeting.node.pid = ::getpid();
-    greeting.node.local_id = next_local_id();
+    greeting.node = new_node(parameters_.local_address);
     greeting.settings = settings_;
     link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
                                                       parameters_.time, parameters_.log);
@@ -16380,20 +16378,12 @@ class mixed_rendezvous final : public rendezvous_handler {
     }
   }
 
-  static std::int64_t next_local_id() {
-    static std::atomic<std::int64_t> next = 0;
-    return next++;
-  }
-
   // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
   // empty where none was sent.
   task<void> choose_torch(std::string refusal) {
     dynamic_rendezvous_options options;
     options.parameters = parameters_;
-    options.node.host =
-        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
-    options.node.pid = ::getpid();
-    options.node.local_id = next_local_id();
+    options.node = new_node(parameters_.local_address);
     options.address = co_await own_address();
     std::shared_ptr<key_value_engine> engine;
     if (dialect_) {

@@ -5,10 +5,10 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/host_name.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/detail/rendezvous_link.hpp>
 #include <elastic/rendezvous/detail/torch_agent_watch.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_message.hpp>
@@ -20,7 +20,6 @@
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -29,7 +28,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace elastic {
 
@@ -145,21 +143,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   }
 
  private:
-  // Each handler of a process is a node of its own.
-  static std::int64_t next_local_id() {
-    static std::atomic<std::int64_t> next = 0;
-    return next++;
-  }
-
   task<void> begin() {
     auto executor = co_await asio::this_coro::executor;
     if (!connector_) co_await reach_endpoint(executor);
     rendezvous_messages::hello greeting;
     greeting.run_id = parameters_.run_id;
-    greeting.node.host =
-        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
-    greeting.node.pid = ::getpid();
-    greeting.node.local_id = next_local_id();
+    greeting.node = new_node(parameters_.local_address);
     greeting.settings = settings_;
     link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
                                                       parameters_.time, parameters_.log);

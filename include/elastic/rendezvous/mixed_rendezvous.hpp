@@ -5,10 +5,10 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/dynamic_rendezvous.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -17,7 +17,6 @@
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -27,7 +26,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace elastic {
 
@@ -117,20 +115,12 @@ class mixed_rendezvous final : public rendezvous_handler {
     }
   }
 
-  static std::int64_t next_local_id() {
-    static std::atomic<std::int64_t> next = 0;
-    return next++;
-  }
-
   // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
   // empty where none was sent.
   task<void> choose_torch(std::string refusal) {
     dynamic_rendezvous_options options;
     options.parameters = parameters_;
-    options.node.host =
-        parameters_.local_address.empty() ? host_name() : parameters_.local_address;
-    options.node.pid = ::getpid();
-    options.node.local_id = next_local_id();
+    options.node = new_node(parameters_.local_address);
     options.address = co_await own_address();
     std::shared_ptr<key_value_engine> engine;
     if (dialect_) {

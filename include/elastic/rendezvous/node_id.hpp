@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/net/host_name.hpp>
+
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace elastic {
 
@@ -26,5 +30,12 @@ struct node_id {
   /// "host_pid_localid", as messages show it.
   std::string text() const { return fmt::format("{}_{}_{}", host, pid, local_id); }
 };
+
+/// A new name for an agent of this process: each of its handlers is a node of its own.
+/// @param host  what the user calls this host; empty: its own name
+inline node_id new_node(const std::string& host) {
+  static std::atomic<std::int64_t> next = 0;
+  return {host.empty() ? host_name() : host, ::getpid(), next++};
+}
 
 }  // namespace elastic
