@@ -182,5 +182,5 @@ int main() {
 // Prints:
 // rank ... of 2 is on the ... node
 // rank ... of 2 is on the ... node
-// stable node: 0 restarts for a failure
+// stable node: 1 restarts for a failure
 // fragile node: 1 restarts for a failure
