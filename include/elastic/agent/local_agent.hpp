@@ -511,13 +511,15 @@ class local_agent {
   }
 
   void log_change(const running& state, const restart_decision& decision) const {
+    bool happened_here = false;
     for (const worker& one : state.group.workers()) {
       if (!one.end || one.end->status.success()) continue;
+      happened_here = true;
       log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
                     one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
     }
-    log().warning("{} the workers: {}: {}", decision.restart ? "restarting" : "stopping",
-                  state.change->what, decision.reason);
+    log().warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
+                  happened_here ? "" : state.change->what + ": ", decision.reason);
   }
 
   /// What failed first, for the other nodes.
