@@ -7049,6 +7049,7 @@ class local_agent {
                          ranks),
                     note_change(state));
       if (ranks) co_return ranks;
+      if (state.failures > options_.workers.max_restarts) co_return std::nullopt;
       log().warning("meeting again: {}", state.change->what);
     }
   }

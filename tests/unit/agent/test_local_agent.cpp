@@ -391,6 +391,22 @@ TIME_TEST("agent: a change while nodes tell about their workers lets them meet a
   CHECK(stage.result().state == worker_state::succeeded);
 }
 
+TIME_TEST("agent: the last restart used up while nodes tell about their workers ends the job",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->group_world_size = 2;
+  stage.rendezvous->what = {elastic::change_kind::worker_failed, "node b: rank 3 ended: SIGKILL"};
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->failures = 1;
+  stage.rendezvous->change();
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK(stage.result().reason ==
+        "node b: rank 3 ended: SIGKILL: no restarts were allowed (--max-restarts 0)");
+  CHECK(stage.launcher->started.empty());
+}
+
 TIME_TEST("agent: a job that has succeeded without this node leaves it nothing to do",
           "[agent]") {
   agent_stage stage(time);
