@@ -16,3 +16,4 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/base/version.hpp>
+#include <elastic/base/when_all.hpp>

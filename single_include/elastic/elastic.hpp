@@ -153,15 +153,13 @@ using task = asio::awaitable<T>;
 
 }  // namespace elastic
 
-// ---- elastic/base/race.hpp ----
+// ---- elastic/base/detail/concurrent_run.hpp ----
 
-#include <array>
 #include <exception>
 #include <system_error>
+#include <vector>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 /// Whether this is the end of something that was cancelled.
 inline bool is_cancellation(const std::exception_ptr& failure) {
@@ -178,44 +176,48 @@ inline bool is_cancellation(const std::exception_ptr& failure) {
   }
 }
 
-/// How the tasks of a race ended: who first, and each with what.
-template <std::size_t Count>
-struct race_outcome {
-  std::array<std::size_t, Count> order{};
-  std::array<std::exception_ptr, Count> failures{};
+/// How tasks that ran at once ended: in which order, and each with what.
+struct concurrent_outcome {
+  std::vector<std::size_t> order;
+  std::vector<std::exception_ptr> failures;
 };
 
-// Tasks that run until the first of them ends, which cancels the others. Unlike a parallel_group
-// it lets every request of the caller through, not only the first one: a stop that escalates
-// arrives, also after the race is decided.
-template <class Handler, std::size_t Count>
-class race_state : public std::enable_shared_from_this<race_state<Handler, Count>> {
+/// What cancels the tasks that still run.
+enum class cancelled_by { first_end, first_failure };
+
+// Tasks that run at once until the last of them has ended. Unlike a parallel_group it lets every
+// request of the caller through, not only the first one: a stop that escalates arrives, also after
+// the tasks were cancelled.
+template <class Handler>
+class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handler>> {
  public:
   // The caller's requests go to the first `addressees` of the tasks.
-  race_state(Handler handler, std::size_t addressees)
-      : handler_(std::move(handler)), addressees_(addressees) {}
+  concurrent_run(Handler handler, std::size_t count, std::size_t addressees, cancelled_by reason)
+      : handler_(std::move(handler)),
+        addressees_(addressees),
+        reason_(reason),
+        cancel_(count),
+        has_ended_(count) {
+    outcome_.failures.resize(count);
+  }
 
-  template <class... Tasks>
-  void start(const asio::any_io_executor& executor, Tasks... tasks) {
+  void start(const asio::any_io_executor& executor, std::vector<task<void>> tasks) {
     auto slot = asio::get_associated_cancellation_slot(handler_);
     if (slot.is_connected()) {
       slot.assign([weak = this->weak_from_this()](asio::cancellation_type type) {
-        if (const auto race = weak.lock()) race->cancel(race->addressees_, type);
+        if (const auto run = weak.lock()) run->cancel(run->addressees_, type);
       });
     }
-    std::size_t place = 0;
-    (start_one(executor, place++, std::move(tasks)), ...);
+    for (std::size_t place = 0; place < tasks.size(); ++place) {
+      auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
+        self->ended(place, failure);
+      };
+      asio::co_spawn(executor, std::move(tasks[place]),
+                     asio::bind_cancellation_slot(cancel_[place].slot(), std::move(on_end)));
+    }
   }
 
  private:
-  void start_one(const asio::any_io_executor& executor, std::size_t place, task<void> one) {
-    auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
-      self->ended(place, failure);
-    };
-    asio::co_spawn(executor, std::move(one),
-                   asio::bind_cancellation_slot(cancel_[place].slot(), std::move(on_end)));
-  }
-
   void cancel(std::size_t count, asio::cancellation_type type) {
     for (std::size_t place = 0; place < count; ++place) {
       if (!has_ended_[place]) cancel_[place].emit(type);
@@ -225,38 +227,59 @@ class race_state : public std::enable_shared_from_this<race_state<Handler, Count
   void ended(std::size_t place, const std::exception_ptr& failure) {
     has_ended_[place] = true;
     outcome_.failures[place] = failure;
-    outcome_.order[count_++] = place;
-    if (count_ == 1) cancel(Count, asio::cancellation_type::all);
-    if (count_ < Count) return;
+    outcome_.order.push_back(place);
+    if (!is_cancelled_ && (failure || reason_ == cancelled_by::first_end)) {
+      is_cancelled_ = true;
+      cancel(cancel_.size(), asio::cancellation_type::all);
+    }
+    if (outcome_.order.size() < cancel_.size()) return;
     std::move(handler_)(std::move(outcome_));
   }
 
   Handler handler_;
   std::size_t addressees_;
-  std::array<asio::cancellation_signal, Count> cancel_;
-  std::array<bool, Count> has_ended_{};
-  std::size_t count_ = 0;
-  race_outcome<Count> outcome_;
+  cancelled_by reason_;
+  std::vector<asio::cancellation_signal> cancel_;
+  std::vector<bool> has_ended_;
+  bool is_cancelled_ = false;
+  concurrent_outcome outcome_;
 };
 
-struct start_race {
-  template <class Handler, class... Tasks>
+struct start_concurrent_run {
+  template <class Handler>
   void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
-                  Tasks... tasks) const {
-    using state = race_state<Handler, sizeof...(Tasks)>;
-    std::make_shared<state>(std::move(handler), addressees)->start(executor, std::move(tasks)...);
+                  cancelled_by reason, std::vector<task<void>> tasks) const {
+    const std::size_t count = tasks.size();
+    std::make_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
+        ->start(executor, std::move(tasks));
   }
 };
 
-template <class... Tasks>
-task<race_outcome<sizeof...(Tasks)>> run_race(asio::any_io_executor executor,
-                                              std::size_t addressees, Tasks... tasks) {
-  return asio::async_initiate<const asio::use_awaitable_t<>,
-                              void(race_outcome<sizeof...(Tasks)>)>(
-      start_race(), asio::use_awaitable, std::move(executor), addressees, std::move(tasks)...);
+/// `tasks` must not be empty.
+inline task<concurrent_outcome> run_concurrently(asio::any_io_executor executor,
+                                                 std::size_t addressees, cancelled_by reason,
+                                                 std::vector<task<void>> tasks) {
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(concurrent_outcome)>(
+      start_concurrent_run(), asio::use_awaitable, std::move(executor), addressees, reason,
+      std::move(tasks));
 }
 
-}  // namespace detail
+/// The first to end cancels the others. The caller's requests go to the first `addressees`.
+template <class... Tasks>
+task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
+                                  Tasks... tasks) {
+  std::vector<task<void>> all;
+  all.reserve(sizeof...(Tasks));
+  (all.push_back(std::move(tasks)), ...);
+  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
+                          std::move(all));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/race.hpp ----
+
+namespace elastic {
 
 /// Runs all tasks at once until the first of them ends, by success or by an error; cancels the
 /// others, by all types, and waits for their end.
@@ -457,8 +480,8 @@ inline task<bool> with_deadline(time_source& time, time_point deadline, task<voi
   // Requests are for the work alone: the deadline stays in force while it follows them.
   const auto outcome = co_await detail::run_race(executor, 1, std::move(work),
                                                  time.sleep_until(deadline));
-  const auto& [failure, sleep_failure] = outcome.failures;
-  const bool expired = outcome.order[0] == 1 && !sleep_failure;
+  const std::exception_ptr& failure = outcome.failures[0];
+  const bool expired = outcome.order[0] == 1 && !outcome.failures[1];
   if (!failure) co_return true;
   if (expired && detail::is_cancellation(failure)) co_return false;
   std::rethrow_exception(failure);
@@ -997,8 +1020,6 @@ class child {
 
 // ---- elastic/process/process_spec.hpp ----
 
-#include <vector>
-
 namespace elastic {
 
 /// What to run: program, arguments, environment and the streams it starts with.
@@ -1039,6 +1060,7 @@ class process_launcher {
   /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
   /// an argument); each sentence names the file.
   /// Cancellation: all types; either nothing was started or the result is returned.
+  /// May be called again while an earlier call goes on.
   virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;
 };
 
@@ -2307,6 +2329,28 @@ class event_flag {
 
 }  // namespace elastic
 
+// ---- elastic/base/when_all.hpp ----
+
+namespace elastic {
+
+/// Runs all tasks at once, started in their order, until the last of them has ended. The first
+/// that throws has the others cancelled, by all types.
+///
+/// Errors: that of the first that threw.
+/// Cancellation: every request is passed on to every task; then throws what the first threw.
+inline task<void> when_all(std::vector<task<void>> tasks) {
+  if (tasks.empty()) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  const std::size_t count = tasks.size();
+  const auto outcome = co_await detail::run_concurrently(
+      executor, count, detail::cancelled_by::first_failure, std::move(tasks));
+  for (const std::size_t place : outcome.order) {
+    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
+  }
+}
+
+}  // namespace elastic
+
 // ---- elastic/contract/macros.hpp ----
 
 namespace elastic {
@@ -2790,6 +2834,7 @@ inline opened_stream open_stream(const output_plan& plan, const syscalls& calls 
 // ---- elastic/process/tee.hpp ----
 
 #include <algorithm>
+#include <array>
 
 namespace elastic {
 
@@ -4965,29 +5010,32 @@ class worker_group {
     return parts;
   }
 
+  // At once: each waits for the first word of its guard, and these come from other processors.
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
-    for (worker_identity& who : all) co_await start_worker(std::move(who), job);
+    workers_.resize(all.size());
+    std::vector<task<void>> starts;
+    for (worker_identity& who : all) starts.push_back(start_worker(std::move(who), job));
+    return when_all(std::move(starts));
   }
 
   task<void> start_worker(worker_identity who, const worker_surroundings& job) {
-    worker one;
-    one.error_file = layout_.error_file(who.local_rank);
+    const auto slot = static_cast<std::size_t>(who.local_rank);
+    const std::string error_file = layout_.error_file(who.local_rank);
     supervised_process what;
     what.process.program = spec_.program;
     for (const std::string& argument : spec_.arguments) {
       what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
     }
-    what.process.environment = worker_environment(spec_.environment, who, job, one.error_file);
+    what.process.environment = worker_environment(spec_.environment, who, job, error_file);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));
     what.err = detail::plan_output(spec_, who, std_streams::err,
                                    layout_.stderr_file(who.local_rank));
-    const auto slot = static_cast<std::size_t>(who.local_rank);
+    workers_.at(slot).error_file = error_file;
+    workers_.at(slot).identity = std::move(who);
     co_await processes_.start(slot, what);
-    one.pid = processes_.pid(slot);
-    one.identity = std::move(who);
-    workers_.push_back(std::move(one));
+    workers_.at(slot).pid = processes_.pid(slot);
   }
 
   void note(const process_end& end) {

@@ -169,7 +169,7 @@ class fake_launcher final : public process_launcher {
   /// Called for each before it counts as started: gives it its behaviour, or throws, which fails
   /// its start.
   std::function<void(fake_process&)> on_start;
-  /// The start of this number waits until it is cancelled.
+  /// The start that is asked for as this one, counted from 0, waits until it is cancelled.
   std::optional<std::size_t> hold_at;
 
   /// Every process, in the order of the starts.
@@ -191,7 +191,7 @@ class fake_launcher final : public process_launcher {
 
   task<std::unique_ptr<child>> launch(process_spec spec) override {
     auto executor = co_await asio::this_coro::executor;
-    if (hold_at == started.size()) {
+    if (hold_at == asked_++) {
       event_flag never(executor);
       ++holding;
       const struct let_go {
@@ -207,6 +207,9 @@ class fake_launcher final : public process_launcher {
     started.push_back(process);
     co_return std::make_unique<fake_child>(std::move(process));
   }
+
+ private:
+  std::size_t asked_ = 0;
 };
 
 }  // namespace elastic::test

@@ -12,6 +12,8 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/macros.hpp>
@@ -214,29 +216,32 @@ class worker_group {
     return parts;
   }
 
+  // At once: each waits for the first word of its guard, and these come from other processors.
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
-    for (worker_identity& who : all) co_await start_worker(std::move(who), job);
+    workers_.resize(all.size());
+    std::vector<task<void>> starts;
+    for (worker_identity& who : all) starts.push_back(start_worker(std::move(who), job));
+    return when_all(std::move(starts));
   }
 
   task<void> start_worker(worker_identity who, const worker_surroundings& job) {
-    worker one;
-    one.error_file = layout_.error_file(who.local_rank);
+    const auto slot = static_cast<std::size_t>(who.local_rank);
+    const std::string error_file = layout_.error_file(who.local_rank);
     supervised_process what;
     what.process.program = spec_.program;
     for (const std::string& argument : spec_.arguments) {
       what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
     }
-    what.process.environment = worker_environment(spec_.environment, who, job, one.error_file);
+    what.process.environment = worker_environment(spec_.environment, who, job, error_file);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));
     what.err = detail::plan_output(spec_, who, std_streams::err,
                                    layout_.stderr_file(who.local_rank));
-    const auto slot = static_cast<std::size_t>(who.local_rank);
+    workers_.at(slot).error_file = error_file;
+    workers_.at(slot).identity = std::move(who);
     co_await processes_.start(slot, what);
-    one.pid = processes_.pid(slot);
-    one.identity = std::move(who);
-    workers_.push_back(std::move(one));
+    workers_.at(slot).pid = processes_.pid(slot);
   }
 
   void note(const process_end& end) {

@@ -61,8 +61,8 @@ inline task<bool> with_deadline(time_source& time, time_point deadline, task<voi
   // Requests are for the work alone: the deadline stays in force while it follows them.
   const auto outcome = co_await detail::run_race(executor, 1, std::move(work),
                                                  time.sleep_until(deadline));
-  const auto& [failure, sleep_failure] = outcome.failures;
-  const bool expired = outcome.order[0] == 1 && !sleep_failure;
+  const std::exception_ptr& failure = outcome.failures[0];
+  const bool expired = outcome.order[0] == 1 && !outcome.failures[1];
   if (!failure) co_return true;
   if (expired && detail::is_cancellation(failure)) co_return false;
   std::rethrow_exception(failure);

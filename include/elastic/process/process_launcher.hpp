@@ -25,6 +25,7 @@ class process_launcher {
   /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
   /// an argument); each sentence names the file.
   /// Cancellation: all types; either nothing was started or the result is returned.
+  /// May be called again while an earlier call goes on.
   virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;
 };
 

@@ -206,6 +206,17 @@ TIME_TEST("worker group: starts in the order of the local ranks", "[agent]") {
   CHECK(stage.launcher->all_gone());
 }
 
+TIME_TEST("worker group: one whose start takes time holds up no other", "[agent]") {
+  group_stage stage(time, 3);
+  stage.launcher->hold_at = 0;
+  std::size_t beside = 0;
+  stage.launcher->on_start = [&](fake_process&) { beside += stage.launcher->holding == 1; };
+  const bool started = co_await elastic::with_deadline(time, time.now() + 1s, stage.start());
+  CHECK_FALSE(started);
+  CHECK(beside == 2);
+  CHECK(stage.launcher->all_gone());
+}
+
 TIME_TEST("worker group: one that cannot be started takes the others with it", "[agent]") {
   group_stage stage(time, 3);
   stage.launcher->on_start = [](fake_process& one) {

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/task.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Whether this is the end of something that was cancelled.
+inline bool is_cancellation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const asio::multiple_exceptions& several) {
+    // What `&&` and `||` throw where more than one of their branches did.
+    return is_cancellation(several.first_exception());
+  } catch (const std::system_error& one) {
+    return one.code() == asio::error::operation_aborted ||
+           one.code() == std::errc::operation_canceled;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// How tasks that ran at once ended: in which order, and each with what.
+struct concurrent_outcome {
+  std::vector<std::size_t> order;
+  std::vector<std::exception_ptr> failures;
+};
+
+/// What cancels the tasks that still run.
+enum class cancelled_by { first_end, first_failure };
+
+// Tasks that run at once until the last of them has ended. Unlike a parallel_group it lets every
+// request of the caller through, not only the first one: a stop that escalates arrives, also after
+// the tasks were cancelled.
+template <class Handler>
+class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handler>> {
+ public:
+  // The caller's requests go to the first `addressees` of the tasks.
+  concurrent_run(Handler handler, std::size_t count, std::size_t addressees, cancelled_by reason)
+      : handler_(std::move(handler)),
+        addressees_(addressees),
+        reason_(reason),
+        cancel_(count),
+        has_ended_(count) {
+    outcome_.failures.resize(count);
+  }
+
+  void start(const asio::any_io_executor& executor, std::vector<task<void>> tasks) {
+    auto slot = asio::get_associated_cancellation_slot(handler_);
+    if (slot.is_connected()) {
+      slot.assign([weak = this->weak_from_this()](asio::cancellation_type type) {
+        if (const auto run = weak.lock()) run->cancel(run->addressees_, type);
+      });
+    }
+    for (std::size_t place = 0; place < tasks.size(); ++place) {
+      auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
+        self->ended(place, failure);
+      };
+      asio::co_spawn(executor, std::move(tasks[place]),
+                     asio::bind_cancellation_slot(cancel_[place].slot(), std::move(on_end)));
+    }
+  }
+
+ private:
+  void cancel(std::size_t count, asio::cancellation_type type) {
+    for (std::size_t place = 0; place < count; ++place) {
+      if (!has_ended_[place]) cancel_[place].emit(type);
+    }
+  }
+
+  void ended(std::size_t place, const std::exception_ptr& failure) {
+    has_ended_[place] = true;
+    outcome_.failures[place] = failure;
+    outcome_.order.push_back(place);
+    if (!is_cancelled_ && (failure || reason_ == cancelled_by::first_end)) {
+      is_cancelled_ = true;
+      cancel(cancel_.size(), asio::cancellation_type::all);
+    }
+    if (outcome_.order.size() < cancel_.size()) return;
+    std::move(handler_)(std::move(outcome_));
+  }
+
+  Handler handler_;
+  std::size_t addressees_;
+  cancelled_by reason_;
+  std::vector<asio::cancellation_signal> cancel_;
+  std::vector<bool> has_ended_;
+  bool is_cancelled_ = false;
+  concurrent_outcome outcome_;
+};
+
+struct start_concurrent_run {
+  template <class Handler>
+  void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
+                  cancelled_by reason, std::vector<task<void>> tasks) const {
+    const std::size_t count = tasks.size();
+    std::make_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
+        ->start(executor, std::move(tasks));
+  }
+};
+
+/// `tasks` must not be empty.
+inline task<concurrent_outcome> run_concurrently(asio::any_io_executor executor,
+                                                 std::size_t addressees, cancelled_by reason,
+                                                 std::vector<task<void>> tasks) {
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(concurrent_outcome)>(
+      start_concurrent_run(), asio::use_awaitable, std::move(executor), addressees, reason,
+      std::move(tasks));
+}
+
+/// The first to end cancels the others. The caller's requests go to the first `addressees`.
+template <class... Tasks>
+task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
+                                  Tasks... tasks) {
+  std::vector<task<void>> all;
+  all.reserve(sizeof...(Tasks));
+  (all.push_back(std::move(tasks)), ...);
+  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
+                          std::move(all));
+}
+
+}  // namespace elastic::detail
