@@ -12,6 +12,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
@@ -613,6 +614,41 @@ CO_TEST("guard: a host that waits for all its children or ignores SIGCHLD loses 
 
 // ---- the end of an agent ------------------------------------------------------------------------
 
+// Runs in a process of its own, whose exit code is that of the worker.
+[[noreturn]] void be_host_of_plugin(const std::string& script) {
+  void* const plugin = ::dlopen(ELASTIC_GUARDING_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  using run_function = int (*)(const char*);
+  if (!plugin) ::_exit(99);
+  const auto run = reinterpret_cast<run_function>(::dlsym(plugin, "run_guarded"));
+  const int code = run(script.c_str());
+  ::dlclose(plugin);
+  ::_exit(has_children() ? 98 : code);
+}
+
+TEST_CASE("guard: serves a library that its host opened while it ran", "[integration][guard]") {
+  const auto started = [](const std::string& script) {
+    const pid_t host = ::fork();
+    if (host == 0) be_host_of_plugin(script);
+    return host;
+  };
+  const auto ended = [](pid_t host) {
+    int status = 0;
+    ::waitpid(host, &status, 0);
+    return status;
+  };
+  const marked_sleeps sleeps;
+  const int finished = ended(started(sleeps.script("exit 7")));
+  REQUIRE(WIFEXITED(finished));
+  CHECK(WEXITSTATUS(finished) == 7);
+  CHECK(sleeps.alive().empty());
+
+  const pid_t killed = started(sleeps.script("sleep 1000"));
+  CHECK(sleeps.become(4));
+  ::kill(killed, SIGKILL);
+  ended(killed);
+  CHECK(sleeps.become(0));
+}
+
 TEST_CASE("guard: nothing outlives elasticrun, however it ends", "[integration][guard]") {
   for (const int number : {SIGKILL, SIGSEGV, SIGABRT, SIGTERM, SIGINT}) {
     CAPTURE(number);
@@ -1074,6 +1110,37 @@ TEST_CASE("guard: runs where files in memory may not be executed", "[integration
     }
     CHECK(result.code == 0);
     CHECK(result.out == "ran\n");
+  }
+}
+
+TEST_CASE("guard: runs where no file in memory and few folders may hold programs",
+          "[integration][guard]") {
+  // What runs is reached by its descriptor: its own folder may be under one of these.
+  const std::string script = R"(
+    exec 8<"$1" 9<"$2"; shift 2
+    for folder in $1; do mount -t tmpfs -o noexec none "$folder" || exit 77; done; shift
+    unset XDG_RUNTIME_DIR
+    exec /proc/self/fd/8 memfd_create -- /proc/self/fd/9 "$@")";
+  const auto run_without = [&](const std::string& folders) {
+    const words wanted = job({}, "echo ran");
+    words command{"unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script, "sh",
+                  ELASTIC_DENY_SYSCALLS, wanted.front(), folders};
+    command.insert(command.end(), wanted.begin() + 1, wanted.end());
+    return run_program(command);
+  };
+  const program_result one_left = run_without("/run /tmp");
+  if (one_left.code == 77 || one_left.err.find("unshare") != std::string::npos) {
+    WARN("left out, it takes a mount namespace of its own: " << one_left.err);
+    return;
+  }
+  CHECK(one_left.code == 0);
+  CHECK(one_left.out == "ran\n");
+  const program_result none_left = run_without("/run /tmp /dev/shm");
+  CHECK(none_left.code == 1);
+  CHECK(none_left.out.empty());
+  CHECK_THAT(none_left.err, contains_text("no guard can be had: memory: "));
+  for (const std::string folder : {"/run", "/tmp", "/dev/shm"}) {
+    CHECK_THAT(none_left.err, contains_text("a file in " + folder + ": Permission denied"));
   }
 }
 
