@@ -27,7 +27,8 @@ class replica_agent {
   replica_agent(asio::any_io_executor strand, agent_options options)
       : spec_(options.workers),
         rendezvous_(options.rendezvous),
-        restarts_(static_cast<std::size_t>(spec_.local_world_size)),
+        ledgers_(static_cast<std::size_t>(spec_.local_world_size),
+                 restart_ledger(spec_.max_restarts, spec_.restart)),
         replicas_(strand) {}
 
   // Keeps every replica running until one has used up its restarts, or until it is cancelled. When
@@ -39,7 +40,7 @@ class replica_agent {
                           rendezvous_->shutdown());
   }
 
-  const std::vector<int>& restarts() const { return restarts_; }
+  const std::vector<restart_ledger>& ledgers() const { return ledgers_; }
 
  private:
   // [supervise]
@@ -53,9 +54,10 @@ class replica_agent {
     for (;;) {
       const process_end end = co_await replicas_.next_end();
       co_await replicas_.clear(end.index);  // whatever it had started, and its last output
-      int& used = restarts_[end.index];
+      restart_ledger& ledger = ledgers_[end.index];
+      ledger.failed(end.at);
       const restart_decision next =
-          decide_restart(change_kind::worker_failed, ++used, spec_.max_restarts);
+          ledger.decide(change_kind::worker_failed, end.status, end.at);
       std::printf("replica %zu ended by %s: %s\n", end.index, end.status.text().c_str(),
                   next.reason.c_str());
       if (!next.restart) co_return;
@@ -65,7 +67,7 @@ class replica_agent {
   // [/supervise]
 
   task<void> start(std::size_t place) {
-    const auto job = surroundings(spec_, round_, rendezvous_->run_id(), restarts_[place]);
+    const auto job = surroundings(spec_, round_, rendezvous_->run_id(), ledgers_[place].failures());
     supervised_process replica;
     replica.process.program = spec_.program;
     replica.process.arguments = spec_.arguments;
@@ -77,7 +79,7 @@ class replica_agent {
   std::shared_ptr<rendezvous_handler> rendezvous_;
   rendezvous_round round_;
   std::vector<worker_identity> who_;
-  std::vector<int> restarts_;
+  std::vector<restart_ledger> ledgers_;
   process_set replicas_;
 };
 // [/agent]
@@ -93,9 +95,9 @@ task<void> serve(agent_options options) {
   asio::signal_set signals(executor, SIGTERM, SIGINT);
   replica_agent agent(executor, options);
   co_await race(agent.run(), told_to_stop(signals));
-  const std::vector<int>& restarts = agent.restarts();
-  for (std::size_t place = 0; place < restarts.size(); ++place) {
-    std::printf("replica %zu: restarts: %d\n", place, restarts[place]);
+  int place = 0;
+  for (const restart_ledger& ledger : agent.ledgers()) {
+    std::printf("replica %d: restarts: %d\n", place++, ledger.failures());
   }
 }
 // [/serve]

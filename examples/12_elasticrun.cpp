@@ -47,7 +47,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   services.log = log;
   services.worker_parent = co_await asio::this_coro::executor;
   const auto agent = elastic::make_agent(config, services);
-  const elastic::run_result result = co_await elastic::run_with_signals(*agent);
+  const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
   elastic::leave_error_file(config.environment, elastic::launcher_error_text(result), log);

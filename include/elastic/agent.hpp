@@ -9,7 +9,8 @@
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
-#include <elastic/agent/restart_policy.hpp>
+#include <elastic/agent/restart_ledger.hpp>
+#include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_failure.hpp>

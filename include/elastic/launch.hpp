@@ -5,3 +5,4 @@
 // launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/launch/signal_plan.hpp>

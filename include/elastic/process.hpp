@@ -5,6 +5,7 @@
 #include <elastic/process/child.hpp>
 #include <elastic/process/console_target.hpp>
 #include <elastic/process/console_writer.hpp>
+#include <elastic/process/exit_selection.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_child.hpp>
@@ -15,6 +16,7 @@
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/process_tree.hpp>
+#include <elastic/process/signal_number.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/process/stop_ladder.hpp>
 #include <elastic/process/tee.hpp>

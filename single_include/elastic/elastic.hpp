@@ -1828,6 +1828,127 @@ inline std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& no
 
 }  // namespace elastic
 
+// ---- elastic/process/signal_number.hpp ----
+
+namespace elastic {
+
+/// The number of a signal that is named as by kill(1) and in <csignal>: "SIGTERM" or "TERM". Empty
+/// for a name that none has; real-time signals have none here.
+inline std::optional<int> signal_number(std::string_view name) {
+  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
+  for (int number = 1; number < NSIG; ++number) {
+    const char* const known = sigabbrev_np(number);
+    if (known && name == known) return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/exit_selection.hpp ----
+
+#include <set>
+
+namespace elastic {
+
+/// Some of the ways in which a process can end: exit codes and signals.
+///
+/// Thread-safety: that of a value.
+class exit_selection {
+ public:
+  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
+  ///
+  /// Errors: `errc::invalid_argument`, naming the part that is neither.
+  static exit_selection parse(std::string_view text);
+
+  exit_selection& add_code(int code) {
+    codes_.insert(code);
+    return *this;
+  }
+  exit_selection& add_signal(int number) {
+    signals_.insert(number);
+    return *this;
+  }
+
+  bool empty() const { return codes_.empty() && signals_.empty(); }
+
+  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
+  bool contains(const exit_status& status) const {
+    return (status.code() && codes_.count(*status.code()) > 0) ||
+           (status.signal() && signals_.count(*status.signal()) > 0);
+  }
+
+  friend bool operator==(const exit_selection&, const exit_selection&) = default;
+
+ private:
+  std::set<int> codes_;
+  std::set<int> signals_;
+};
+
+inline exit_selection exit_selection::parse(std::string_view text) {
+  exit_selection selection;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    int code = -1;
+    const char* const end = part.data() + part.size();
+    const auto [stop, failure] = std::from_chars(part.data(), end, code);
+    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
+    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
+    if (!is_code && !number) {
+      throw error(errc::invalid_argument,
+                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
+                              "signals is needed, such as 93,SIGSEGV",
+                              part));
+    }
+    if (is_code) selection.add_code(code);
+    if (number) selection.add_signal(*number);
+    if (comma == std::string_view::npos) return selection;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/restart_terms.hpp ----
+
+namespace elastic {
+
+/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
+/// at once, and however they ended.
+struct restart_terms {
+  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
+  duration window = duration::zero();
+
+  /// How long to wait before the first restart; twice as long before the next, up to `max_delay`.
+  /// 0: no wait.
+  duration delay = duration::zero();
+  duration max_delay = std::chrono::seconds(60);
+  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
+  duration healthy_uptime = std::chrono::seconds(60);
+
+  /// Not after a worker that ended in one of these ways.
+  exit_selection never_after = {};
+  /// Only after a worker that ended in one of these ways, where there are any.
+  exit_selection only_after = {};
+};
+
+/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const restart_terms& terms) {
+  const duration day = std::chrono::hours(24);
+  const auto demand = [](bool holds, const char* sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
+  demand(terms.delay >= duration::zero() && terms.delay <= day,
+         "the delay of restarts is 0 to 24 hours");
+  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
+         "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
+}
+
+}  // namespace elastic
+
 // ---- elastic/contract/environment.hpp ----
 
 #include <functional>
@@ -2081,6 +2202,8 @@ struct worker_spec {
 
   /// How often the group may be started again after a failure. 0: never.
   int max_restarts = 0;
+  /// How soon, for which failures, and how many of them within what time.
+  restart_terms restart;
   /// How long workers may take to end after the stop's signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
@@ -2111,6 +2234,7 @@ inline void validate(const worker_spec& spec) {
                      limits::local_world_size));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
+  validate(spec.restart);
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
@@ -2124,7 +2248,6 @@ inline void validate(const worker_spec& spec) {
 #include <asio/execution_context.hpp>
 
 #include <mutex>
-#include <set>
 
 namespace elastic::detail {
 
@@ -4984,6 +5107,14 @@ class worker_group {
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return workers_; }
 
+  /// The worker that ended first without success, as far as anybody knows by now; null: none.
+  const worker* first_failed() const {
+    for (const std::size_t index : ended_) {
+      if (!workers_[index].end->status.success()) return &workers_[index];
+    }
+    return nullptr;
+  }
+
   /// The workers that did not end with success, in the order of their ends. To be asked after
   /// `stop`: what they wrote is known only then.
   std::vector<worker_failure> failures(const std::string& host) const {
@@ -5508,16 +5639,25 @@ struct stop_request {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/stop_inbox.hpp ----
+// ---- elastic/agent/detail/request_inbox.hpp ----
+
+#include <variant>
 
 namespace elastic::detail {
 
-/// Carries stop requests from any thread to the strand of the agent that they are for. Those that
-/// come before the agent runs wait for it; those that come after it are dropped.
-class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
+/// To pass a signal on to the workers, which end or do not as they like.
+struct signal_request {
+  int number = 0;
+};
+
+using agent_request = std::variant<stop_request, signal_request>;
+
+/// Carries requests from any thread to the strand of the agent that they are for. Those that come
+/// before the agent runs wait for it; those that come after it are dropped.
+class request_inbox : public std::enable_shared_from_this<request_inbox> {
  public:
   /// From any thread.
-  void push(stop_request request) {
+  void push(agent_request request) {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     waiting_.push_back(std::move(request));
@@ -5525,7 +5665,7 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
   }
 
   /// On the strand: from now on each request is given to `take`, there.
-  void open(asio::any_io_executor strand, std::function<void(const stop_request&)> take) {
+  void open(asio::any_io_executor strand, std::function<void(const agent_request&)> take) {
     take_ = std::move(take);
     {
       const std::lock_guard lock(mutex_);
@@ -5546,7 +5686,7 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
  private:
   void deliver() {
     while (take_) {
-      stop_request request;
+      agent_request request;
       {
         const std::lock_guard lock(mutex_);
         if (waiting_.empty()) return;
@@ -5558,10 +5698,10 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
   }
 
   std::mutex mutex_;
-  std::deque<stop_request> waiting_;
+  std::deque<agent_request> waiting_;
   bool closed_ = false;
   std::optional<asio::any_io_executor> strand_;
-  std::function<void(const stop_request&)> take_;
+  std::function<void(const agent_request&)> take_;
 };
 
 /// What a cancellation asks for: the gentlest of the types that it has.
@@ -5746,31 +5886,117 @@ inline task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_i
 
 }  // namespace elastic
 
-// ---- elastic/agent/restart_policy.hpp ----
+// ---- elastic/agent/restart_ledger.hpp ----
 
 namespace elastic {
 
-/// Whether the workers start again, with the half sentence that says why.
+/// Whether the workers start again, when, and the half sentence that says why.
 struct restart_decision {
   bool restart = false;
   std::string reason;
+  duration delay = duration::zero();
 };
 
-/// Decides whether the worker group starts again. Failures use up restarts; a change of the
-/// membership is nobody's failure and is free.
-///
-/// @param failures      how often workers of the job have failed, this time included
-/// @param max_restarts  how often they may start again because of that
-inline restart_decision decide_restart(change_kind why, int failures, int max_restarts) {
-  if (why != change_kind::worker_failed) {
-    return {true, "the membership changed; this uses up no restart"};
+/// Decides whether and when the workers start again, from what it was told about the job. Pure: it
+/// looks at no clock. A change of the membership is nobody's failure and is free.
+class restart_ledger {
+ public:
+  explicit restart_ledger(int max_restarts, restart_terms terms = {})
+      : max_restarts_(max_restarts), terms_(std::move(terms)) {}
+
+  /// They failed once more.
+  void failed(time_point now) { count(failures_ + 1, now); }
+
+  /// They have failed so often by now, as somebody says who counts for all nodes.
+  void count(int failures, time_point now) {
+    if (failures > failures_) note_failures(failures - failures_, now);
+    failures_ = failures;
   }
-  if (max_restarts == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
-  if (failures > max_restarts) {
-    return {false, fmt::format("all {} restarts are used up", max_restarts)};
+
+  /// The count to begin with, of failures of which nobody here knows when they were.
+  void begin_at(int failures) { failures_ = failures; }
+
+  /// The workers run.
+  void started(time_point now) { started_ = now; }
+
+  /// How often workers of the job have failed.
+  int failures() const { return failures_; }
+
+  /// Whether the restarts do not reach for the failures that were counted.
+  bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
+
+  /// @param ended  how the worker ended that failed first; none where it was on another node
+  restart_decision decide(change_kind why, std::optional<exit_status> ended,
+                          time_point now) const {
+    if (why != change_kind::worker_failed) {
+      return {true, "the membership changed; this uses up no restart"};
+    }
+    if (max_restarts_ == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
+    if (ended && terms_.never_after.contains(*ended)) {
+      return {false, fmt::format("no restart after {}", ended->text())};
+    }
+    if (ended && !terms_.only_after.empty() && !terms_.only_after.contains(*ended)) {
+      return {false, fmt::format("{} is not among the ends after which there is a restart",
+                                 ended->text())};
+    }
+    const bool is_windowed = terms_.window > duration::zero();
+    const std::string within =
+        is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
+    if (is_used_up(now)) {
+      return {false, fmt::format("all {} restarts{} are used up", max_restarts_, within)};
+    }
+    restart_decision decision{true, {}, delay()};
+    decision.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
+    if (decision.delay > duration::zero()) {
+      decision.reason += fmt::format(", after {:g} s", in_seconds(decision.delay));
+    }
+    return decision;
   }
-  return {true, fmt::format("restart {} of {}", failures, max_restarts)};
-}
+
+ private:
+  struct noted {
+    time_point at;
+    int count;
+  };
+
+  static double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
+
+  void note_failures(int count, time_point now) {
+    recent_.push_back({now, count});
+    std::erase_if(recent_, [&](const noted& one) { return one.at <= now - terms_.window; });
+    streak_ = was_healthy(now) ? 1 : streak_ + 1;
+    started_.reset();
+  }
+
+  bool was_healthy(time_point now) const {
+    return started_ && now - *started_ >= terms_.healthy_uptime;
+  }
+
+  std::int64_t used(time_point now) const {
+    if (terms_.window == duration::zero()) return failures_;
+    std::int64_t sum = 0;
+    for (const noted& one : recent_) {
+      if (one.at > now - terms_.window) sum += one.count;
+    }
+    return sum;
+  }
+
+  duration delay() const {
+    duration wait = std::min(terms_.delay, terms_.max_delay);
+    for (int one = 1; one < streak_ && wait < terms_.max_delay; ++one) {
+      wait = wait > terms_.max_delay / 2 ? terms_.max_delay : wait * 2;
+    }
+    return wait;
+  }
+
+  int max_restarts_;
+  restart_terms terms_;
+  int failures_ = 0;
+  /// The failures within the window.
+  std::vector<noted> recent_;
+  std::optional<time_point> started_;
+  int streak_ = 0;
+};
 
 }  // namespace elastic
 
@@ -6801,15 +7027,15 @@ struct agent_options {
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop` from any thread; the rest from one thread at a time. `run` makes a strand
-/// of its caller's executor and does everything there, so the executor may be a thread pool's (but
-/// see agent_services::worker_parent).
+/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time. `run`
+/// makes a strand of its caller's executor and does everything there, so the executor may be a
+/// thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
   /// rendezvous.
   explicit local_agent(agent_options options)
-      : options_(std::move(options)), inbox_(std::make_shared<detail::stop_inbox>()) {
+      : options_(std::move(options)), inbox_(std::make_shared<detail::request_inbox>()) {
     validate(options_.workers);
     if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
   }
@@ -6866,6 +7092,10 @@ class local_agent {
   /// second request kills at once. May be called before `run`, and after it without effect.
   void stop(stop_request request) { inbox_->push(std::move(request)); }
 
+  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; it is
+  /// lost where none runs. May be called before `run`, and after it without effect.
+  void signal(int number) { inbox_->push(detail::signal_request{number}); }
+
  private:
   /// Everything that lives as long as the run.
   struct running {
@@ -6876,6 +7106,7 @@ class local_agent {
           group(strand, options.workers, services, layout),
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
+          ledger(options.workers.max_restarts, options.workers.restart),
           stop_asked(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
@@ -6892,13 +7123,15 @@ class local_agent {
     log_layout layout;
     worker_group group;
     agent_telemetry telemetry;
+    /// Of the failures of the job's workers, on whichever node.
+    restart_ledger ledger;
+    /// How often workers had failed when those of now were started.
+    int restarts = 0;
     std::optional<rendezvous_round> round;
     /// Why the round is to end.
     std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
-    /// How often workers of the job have failed, on whichever node.
-    int failures = 0;
     /// The job has succeeded without this node.
     bool is_late = false;
     /// The job ended by itself, which ends it for the other nodes, too.
@@ -6908,7 +7141,7 @@ class local_agent {
 
   /// Closes the inbox, also where the context is destroyed while the agent runs.
   struct inbox_user {
-    std::shared_ptr<detail::stop_inbox> inbox;
+    std::shared_ptr<detail::request_inbox> inbox;
     ~inbox_user() { inbox->close(); }
   };
 
@@ -6935,7 +7168,9 @@ class local_agent {
     running state(strand, options_, with_defaults(std::move(services), strand));
     options_.rendezvous.reset();
     const inbox_user listening{inbox_};
-    inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });
+    inbox_->open(strand, [this, &state](const detail::agent_request& request) {
+      std::visit([&](const auto& one) { take(state, one); }, request);
+    });
     agent_telemetry::timed_step timer(state.telemetry, "SimpleElasticAgent.run");
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
@@ -6951,12 +7186,18 @@ class local_agent {
     inbox_->close();
     if (failure) {
       state.layout.discard_if_empty();
-      state.telemetry.record_agent(state.group, restarts(state), breakdown);
+      state.telemetry.record_agent(state.group, state.restarts, breakdown);
       std::rethrow_exception(failure);
     }
     if (result->state == worker_state::stopped) timer.fail();
     report(state, *result);
     co_return std::move(*result);
+  }
+
+  /// A signal to be passed on arrives, on the strand; between two attempts there is nobody for it.
+  void take(running& state, const detail::signal_request& request) {
+    log().info("{} passed on to {} workers", signal_name(request.number), state.group.running());
+    state.group.signal(request.number);
   }
 
   /// A stop request arrives, on the strand. The first is carried out by whoever waits for
@@ -6985,12 +7226,12 @@ class local_agent {
       if (state.stop) co_return co_await finish_stopped(state);
       if (!state.change) co_return finish(state, worker_state::failed, state.end_reason);
 
-      const restart_decision decision = decide_restart(state.change->kind, state.failures,
-                                                       options_.workers.max_restarts);
+      const restart_decision decision = decide(state);
       log_change(state, decision);
       agent_telemetry& telemetry = state.telemetry;
       if (decision.restart) {
-        co_await telemetry.timed("SimpleElasticAgent._restart_workers", restart(state));
+        co_await telemetry.timed("SimpleElasticAgent._restart_workers",
+                                 restart(state, decision.delay));
         continue;
       }
       co_await telemetry.timed("LocalElasticAgent._stop_workers",
@@ -7000,6 +7241,12 @@ class local_agent {
                          fmt::format("{}: {}", state.change->what, decision.reason));
       }
     }
+  }
+
+  restart_decision decide(const running& state) const {
+    const worker* const failed = state.group.first_failed();
+    const auto ended = failed ? std::optional(failed->end->status) : std::nullopt;
+    return state.ledger.decide(state.change->kind, ended, state.services.time->now());
   }
 
   /// The workers of this node have ended: tells the others, and learns what that leads to.
@@ -7016,8 +7263,7 @@ class local_agent {
   task<void> tell_of_failure(running& state) {
     bool has_told = true;
     try {
-      state.change = co_await state.rendezvous->report_failure(first_failure(state));
-      state.failures = state.change->restarts;
+      take(state, co_await state.rendezvous->report_failure(first_failure(state)));
     } catch (const error& failure) {
       has_told = false;
       state.end_reason = failure.what();
@@ -7040,10 +7286,14 @@ class local_agent {
     return finish(state, worker_state::succeeded, state.end_reason);
   }
 
-  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
-  task<void> restart(running& state) {
+  /// Ends one attempt and begins the next after a while, unless a stop is asked for meanwhile.
+  task<void> restart(running& state, duration delay) {
     co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
                                    stop_workers(state, usual_stop(state)));
+    if (delay > duration::zero() && !state.stop) {
+      time_source& time = *state.services.time;
+      co_await race(time.sleep_until(time.now() + delay), state.stop_asked.wait());
+    }
     if (!state.stop) co_await begin_attempt(state);
   }
 
@@ -7069,9 +7319,11 @@ class local_agent {
     if (!met) co_return;
     const assigned_ranks& ranks = *met;
     const rendezvous_round& round = *state.round;
+    state.restarts = state.ledger.failures();
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
-                                               state.failures));
+                                               state.restarts));
+    state.ledger.started(state.services.time->now());
     if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
@@ -7083,11 +7335,14 @@ class local_agent {
   /// before all have told about theirs. Result: none where the job's restarts are used up, which a
   /// node that lost the others may learn only here.
   task<std::optional<assigned_ranks>> meet(running& state) {
+    const time_source& time = *state.services.time;
     for (;;) {
+      const bool is_first = !state.round;
       state.round = co_await state.rendezvous->next_round();
-      state.failures = state.round->restarts;
+      if (is_first) state.ledger.begin_at(state.round->restarts);
+      state.ledger.count(state.round->restarts, time.now());
       state.change.reset();
-      if (state.failures > options_.workers.max_restarts) {
+      if (state.ledger.is_used_up(time.now())) {
         state.change = rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
         co_return std::nullopt;
       }
@@ -7097,7 +7352,7 @@ class local_agent {
                          ranks),
                     note_change(state));
       if (ranks) co_return ranks;
-      if (state.failures > options_.workers.max_restarts) co_return std::nullopt;
+      if (state.ledger.is_used_up(time.now())) co_return std::nullopt;
       log().warning("meeting again: {}", state.change->what);
     }
   }
@@ -7133,9 +7388,13 @@ class local_agent {
     result = co_await std::move(work);
   }
 
+  static void take(running& state, rendezvous_change change) {
+    state.ledger.count(change.restarts, state.services.time->now());
+    state.change = std::move(change);
+  }
+
   task<void> note_change(running& state) {
-    state.change = co_await state.rendezvous->wait_for_change();
-    state.failures = state.change->restarts;
+    take(state, co_await state.rendezvous->wait_for_change());
   }
 
   /// Until the workers' fate is known, the round is to end or a stop is asked for.
@@ -7156,7 +7415,7 @@ class local_agent {
   }
 
   void emit_state(running& state) const {
-    const int remaining = options_.workers.max_restarts - restarts(state);
+    const int remaining = options_.workers.max_restarts - state.restarts;
     state.telemetry.emit_state(state.group.state(), remaining);
   }
 
@@ -7214,7 +7473,7 @@ class local_agent {
     result.state = how;
     result.failures = state.group.failures(host_name());
     result.max_restarts = options_.workers.max_restarts;
-    result.restarts = restarts(state);
+    result.restarts = state.restarts;
     result.reason = std::move(reason);
     return result;
   }
@@ -7275,20 +7534,15 @@ class local_agent {
 
   /// What failed first, for the other nodes.
   static std::string first_failure(const running& state) {
-    const std::vector<worker_failure> failures = state.group.failures(host_name());
-    if (failures.empty()) return "workers failed";
-    const worker_failure& first = failures.front();
-    return fmt::format("rank {} ended: {}", first.rank, first.status.text());
-  }
-
-  int restarts(const running& state) const {
-    return std::min(state.failures, options_.workers.max_restarts);
+    const worker* const first = state.group.first_failed();
+    if (!first) return "workers failed";
+    return fmt::format("rank {} ended: {}", first->identity.rank, first->end->status.text());
   }
 
   const logger& log() const { return options_.services.log; }
 
   agent_options options_;
-  std::shared_ptr<detail::stop_inbox> inbox_;
+  std::shared_ptr<detail::request_inbox> inbox_;
 };
 
 }  // namespace elastic
@@ -8205,6 +8459,45 @@ inline constexpr const char* version_text = "0.1.0";
 
 }  // namespace elastic
 
+// ---- elastic/launch/signal_plan.hpp ----
+
+#include <iterator>
+
+namespace elastic {
+
+/// What a program that runs an agent does on the signals that it gets. Default: torchrun's.
+struct signal_plan {
+  /// These stop the job in order; the workers get the same signal.
+  std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  /// These are passed on to the workers, and the job goes on.
+  std::vector<int> forward = {};
+};
+
+/// Checks a signal_plan. Errors: `errc::invalid_argument` for a signal that a program cannot or
+/// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
+/// one that is both to stop the job and to be passed on.
+inline void validate(const signal_plan& plan) {
+  const auto refuse = [](int number, const char* why) {
+    throw error(errc::invalid_argument, fmt::format("{} {}", signal_name(number), why));
+  };
+  constexpr int kept[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS,
+                          SIGFPE,  SIGILL,  SIGTRAP, SIGSYS};
+  for (const auto* numbers : {&plan.stop, &plan.forward}) {
+    for (const int number : *numbers) {
+      const bool exists = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX);
+      const bool is_kept = std::find(std::begin(kept), std::end(kept), number) != std::end(kept);
+      if (!exists || is_kept) refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
+    }
+  }
+  for (const int number : plan.forward) {
+    if (std::find(plan.stop.begin(), plan.stop.end(), number) != plan.stop.end()) {
+      refuse(number, "cannot both stop the job and be passed on to the workers");
+    }
+  }
+}
+
+}  // namespace elastic
+
 // ---- elastic/launch/launch_config.hpp ----
 
 namespace elastic {
@@ -8268,8 +8561,13 @@ struct launch_config {
 
   /// How often the workers are started anew after a failure; 0: never.
   int max_restarts = 0;
+  /// How soon, for which failures, and how many of them within what time.
+  restart_terms restart;
   /// How long workers may take to end after the stop signal before they are killed; 0: at once.
   std::chrono::milliseconds shutdown_timeout{30'000};
+  /// What a program that runs the job by `run_with_signals` does on the signals that it gets; an
+  /// embedded agent handles none.
+  signal_plan signals;
   /// Whether a guard ends what a worker leaves behind, also where this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
@@ -8811,7 +9109,6 @@ struct rendezvous_settings {
 
 #include <cmath>
 #include <limits>
-#include <variant>
 
 namespace elastic {
 
@@ -17002,6 +17299,7 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.arguments = config.arguments;
   spec.environment = config.environment;
   spec.max_restarts = config.max_restarts;
+  spec.restart = config.restart;
   spec.shutdown_timeout = config.shutdown_timeout;
   spec.monitor_interval = config.monitor_interval;
   spec.log_directory = config.log_dir;

@@ -141,7 +141,8 @@ TEST_CASE("elasticrun: bad input ends in one line and exit code 2, and nothing i
   stage.refuses({"-m", "--no-python", script}, "exclude each other");
   stage.refuses({}, "no script given");
   stage.refuses({"--standalone"}, "no script given");
-  stage.refuses({"--signals-to-handle", "SIGTERM", script}, "not supported");
+  stage.refuses({"--signals-to-handle", "SIGKILL", script}, "SIGKILL cannot be handled");
+  stage.refuses({"--restart-never-after", "BOOM", script}, "'BOOM' is no way to end");
 }
 
 TEST_CASE("elasticrun: files that cannot be used end in exit code 2", "[integration][elasticrun]") {

@@ -508,6 +508,37 @@ TEST_CASE("elasticrun: a signal reaches each worker once", "[integration][elasti
   }
 }
 
+TEST_CASE("elasticrun: a signal that is to be forwarded reaches each worker and ends none",
+          "[integration][elasticrun]") {
+  const stage here;
+  const std::string end = here.folder / "end";
+  const std::string usr1 = std::to_string(SIGUSR1);
+  running_program job(
+      stage::command({"--standalone", "--nproc-per-node=2", "--forward-signals", "SIGUSR1"},
+                     stage::puppet({"on", usr1, "print", "got it", "line", "ready", "await", end})),
+      here.environment());
+  job.await_out("ready", 2);
+  for (std::size_t times = 1; times <= 3; ++times) {
+    job.signal(SIGUSR1);
+    job.await_out("got it", 2 * times);
+  }
+  std::ofstream(end).put('\n');
+  CHECK(job.wait().code == 0);
+  CHECK(here.left.processes().empty());
+}
+
+TEST_CASE("elasticrun: after an end that is excluded there is no restart",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto result = elastic::test::run_program(
+      stage::command({"--standalone", "--max-restarts=5", "--restart-never-after=93"},
+                     stage::puppet({"line", "ran", "exit", "93"})),
+      here.environment());
+  CHECK(result.code == 1);
+  CHECK(occurrences(result.out, "ran") == 1);
+  CHECK_THAT(result.err, contains_text("no restart after exit code 93"));
+}
+
 TEST_CASE("elasticrun: workers that heed no signal, and their children, are gone at the end",
           "[integration][elasticrun]") {
   for (const std::string guard : {"best-effort", "none"}) {

@@ -4,10 +4,10 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/agent_telemetry.hpp>
-#include <elastic/agent/detail/stop_inbox.hpp>
+#include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/rank_exchange.hpp>
-#include <elastic/agent/restart_policy.hpp>
+#include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_group.hpp>
@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -51,15 +52,15 @@ struct agent_options {
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop` from any thread; the rest from one thread at a time. `run` makes a strand
-/// of its caller's executor and does everything there, so the executor may be a thread pool's (but
-/// see agent_services::worker_parent).
+/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time. `run`
+/// makes a strand of its caller's executor and does everything there, so the executor may be a
+/// thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
   /// rendezvous.
   explicit local_agent(agent_options options)
-      : options_(std::move(options)), inbox_(std::make_shared<detail::stop_inbox>()) {
+      : options_(std::move(options)), inbox_(std::make_shared<detail::request_inbox>()) {
     validate(options_.workers);
     if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
   }
@@ -116,6 +117,10 @@ class local_agent {
   /// second request kills at once. May be called before `run`, and after it without effect.
   void stop(stop_request request) { inbox_->push(std::move(request)); }
 
+  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; it is
+  /// lost where none runs. May be called before `run`, and after it without effect.
+  void signal(int number) { inbox_->push(detail::signal_request{number}); }
+
  private:
   /// Everything that lives as long as the run.
   struct running {
@@ -126,6 +131,7 @@ class local_agent {
           group(strand, options.workers, services, layout),
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
+          ledger(options.workers.max_restarts, options.workers.restart),
           stop_asked(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
@@ -142,13 +148,15 @@ class local_agent {
     log_layout layout;
     worker_group group;
     agent_telemetry telemetry;
+    /// Of the failures of the job's workers, on whichever node.
+    restart_ledger ledger;
+    /// How often workers had failed when those of now were started.
+    int restarts = 0;
     std::optional<rendezvous_round> round;
     /// Why the round is to end.
     std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
-    /// How often workers of the job have failed, on whichever node.
-    int failures = 0;
     /// The job has succeeded without this node.
     bool is_late = false;
     /// The job ended by itself, which ends it for the other nodes, too.
@@ -158,7 +166,7 @@ class local_agent {
 
   /// Closes the inbox, also where the context is destroyed while the agent runs.
   struct inbox_user {
-    std::shared_ptr<detail::stop_inbox> inbox;
+    std::shared_ptr<detail::request_inbox> inbox;
     ~inbox_user() { inbox->close(); }
   };
 
@@ -185,7 +193,9 @@ class local_agent {
     running state(strand, options_, with_defaults(std::move(services), strand));
     options_.rendezvous.reset();
     const inbox_user listening{inbox_};
-    inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });
+    inbox_->open(strand, [this, &state](const detail::agent_request& request) {
+      std::visit([&](const auto& one) { take(state, one); }, request);
+    });
     agent_telemetry::timed_step timer(state.telemetry, "SimpleElasticAgent.run");
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
@@ -201,12 +211,18 @@ class local_agent {
     inbox_->close();
     if (failure) {
       state.layout.discard_if_empty();
-      state.telemetry.record_agent(state.group, restarts(state), breakdown);
+      state.telemetry.record_agent(state.group, state.restarts, breakdown);
       std::rethrow_exception(failure);
     }
     if (result->state == worker_state::stopped) timer.fail();
     report(state, *result);
     co_return std::move(*result);
+  }
+
+  /// A signal to be passed on arrives, on the strand; between two attempts there is nobody for it.
+  void take(running& state, const detail::signal_request& request) {
+    log().info("{} passed on to {} workers", signal_name(request.number), state.group.running());
+    state.group.signal(request.number);
   }
 
   /// A stop request arrives, on the strand. The first is carried out by whoever waits for
@@ -235,12 +251,12 @@ class local_agent {
       if (state.stop) co_return co_await finish_stopped(state);
       if (!state.change) co_return finish(state, worker_state::failed, state.end_reason);
 
-      const restart_decision decision = decide_restart(state.change->kind, state.failures,
-                                                       options_.workers.max_restarts);
+      const restart_decision decision = decide(state);
       log_change(state, decision);
       agent_telemetry& telemetry = state.telemetry;
       if (decision.restart) {
-        co_await telemetry.timed("SimpleElasticAgent._restart_workers", restart(state));
+        co_await telemetry.timed("SimpleElasticAgent._restart_workers",
+                                 restart(state, decision.delay));
         continue;
       }
       co_await telemetry.timed("LocalElasticAgent._stop_workers",
@@ -250,6 +266,12 @@ class local_agent {
                          fmt::format("{}: {}", state.change->what, decision.reason));
       }
     }
+  }
+
+  restart_decision decide(const running& state) const {
+    const worker* const failed = state.group.first_failed();
+    const auto ended = failed ? std::optional(failed->end->status) : std::nullopt;
+    return state.ledger.decide(state.change->kind, ended, state.services.time->now());
   }
 
   /// The workers of this node have ended: tells the others, and learns what that leads to.
@@ -266,8 +288,7 @@ class local_agent {
   task<void> tell_of_failure(running& state) {
     bool has_told = true;
     try {
-      state.change = co_await state.rendezvous->report_failure(first_failure(state));
-      state.failures = state.change->restarts;
+      take(state, co_await state.rendezvous->report_failure(first_failure(state)));
     } catch (const error& failure) {
       has_told = false;
       state.end_reason = failure.what();
@@ -290,10 +311,14 @@ class local_agent {
     return finish(state, worker_state::succeeded, state.end_reason);
   }
 
-  /// Ends one attempt and begins the next, unless a stop is asked for meanwhile.
-  task<void> restart(running& state) {
+  /// Ends one attempt and begins the next after a while, unless a stop is asked for meanwhile.
+  task<void> restart(running& state, duration delay) {
     co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
                                    stop_workers(state, usual_stop(state)));
+    if (delay > duration::zero() && !state.stop) {
+      time_source& time = *state.services.time;
+      co_await race(time.sleep_until(time.now() + delay), state.stop_asked.wait());
+    }
     if (!state.stop) co_await begin_attempt(state);
   }
 
@@ -319,9 +344,11 @@ class local_agent {
     if (!met) co_return;
     const assigned_ranks& ranks = *met;
     const rendezvous_round& round = *state.round;
+    state.restarts = state.ledger.failures();
     co_await telemetry.timed("LocalElasticAgent._start_workers",
                              state.group.start(round, ranks, state.rendezvous->run_id(),
-                                               state.failures));
+                                               state.restarts));
+    state.ledger.started(state.services.time->now());
     if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
@@ -333,11 +360,14 @@ class local_agent {
   /// before all have told about theirs. Result: none where the job's restarts are used up, which a
   /// node that lost the others may learn only here.
   task<std::optional<assigned_ranks>> meet(running& state) {
+    const time_source& time = *state.services.time;
     for (;;) {
+      const bool is_first = !state.round;
       state.round = co_await state.rendezvous->next_round();
-      state.failures = state.round->restarts;
+      if (is_first) state.ledger.begin_at(state.round->restarts);
+      state.ledger.count(state.round->restarts, time.now());
       state.change.reset();
-      if (state.failures > options_.workers.max_restarts) {
+      if (state.ledger.is_used_up(time.now())) {
         state.change = rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
         co_return std::nullopt;
       }
@@ -347,7 +377,7 @@ class local_agent {
                          ranks),
                     note_change(state));
       if (ranks) co_return ranks;
-      if (state.failures > options_.workers.max_restarts) co_return std::nullopt;
+      if (state.ledger.is_used_up(time.now())) co_return std::nullopt;
       log().warning("meeting again: {}", state.change->what);
     }
   }
@@ -383,9 +413,13 @@ class local_agent {
     result = co_await std::move(work);
   }
 
+  static void take(running& state, rendezvous_change change) {
+    state.ledger.count(change.restarts, state.services.time->now());
+    state.change = std::move(change);
+  }
+
   task<void> note_change(running& state) {
-    state.change = co_await state.rendezvous->wait_for_change();
-    state.failures = state.change->restarts;
+    take(state, co_await state.rendezvous->wait_for_change());
   }
 
   /// Until the workers' fate is known, the round is to end or a stop is asked for.
@@ -406,7 +440,7 @@ class local_agent {
   }
 
   void emit_state(running& state) const {
-    const int remaining = options_.workers.max_restarts - restarts(state);
+    const int remaining = options_.workers.max_restarts - state.restarts;
     state.telemetry.emit_state(state.group.state(), remaining);
   }
 
@@ -464,7 +498,7 @@ class local_agent {
     result.state = how;
     result.failures = state.group.failures(host_name());
     result.max_restarts = options_.workers.max_restarts;
-    result.restarts = restarts(state);
+    result.restarts = state.restarts;
     result.reason = std::move(reason);
     return result;
   }
@@ -525,20 +559,15 @@ class local_agent {
 
   /// What failed first, for the other nodes.
   static std::string first_failure(const running& state) {
-    const std::vector<worker_failure> failures = state.group.failures(host_name());
-    if (failures.empty()) return "workers failed";
-    const worker_failure& first = failures.front();
-    return fmt::format("rank {} ended: {}", first.rank, first.status.text());
-  }
-
-  int restarts(const running& state) const {
-    return std::min(state.failures, options_.workers.max_restarts);
+    const worker* const first = state.group.first_failed();
+    if (!first) return "workers failed";
+    return fmt::format("rank {} ended: {}", first->identity.rank, first->end->status.text());
   }
 
   const logger& log() const { return options_.services.log; }
 
   agent_options options_;
-  std::shared_ptr<detail::stop_inbox> inbox_;
+  std::shared_ptr<detail::request_inbox> inbox_;
 };
 
 }  // namespace elastic

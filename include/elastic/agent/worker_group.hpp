@@ -190,6 +190,14 @@ class worker_group {
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return workers_; }
 
+  /// The worker that ended first without success, as far as anybody knows by now; null: none.
+  const worker* first_failed() const {
+    for (const std::size_t index : ended_) {
+      if (!workers_[index].end->status.success()) return &workers_[index];
+    }
+    return nullptr;
+  }
+
   /// The workers that did not end with success, in the order of their ends. To be asked after
   /// `stop`: what they wrote is known only then.
   std::vector<worker_failure> failures(const std::string& host) const {

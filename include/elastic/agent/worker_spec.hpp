@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/restart_terms.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -35,6 +36,8 @@ struct worker_spec {
 
   /// How often the group may be started again after a failure. 0: never.
   int max_restarts = 0;
+  /// How soon, for which failures, and how many of them within what time.
+  restart_terms restart;
   /// How long workers may take to end after the stop's signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
@@ -65,6 +68,7 @@ inline void validate(const worker_spec& spec) {
                      limits::local_world_size));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
+  validate(spec.restart);
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");

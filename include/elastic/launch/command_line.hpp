@@ -15,6 +15,8 @@
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/process/exit_selection.hpp>
+#include <elastic/process/signal_number.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -324,9 +326,61 @@ inline void read_output(const option_values& values, launch_config& config) {
   if (prefix) config.log_line_prefix_template = prefix->text;
 }
 
-inline void read_times(const option_values& values, launch_config& config) {
+inline void read_seconds(const option_values& values, const char* name, duration& result) {
+  if (const auto given = values.find(name)) result = seconds_of(*given);
+}
+
+inline void read_ends(const option_values& values, const char* name, exit_selection& result) {
+  const auto given = values.find(name);
+  if (!given) return;
+  try {
+    result = exit_selection::parse(given->text);
+  } catch (const error& refusal) {
+    throw error(errc::invalid_argument, fmt::format("{}: {}", given->source, refusal.what()));
+  }
+}
+
+inline void read_restarts(const option_values& values, launch_config& config) {
   constexpr int no_limit = std::numeric_limits<int>::max();
   read_number(values, "--max-restarts", 0, no_limit, config.max_restarts);
+  restart_terms& terms = config.restart;
+  read_seconds(values, "--restart-delay", terms.delay);
+  read_seconds(values, "--restart-delay-max", terms.max_delay);
+  read_seconds(values, "--restart-healthy-uptime", terms.healthy_uptime);
+  read_seconds(values, "--restart-window", terms.window);
+  read_ends(values, "--restart-never-after", terms.never_after);
+  read_ends(values, "--restart-only-after", terms.only_after);
+  validate(terms);
+}
+
+/// "SIGTERM,SIGINT".
+inline void read_signal_list(const std::optional<option_value>& given, std::vector<int>& result) {
+  if (!given) return;
+  result.clear();
+  for (std::string_view rest = given->text;;) {
+    const std::size_t comma = rest.find(',');
+    const auto number = signal_number(trimmed(rest.substr(0, comma)));
+    if (!number) refuse_value(*given, "names of signals are needed, such as SIGTERM,SIGUSR1");
+    result.push_back(*number);
+    if (comma == std::string_view::npos) return;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+inline void read_signals(const option_values& values, launch_config& config) {
+  const auto stop = values.find("--signals-to-handle", "TORCHELASTIC_SIGNALS_TO_HANDLE");
+  const auto forward = values.find("--forward-signals");
+  read_signal_list(stop, config.signals.stop);
+  read_signal_list(forward, config.signals.forward);
+  try {
+    validate(config.signals);
+  } catch (const error& refusal) {
+    const std::string& source = forward ? forward->source : stop->source;
+    throw error(errc::invalid_argument, fmt::format("{}: {}", source, refusal.what()));
+  }
+}
+
+inline void read_times(const option_values& values, launch_config& config) {
   const auto grace = values.find("--shutdown-timeout", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
   if (grace) config.shutdown_timeout = seconds_of(*grace);
   const auto interval = values.find("--monitor-interval");
@@ -387,6 +441,8 @@ inline command_line interpret(const option_values& values, const std::vector<std
   read_rendezvous(values, config, result.warnings);
   read_workers(values, facts, config);
   read_text(values, "--role", config.role);
+  read_restarts(values, config);
+  read_signals(values, config);
   read_times(values, config);
   read_guard(values, config);
   read_output(values, config);

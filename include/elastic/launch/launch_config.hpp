@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/restart_terms.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/stream_selection.hpp>
+#include <elastic/launch/signal_plan.hpp>
 #include <elastic/process/guard_policy.hpp>
 
 #include <chrono>
@@ -73,8 +75,13 @@ struct launch_config {
 
   /// How often the workers are started anew after a failure; 0: never.
   int max_restarts = 0;
+  /// How soon, for which failures, and how many of them within what time.
+  restart_terms restart;
   /// How long workers may take to end after the stop signal before they are killed; 0: at once.
   std::chrono::milliseconds shutdown_timeout{30'000};
+  /// What a program that runs the job by `run_with_signals` does on the signals that it gets; an
+  /// embedded agent handles none.
+  signal_plan signals;
   /// Whether a guard ends what a worker leaves behind, also where this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.

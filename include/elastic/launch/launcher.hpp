@@ -57,6 +57,7 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.arguments = config.arguments;
   spec.environment = config.environment;
   spec.max_restarts = config.max_restarts;
+  spec.restart = config.restart;
   spec.shutdown_timeout = config.shutdown_timeout;
   spec.monitor_interval = config.monitor_interval;
   spec.log_directory = config.log_dir;

@@ -118,6 +118,69 @@ TIME_TEST("agent: every kind of death is a failure, exit code 0 alone is none", 
   }
 }
 
+TIME_TEST("agent: a restart waits for as long as its terms say, and no stop waits for it",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 9;
+  stage.workers.restart.delay = 2s;
+  stage.start();
+  co_await stage.quiet();
+  std::size_t started = 2;
+  for (const auto wait : {2s, 4s}) {
+    stage.worker(started - 1).exit(1);
+    co_await stage.pass(wait - 1ms);
+    CHECK(stage.launcher->started.size() == started);
+    CHECK(stage.launcher->all_gone());
+    co_await stage.pass(1ms);
+    co_await stage.quiet();
+    started += 2;
+    CHECK(stage.launcher->started.size() == started);
+  }
+  stage.worker(started - 1).exit(1);
+  co_await stage.pass(1s);
+  stage.agent().stop(stop_by(SIGTERM));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.result().restarts == 2);
+  CHECK(stage.launcher->started.size() == started);
+}
+
+TIME_TEST("agent: an end after which there is to be no restart ends the job", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 9;
+  stage.workers.restart.never_after.add_code(93);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->started.size() == 4);
+  // What the others die of does not count: they were told to.
+  stage.worker(3).on_signal = fake_process::exit_with(5);
+  stage.worker(2).exit(93);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK(stage.result().restarts == 1);
+  CHECK_THAT(stage.result().reason, Catch::Contains("no restart after exit code 93"));
+}
+
+TIME_TEST("agent: a signal is passed on to the workers that run, and ends nothing by itself",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).on_signal = stage.worker(1).on_signal = fake_process::ignore_all();
+  stage.worker(1).exit(0);
+  stage.agent().signal(SIGUSR1);
+  co_await stage.quiet();
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGUSR1});
+  CHECK(stage.worker(1).signals == no_signals);
+  stage.worker(0).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  stage.agent().signal(SIGUSR1);
+}
+
 TIME_TEST("agent: a failure is answered by a restart of all, which may succeed", "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 3;

@@ -511,7 +511,7 @@ TEST_CASE("command_line: a bad value in the environment is named by its variable
       {"PET_MASTER_PORT", "x"},   {"PET_REDIRECTS", "9"},         {"PET_RDZV_CONF", "a"},
       {"PET_RDZV_ENDPOINT", ":1"}, {"PET_SHUTDOWN_TIMEOUT", "x"}, {"PET_MASTER_ADDR", "a b"},
       {"PET_STANDALONE", "yes"},  {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}, {"LOGLEVEL", "LOUD"},
-      {"PET_SIGNALS_TO_HANDLE", "SIGTERM"}, {"PET_VIRTUAL_LOCAL_RANK", "1"}};
+      {"PET_SIGNALS_TO_HANDLE", "SIGKILL"}, {"PET_VIRTUAL_LOCAL_RANK", "1"}};
   for (const auto& [variable, value] : rows) {
     CHECK_THAT(t::refused({"a.py"}, {{variable, value}}),
                elastic::test::contains_text(variable));
@@ -543,6 +543,58 @@ TEST_CASE("command_line: LOGLEVEL has Python's names", "[launch]") {
   CHECK(t::accepted({"a.py"}).threshold == log_level::warning);
 }
 
+TEST_CASE("command_line: restarts have terms", "[launch]") {
+  using namespace std::chrono_literals;
+  const auto config = t::config_of(
+      {"--max-restarts", "5", "--restart-delay", "0.5", "--restart-delay-max=8",
+       "--restart-healthy-uptime", "30", "--restart-window", "3600", "--restart-never-after",
+       "93,SIGABRT", "--restart-only-after", "1", "a.py"});
+  CHECK(config.max_restarts == 5);
+  CHECK(config.restart.delay == 500ms);
+  CHECK(config.restart.max_delay == 8s);
+  CHECK(config.restart.healthy_uptime == 30s);
+  CHECK(config.restart.window == 1h);
+  CHECK(config.restart.never_after == elastic::exit_selection::parse("93,SIGABRT"));
+  CHECK(config.restart.only_after == elastic::exit_selection::parse("1"));
+  const auto usual = t::config_of({"a.py"}).restart;
+  CHECK(usual.delay == 0s);
+  CHECK(usual.window == 0s);
+  CHECK(usual.never_after.empty());
+  CHECK(usual.only_after.empty());
+  t::check_refusals({
+      {{"--restart-delay", "x", "a.py"}, "--restart-delay 'x': a number of seconds is needed"},
+      {{"--restart-delay", "90000", "a.py"}, "the delay of restarts is 0 to 24 hours"},
+      {{"--restart-never-after", "93,BOOM", "a.py"}, "--restart-never-after: 'BOOM' is no way"},
+      {{"--restart-only-after", "300", "a.py"}, "--restart-only-after: '300' is no way to end"},
+  });
+}
+
+TEST_CASE("command_line: signals stop the job or are passed on", "[launch]") {
+  using numbers = std::vector<int>;
+  const auto usual = t::config_of({"a.py"}).signals;
+  CHECK(usual.stop == numbers{SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+  CHECK(usual.forward.empty());
+  const auto config = t::config_of(
+      {"--signals-to-handle", "SIGTERM, USR2", "--forward-signals", "SIGUSR1", "a.py"});
+  CHECK(config.signals.stop == numbers{SIGTERM, SIGUSR2});
+  CHECK(config.signals.forward == numbers{SIGUSR1});
+  const auto inherited = t::config_of({"a.py"}, {{"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGINT"}});
+  CHECK(inherited.signals.stop == numbers{SIGINT});
+  t::check_refusals({
+      {{"--signals-to-handle", "SIGFOO", "a.py"}, "names of signals are needed"},
+      {{"--signals-to-handle", "SIGKILL", "a.py"}, "SIGKILL cannot be handled"},
+      {{"--forward-signals", "SIGSEGV", "a.py"}, "--forward-signals: SIGSEGV cannot be handled"},
+      {{"--forward-signals", "SIGTERM", "a.py"}, "cannot both stop the job and be passed on"},
+  });
+}
+
+TEST_CASE("command_line: no abbreviation of torchrun's is lost to an option of our own",
+          "[launch]") {
+  CHECK(t::config_of({"--re", "3", "a.py"}).redirects == elastic::stream_selection::parse("3"));
+  CHECK(t::config_of({"--restart-w", "9", "a.py"}).restart.window == std::chrono::seconds(9));
+  t::check_refusals({{{"--restart-delay-", "1", "--restart", "9", "a.py"}, "is ambiguous"}});
+}
+
 TEST_CASE("command_line: what is not built is refused with its reason", "[launch]") {
   t::check_refusals({
       {{"--start-method", "spawn", "a.py"}, "--start-method is not supported: "},
@@ -551,7 +603,6 @@ TEST_CASE("command_line: what is not built is refused with its reason", "[launch
       {{"--local-ranks-filter", "0", "a.py"}, "--local-ranks-filter is not supported: "},
       {{"--duplicate-stdout-filters", "x", "a.py"}, "is not supported: "},
       {{"--duplicate-stderr-filters", "x", "a.py"}, "is not supported: "},
-      {{"--signals-to-handle", "SIGTERM", "a.py"}, "is not supported: "},
       {{"--numa-binding", "node", "a.py"}, "is not supported: "},
       {{"--virtual-local-rank", "a.py"}, "is not supported: "},
       {{"--print-completion", "bash"}, "is not supported: "},

@@ -151,16 +151,19 @@ class option_scanner {
     return normal;
   }
 
-  /// The options that a name means: the one that has it, else all that begin with it.
+  /// The options that a name means: the one that has it, else all of torchrun's that begin with
+  /// it, else all others that do.
   std::vector<const CLI::Option*> matches(std::string_view name) const {
     const std::string wanted = with_dashes(name);
     std::vector<const CLI::Option*> found;
-    for (const CLI::Option* option : table_.options()) {
+    std::vector<const CLI::Option*> own;
+    for (std::size_t i = 0; i < table_.options().size(); ++i) {
+      const CLI::Option* const option = table_.options()[i];
       const std::string full = option_table::long_name(*option);
       if (full == wanted) return {option};
-      if (full.starts_with(wanted)) found.push_back(option);
+      if (full.starts_with(wanted)) (option_rows[i].is_own ? own : found).push_back(option);
     }
-    return found;
+    return found.empty() ? own : found;
   }
 
   const CLI::Option& resolve(std::string_view name) const {

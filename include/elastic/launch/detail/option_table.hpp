@@ -30,6 +30,8 @@ struct option_row {
   /// The heading under which --help lists it; null: it is refused, and `text` says why.
   const char* heading;
   const char* text;
+  /// torchrun has no such option: no abbreviation that is unique there becomes ambiguous by it.
+  bool is_own = false;
 };
 
 inline constexpr char heading_workers[] = "What to run on this node";
@@ -85,13 +87,35 @@ inline constexpr option_row option_rows[] = {
     {"--max-restarts", "N", heading_failure,
      "How often the workers are started again after a failure. All of a node's workers are "
      "restarted together. Default: 0."},
+    {"--restart-delay", "SECONDS", heading_failure,
+     "How long to wait before a restart; twice as long before each further one, up to "
+     "--restart-delay-max. Default: 0, at once.", true},
+    {"--restart-delay-max", "SECONDS", heading_failure,
+     "The longest wait before a restart. Default: 60.", true},
+    {"--restart-healthy-uptime", "SECONDS", heading_failure,
+     "Workers that ran for so long were healthy: the wait after their failure is --restart-delay "
+     "again. Default: 60.", true},
+    {"--restart-window", "SECONDS", heading_failure,
+     "Only failures of the last so many seconds use up --max-restarts. Default: 0, all of them.",
+     true},
+    {"--restart-never-after", "ENDS", heading_failure,
+     "After which ends of a worker there is no restart: exit codes and signals, such as "
+     "93,SIGABRT. Default: none.", true},
+    {"--restart-only-after", "ENDS", heading_failure,
+     "After which ends of a worker alone there is one. Default: any.", true},
     {"--shutdown-timeout", "SECONDS", heading_failure,
      "How long workers may take to end after they were told to (SIGTERM, or the signal that "
      "elasticrun got) before they are killed. Default: TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30."},
+    {"--signals-to-handle", "SIGNALS", heading_failure,
+     "The signals that stop the job, each passed to the workers, such as SIGTERM,SIGINT. Default: "
+     "TORCHELASTIC_SIGNALS_TO_HANDLE, else SIGTERM,SIGINT,SIGHUP,SIGQUIT."},
+    {"--forward-signals", "SIGNALS", heading_failure,
+     "Signals that are passed on to the workers while the job goes on, such as SIGUSR1,SIGUSR2. "
+     "Default: none.", true},
     {"--guard", "POLICY", heading_failure,
      "Whether a guard process ends what a worker leaves behind, daemons too, even if elasticrun is "
      "killed: required, best-effort (where there can be none, a warning says what is lost) or "
-     "none. Default: best-effort."},
+     "none. Default: best-effort.", true},
     {"--log-dir", "DIR", heading_output,
      "Where the log files of the workers go, each run in a directory of its own. Default: the "
      "temporary folder, where nothing is kept of a run that succeeds. /dev/null: no files at all."},
@@ -119,8 +143,6 @@ inline constexpr option_row option_rows[] = {
                                                "keeps a rank's output off the console"},
     {"--duplicate-stdout-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
     {"--duplicate-stderr-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
-    {"--signals-to-handle", "SIGNALS", nullptr,
-     "elasticrun always handles SIGTERM, SIGINT, SIGHUP and SIGQUIT"},
     {"--numa-binding", "KIND", nullptr, "elasticrun does not place workers on NUMA nodes yet"},
     {"--virtual-local-rank", nullptr, nullptr, "elasticrun does not renumber GPUs yet"},
     {"--print-completion", "SHELL", nullptr, "elasticrun has no shell completion yet"},

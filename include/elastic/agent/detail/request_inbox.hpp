@@ -11,15 +11,23 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <variant>
 
 namespace elastic::detail {
 
-/// Carries stop requests from any thread to the strand of the agent that they are for. Those that
-/// come before the agent runs wait for it; those that come after it are dropped.
-class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
+/// To pass a signal on to the workers, which end or do not as they like.
+struct signal_request {
+  int number = 0;
+};
+
+using agent_request = std::variant<stop_request, signal_request>;
+
+/// Carries requests from any thread to the strand of the agent that they are for. Those that come
+/// before the agent runs wait for it; those that come after it are dropped.
+class request_inbox : public std::enable_shared_from_this<request_inbox> {
  public:
   /// From any thread.
-  void push(stop_request request) {
+  void push(agent_request request) {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     waiting_.push_back(std::move(request));
@@ -27,7 +35,7 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
   }
 
   /// On the strand: from now on each request is given to `take`, there.
-  void open(asio::any_io_executor strand, std::function<void(const stop_request&)> take) {
+  void open(asio::any_io_executor strand, std::function<void(const agent_request&)> take) {
     take_ = std::move(take);
     {
       const std::lock_guard lock(mutex_);
@@ -48,7 +56,7 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
  private:
   void deliver() {
     while (take_) {
-      stop_request request;
+      agent_request request;
       {
         const std::lock_guard lock(mutex_);
         if (waiting_.empty()) return;
@@ -60,10 +68,10 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
   }
 
   std::mutex mutex_;
-  std::deque<stop_request> waiting_;
+  std::deque<agent_request> waiting_;
   bool closed_ = false;
   std::optional<asio::any_io_executor> strand_;
-  std::function<void(const stop_request&)> take_;
+  std::function<void(const agent_request&)> take_;
 };
 
 /// What a cancellation asks for: the gentlest of the types that it has.

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/restart_ledger.hpp>
+
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace restart_ledger_tests {
+
+using namespace std::chrono_literals;
+using elastic::change_kind;
+using elastic::errc;
+using elastic::exit_selection;
+using elastic::exit_status;
+using elastic::restart_decision;
+using elastic::restart_ledger;
+using elastic::restart_terms;
+using elastic::time_point;
+
+constexpr time_point start{};
+constexpr auto no_limit = std::numeric_limits<int>::max();
+
+restart_decision after_failures(restart_ledger ledger, int failures) {
+  for (int one = 0; one < failures; ++one) ledger.failed(start);
+  return ledger.decide(change_kind::worker_failed, std::nullopt, start);
+}
+
+// ---- how often ----------------------------------------------------------------------------------
+
+TEST_CASE("restart ledger: a failure is followed by a restart while there are any", "[agent]") {
+  for (int max = 0; max <= 5; ++max) {
+    for (int failures = 1; failures <= max + 2; ++failures) {
+      CAPTURE(max, failures);
+      const auto decision = after_failures(restart_ledger(max), failures);
+      CHECK(decision.restart == (failures <= max));
+      CHECK(decision.delay == 0s);
+      CHECK_FALSE(decision.reason.empty());
+    }
+  }
+}
+
+TEST_CASE("restart ledger: a change of the membership is free, also with none left", "[agent]") {
+  restart_ledger ledger(2);
+  for (int failures = 0; failures <= 3; ++failures) {
+    for (const change_kind free : {change_kind::node_waiting, change_kind::node_lost}) {
+      CHECK(ledger.decide(free, std::nullopt, start).restart);
+    }
+    ledger.failed(start);
+  }
+}
+
+TEST_CASE("restart ledger: what was counted before it began is counted on", "[agent]") {
+  restart_ledger ledger(3);
+  ledger.begin_at(2);
+  ledger.count(3, start);
+  CHECK(ledger.failures() == 3);
+  CHECK_FALSE(ledger.is_used_up(start));
+  ledger.count(4, start);
+  CHECK(ledger.is_used_up(start));
+}
+
+TEST_CASE("restart ledger: only the failures within a window use up restarts", "[agent]") {
+  restart_terms terms;
+  terms.window = 10s;
+  restart_ledger ledger(2, terms);
+  ledger.begin_at(7);  // long ago, for all that is known
+  struct step {
+    std::chrono::seconds at;
+    bool restart;
+  };
+  for (const step& one : {step{0s, true}, {5s, true}, {11s, true}, {14s, false}, {30s, true}}) {
+    CAPTURE(one.at.count());
+    ledger.failed(start + one.at);
+    CHECK(ledger.decide(change_kind::worker_failed, std::nullopt, start + one.at).restart ==
+          one.restart);
+  }
+  CHECK(ledger.failures() == 12);
+}
+
+TEST_CASE("restart ledger: a count from afar may be of any size", "[agent]") {
+  restart_terms terms;
+  terms.window = 10s;
+  restart_ledger ledger(no_limit, terms);
+  ledger.count(no_limit, start);
+  CHECK_FALSE(ledger.is_used_up(start));
+  ledger.count(0, start);
+  ledger.count(no_limit, start);
+  CHECK(ledger.is_used_up(start));
+}
+
+// ---- how soon -----------------------------------------------------------------------------------
+
+std::vector<double> delays(restart_terms terms, std::vector<std::chrono::seconds> uptimes) {
+  restart_ledger ledger(no_limit, terms);
+  std::vector<double> waits;
+  time_point now = start;
+  for (const auto uptime : uptimes) {
+    ledger.started(now);
+    now += uptime;
+    ledger.failed(now);
+    const auto decision = ledger.decide(change_kind::worker_failed, std::nullopt, now);
+    waits.push_back(std::chrono::duration<double>(decision.delay).count());
+    now += decision.delay;
+  }
+  return waits;
+}
+
+TEST_CASE("restart ledger: each restart waits twice as long, up to a bound", "[agent]") {
+  restart_terms terms;
+  CHECK(delays(terms, {1s, 1s, 1s}) == std::vector<double>{0, 0, 0});
+  terms.delay = 1s;
+  terms.max_delay = 6s;
+  CHECK(delays(terms, {1s, 1s, 1s, 1s, 1s}) == std::vector<double>{1, 2, 4, 6, 6});
+  terms.max_delay = 500ms;
+  CHECK(delays(terms, {1s, 1s}) == std::vector<double>{0.5, 0.5});
+}
+
+TEST_CASE("restart ledger: the wait begins anew after workers that were healthy", "[agent]") {
+  restart_terms terms;
+  terms.delay = 1s;
+  terms.healthy_uptime = 30s;
+  CHECK(delays(terms, {1s, 1s, 30s, 29s, 100s}) == std::vector<double>{1, 2, 1, 2, 1});
+}
+
+// ---- after what ---------------------------------------------------------------------------------
+
+TEST_CASE("restart ledger: ends can be excluded, or be the only ones", "[agent]") {
+  const auto restarts = [](const restart_terms& terms, std::optional<exit_status> ended) {
+    restart_ledger ledger(1, terms);
+    ledger.failed(start);
+    return ledger.decide(change_kind::worker_failed, ended, start).restart;
+  };
+  restart_terms never;
+  never.never_after.add_code(93).add_signal(SIGABRT);
+  CHECK_FALSE(restarts(never, exit_status::exited(93)));
+  CHECK_FALSE(restarts(never, exit_status::signalled(SIGABRT)));
+  CHECK(restarts(never, exit_status::exited(1)));
+  CHECK(restarts(never, exit_status::signalled(SIGSEGV)));
+  restart_terms only;
+  only.only_after.add_signal(SIGKILL);
+  CHECK(restarts(only, exit_status::signalled(SIGKILL)));
+  CHECK_FALSE(restarts(only, exit_status::exited(1)));
+  CHECK_FALSE(restarts(only, exit_status::unknown()));
+  // What happened elsewhere is judged there.
+  CHECK(restarts(only, std::nullopt));
+  CHECK(restarts(never, std::nullopt));
+}
+
+// ---- what it says -------------------------------------------------------------------------------
+
+TEST_CASE("restart ledger: the reason counts for people", "[agent]") {
+  const auto reason = [](int failures, int max, restart_terms terms = {}) {
+    return after_failures(restart_ledger(max, terms), failures).reason;
+  };
+  CHECK(reason(1, 2) == "restart 1 of 2");
+  CHECK(reason(2, 2) == "restart 2 of 2");
+  CHECK(reason(3, 2) == "all 2 restarts are used up");
+  CHECK(reason(1, 0) == "no restarts were allowed (--max-restarts 0)");
+  restart_terms terms;
+  terms.window = 1h;
+  terms.delay = 1500ms;
+  CHECK(reason(1, 2, terms) == "restart 1 of 2 within 3600 s, after 1.5 s");
+  CHECK(reason(3, 2, terms) == "all 2 restarts within 3600 s are used up");
+  restart_ledger ledger(1, {.never_after = exit_selection().add_code(93)});
+  ledger.failed(start);
+  const auto stopped =
+      ledger.decide(change_kind::worker_failed, exit_status::exited(93), start);
+  CHECK(stopped.reason == "no restart after exit code 93");
+}
+
+// ---- what is refused ----------------------------------------------------------------------------
+
+TEST_CASE("restart terms: times out of bounds are refused", "[agent]") {
+  const auto refused = [](auto change) {
+    restart_terms terms;
+    change(terms);
+    try {
+      validate(terms);
+    } catch (const elastic::error& refusal) {
+      return refusal.code() == errc::invalid_argument;
+    }
+    return false;
+  };
+  CHECK_FALSE(refused([](restart_terms&) {}));
+  CHECK(refused([](restart_terms& terms) { terms.window = -1s; }));
+  CHECK(refused([](restart_terms& terms) { terms.delay = -1s; }));
+  CHECK(refused([](restart_terms& terms) { terms.delay = 25h; }));
+  CHECK(refused([](restart_terms& terms) { terms.max_delay = 25h; }));
+  CHECK(refused([](restart_terms& terms) { terms.healthy_uptime = -1s; }));
+}
+
+}  // namespace restart_ledger_tests
