@@ -6,3 +6,4 @@
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/macros.hpp>
 #include <elastic/contract/stream_selection.hpp>
+#include <elastic/contract/visible_devices.hpp>

@@ -3,6 +3,9 @@
 #pragma once
 
 // launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
+#include <elastic/launch/gpu_nodes.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/launch/numa_binding.hpp>
+#include <elastic/launch/processor_topology.hpp>
 #include <elastic/launch/signal_plan.hpp>

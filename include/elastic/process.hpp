@@ -16,6 +16,7 @@
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/process_tree.hpp>
+#include <elastic/process/processor_set.hpp>
 #include <elastic/process/signal_number.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/process/stop_ladder.hpp>

@@ -1018,6 +1018,128 @@ class child {
 
 }  // namespace elastic
 
+// ---- elastic/process/processor_set.hpp ----
+
+#include <sched.h>
+
+#include <charconv>
+#include <climits>
+#include <set>
+
+namespace elastic {
+
+/// Some of the machine's logical processors, by their numbers.
+///
+/// Thread-safety: that of a value.
+class processor_set {
+ public:
+  /// Numbers are less than this.
+  static constexpr int limit = 8192;
+
+  /// A list as the kernel writes it: "0-3,8".
+  ///
+  /// Errors: `errc::invalid_argument` for anything else, and for a number of `limit` or more.
+  static processor_set parse(std::string_view text);
+
+  /// Those on which the calling thread may run; empty where the kernel does not say.
+  static processor_set allowed_here();
+
+  processor_set& add(int number) {
+    numbers_.insert(number);
+    return *this;
+  }
+
+  bool contains(int number) const { return numbers_.count(number) > 0; }
+  bool empty() const { return numbers_.empty(); }
+  std::size_t size() const { return numbers_.size(); }
+  auto begin() const { return numbers_.begin(); }
+  auto end() const { return numbers_.end(); }
+
+  /// As `parse` reads it.
+  std::string text() const;
+
+  /// As the kernel wants it: a bit for each processor.
+  std::vector<unsigned long> mask() const {
+    if (numbers_.empty()) return {};
+    std::vector<unsigned long> words(static_cast<std::size_t>(*numbers_.rbegin()) / word + 1);
+    for (const int number : numbers_) {
+      const auto place = static_cast<std::size_t>(number);
+      words[place / word] |= 1UL << (place % word);
+    }
+    return words;
+  }
+
+  friend bool operator==(const processor_set&, const processor_set&) = default;
+
+ private:
+  static constexpr std::size_t word = sizeof(unsigned long) * CHAR_BIT;
+  std::set<int> numbers_;
+};
+
+namespace detail {
+
+/// "4" or "0-3". Result: false where it is neither.
+inline bool add_processors(std::string_view text, processor_set& all) {
+  const auto read = [](std::string_view digits, int& number) {
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, number);
+    return failure == std::errc() && stop == end && number >= 0 && number < processor_set::limit;
+  };
+  const std::size_t dash = text.find('-');
+  int first = 0;
+  int last = 0;
+  if (!read(text.substr(0, dash), first)) return false;
+  if (dash == std::string_view::npos) {
+    last = first;
+  } else if (!read(text.substr(dash + 1), last)) {
+    return false;
+  }
+  for (int number = first; number <= last; ++number) all.add(number);
+  return first <= last;
+}
+
+}  // namespace detail
+
+inline processor_set processor_set::parse(std::string_view text) {
+  processor_set all;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    if (!detail::add_processors(rest.substr(0, comma), all)) {
+      throw error(errc::invalid_argument,
+                  fmt::format("'{}' is no list of processors: numbers from 0 to {} and ranges are "
+                              "needed, such as 0-3,8",
+                              text, limit - 1));
+    }
+    if (comma == std::string_view::npos) return all;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+inline processor_set processor_set::allowed_here() {
+  unsigned long words[limit / word] = {};
+  processor_set all;
+  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0) return all;
+  for (int number = 0; number < limit; ++number) {
+    const auto place = static_cast<std::size_t>(number);
+    if ((words[place / word] >> (place % word) & 1UL) != 0) all.add(number);
+  }
+  return all;
+}
+
+inline std::string processor_set::text() const {
+  std::string list;
+  for (auto at = numbers_.begin(); at != numbers_.end();) {
+    const int first = *at;
+    int last = first;
+    for (++at; at != numbers_.end() && *at == last + 1; ++at) last = *at;
+    if (!list.empty()) list += ',';
+    list += first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+  }
+  return list;
+}
+
+}  // namespace elastic
+
 // ---- elastic/process/process_spec.hpp ----
 
 namespace elastic {
@@ -1037,6 +1159,8 @@ struct process_spec {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  /// The processors on which it may run; empty keeps the caller's.
+  processor_set processors = {};
 };
 
 }  // namespace elastic
@@ -1260,8 +1384,6 @@ inline constexpr std::chrono::milliseconds drain_after_exit{500};
 // How a worker reports its failure: torchelastic's error file (TORCHELASTIC_ERROR_FILE), written
 // by C++ workers and by PyTorch's @record, read back by the agent. Includes the whole of
 // nlohmann/json, because reading and writing are inline.
-
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 
@@ -1847,8 +1969,6 @@ inline std::optional<int> signal_number(std::string_view name) {
 
 // ---- elastic/process/exit_selection.hpp ----
 
-#include <set>
-
 namespace elastic {
 
 /// Some of the ways in which a process can end: exit codes and signals.
@@ -2179,6 +2299,34 @@ inline stream_selection stream_selection::parse(std::string_view text) {
 
 }  // namespace elastic
 
+// ---- elastic/contract/visible_devices.hpp ----
+
+namespace elastic {
+
+/// The entries of CUDA_VISIBLE_DEVICES; empty where it is not set.
+inline std::vector<std::string> visible_devices(const environment_map& environment) {
+  const std::string list = find_variable(environment, "CUDA_VISIBLE_DEVICES").value_or("");
+  std::vector<std::string> entries;
+  for (std::string_view rest = list; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    entries.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return entries;
+}
+
+/// Leaves one GPU to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES that has this
+/// place, else the GPU that has this number.
+/// Source: `torchrun --virtual-local-rank` (PyTorch 2.14).
+inline void leave_one_device(environment_map& environment, int local_rank) {
+  const std::vector<std::string> entries = visible_devices(environment);
+  const auto place = static_cast<std::size_t>(local_rank);
+  environment["CUDA_VISIBLE_DEVICES"] =
+      place < entries.size() ? entries[place] : std::to_string(local_rank);
+}
+
+}  // namespace elastic
+
 // ---- elastic/agent/worker_spec.hpp ----
 
 namespace elastic {
@@ -2197,6 +2345,14 @@ struct worker_spec {
   /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
   /// the agent promises its workers is set on top of it.
   environment_map environment;
+  /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
+  /// `${role_name}` in the values become the worker's.
+  std::vector<std::pair<std::string, std::string>> variables;
+  /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
+  /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
+  bool virtual_local_rank = false;
+  /// The processors of each worker, by local rank; empty: the agent's.
+  std::vector<processor_set> processors;
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
@@ -2232,6 +2388,21 @@ inline void validate(const worker_spec& spec) {
   demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
          fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
                      limits::local_world_size));
+  demand(spec.processors.empty() ||
+             spec.processors.size() == static_cast<std::size_t>(spec.local_world_size),
+         fmt::format("processors are given for {} workers, but the node has {}",
+                     spec.processors.size(), spec.local_world_size));
+  for (const auto& [name, value] : spec.variables) {
+    demand(!name.empty() && name.find('=') == std::string::npos,
+           fmt::format("'{}' is no name of a variable", name));
+  }
+  demand(!spec.virtual_local_rank ||
+             visible_devices(spec.environment).size() >=
+                 static_cast<std::size_t>(spec.local_world_size) ||
+             visible_devices(spec.environment).empty(),
+         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
+                     "which each is to have its own",
+                     spec.local_world_size));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
@@ -2554,17 +2725,22 @@ inline std::string substitute_local_rank(std::string_view argument, int local_ra
   return substitute_macros(argument, values);
 }
 
+/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
+inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  return values;
+}
+
 /// What stands before each line that a worker's output is copied with: the template with
 /// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
 /// prints it, where the template is empty.
 inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
                                int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
   if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
-  return substitute_macros(prefix_template, values);
+  return substitute_macros(prefix_template, macros_of(role_name, rank, local_rank));
 }
 
 }  // namespace elastic
@@ -2712,7 +2888,6 @@ class line_tail {
 // Tests give a table in which one of them fails or is interrupted.
 
 #include <linux/prctl.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -3410,7 +3585,16 @@ class child_stack {
   void* base_ = nullptr;
 };
 
-enum class spawn_stage { prepare, clone, session, parent_death, directory, streams, execute };
+enum class spawn_stage {
+  prepare,
+  clone,
+  session,
+  parent_death,
+  processors,
+  directory,
+  streams,
+  execute
+};
 
 struct spawn_result {
   pid_t pid = -1;
@@ -3428,6 +3612,9 @@ struct child_plan {
   char* const* arguments;
   char* const* environment;
   const char* directory;
+  /// A bit for each processor; null: those of the parent.
+  const unsigned long* processors;
+  std::size_t processor_bytes;
   int streams[3];
   int passed[2];
   int program;
@@ -3560,6 +3747,10 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
     // The parent may have died before the kernel knew what to do then.
     if (::syscall(SYS_getppid) != plan.parent) leave_child();
   }
+  if (plan.processors &&
+      ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) < 0) {
+    return spawn_stage::processors;
+  }
   if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;
@@ -3629,11 +3820,14 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack,
     return result;
   }
   const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
+  const std::vector<unsigned long> processors = spec.processors.mask();
   child_plan plan{.calls = &calls,
                   .path = request.path.c_str(),
                   .arguments = request.arguments.data(),
                   .environment = environment.data(),
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+                  .processors = processors.empty() ? nullptr : processors.data(),
+                  .processor_bytes = processors.size() * sizeof(unsigned long),
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {request.passed[0], request.passed[1]},
                   .program = request.program,
@@ -3749,6 +3943,10 @@ inline std::string interpreter_of(const std::string& path) {
     case spawn_stage::clone: throw start_failed("a new process");
     case spawn_stage::session: throw start_failed("its session");
     case spawn_stage::parent_death: throw start_failed("its tie to this process");
+    case spawn_stage::processors:
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started on the processors {}: {}", path,
+                              spec.processors.text(), errno_text(failed.failure)));
     case spawn_stage::streams: break;
   }
   throw start_failed("its standard streams");
@@ -5149,6 +5347,22 @@ class worker_group {
     return when_all(std::move(starts));
   }
 
+  std::vector<std::string> environment_of(const worker_identity& who,
+                                          const worker_surroundings& job,
+                                          const std::string& error_file) const {
+    environment_map variables = spec_.environment;
+    for (const auto& [name, value] : spec_.variables) {
+      variables[name] = substitute_macros(value, macros_of(who.role_name, who.rank,
+                                                           who.local_rank));
+    }
+    worker_identity shown = who;
+    if (spec_.virtual_local_rank) {
+      leave_one_device(variables, who.local_rank);
+      shown.local_rank = 0;
+    }
+    return worker_environment(std::move(variables), shown, job, error_file);
+  }
+
   task<void> start_worker(worker_identity who, const worker_surroundings& job) {
     const auto slot = static_cast<std::size_t>(who.local_rank);
     const std::string error_file = layout_.error_file(who.local_rank);
@@ -5157,7 +5371,8 @@ class worker_group {
     for (const std::string& argument : spec_.arguments) {
       what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
     }
-    what.process.environment = worker_environment(spec_.environment, who, job, error_file);
+    what.process.environment = environment_of(who, job, error_file);
+    if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));
@@ -7877,8 +8092,6 @@ class ring_queue {
 
 // ---- elastic/base/ring.hpp ----
 
-#include <climits>
-
 namespace elastic {
 
 namespace detail {
@@ -8459,6 +8672,288 @@ inline constexpr const char* version_text = "0.1.0";
 
 }  // namespace elastic
 
+// ---- elastic/launch/gpu_nodes.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// The NUMA node of a PCI device; -1 where the kernel does not know it.
+inline int node_of_device(const std::string& root, std::string address) {
+  // The driver and the kernel write the same address in other cases.
+  for (char& letter : address) {
+    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  int node = -1;
+  std::ifstream(root + "/sys/bus/pci/devices/" + address + "/numa_node") >> node;
+  return node;
+}
+
+}  // namespace detail
+
+/// The NUMA nodes of the NVIDIA GPUs that workers see, in the order in which they see them: those
+/// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 where a node is not known. Empty
+/// where there are none. No driver library is asked.
+///
+/// @param root  what stands before /proc and /sys
+inline std::vector<int> gpu_nodes(const environment_map& environment,
+                                  const std::string& root = "") {
+  std::vector<std::string> addresses;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(root + "/proc/driver/nvidia/gpus", failure);
+  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+    addresses.push_back(entry->path().filename().string());
+  }
+  std::sort(addresses.begin(), addresses.end());
+  std::vector<int> all;
+  for (const std::string& address : addresses) {
+    all.push_back(detail::node_of_device(root, address));
+  }
+  const std::vector<std::string> visible = visible_devices(environment);
+  if (visible.empty()) return all;
+  std::vector<int> seen;
+  for (const std::string& one : visible) {
+    std::size_t place = all.size();  // a name such as GPU-… says nothing about its place
+    std::from_chars(one.data(), one.data() + one.size(), place);
+    seen.push_back(place < all.size() ? all[place] : -1);
+  }
+  return all.empty() ? all : seen;
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/processor_topology.hpp ----
+
+namespace elastic {
+
+/// A logical processor, and what it is part of. Groups have the number of their first processor,
+/// NUMA nodes their own.
+struct logical_processor {
+  int number = 0;
+  /// The physical core, whose threads share its units.
+  int core = 0;
+  /// Those that share the last level of cache: a core complex.
+  int complex = 0;
+  int numa_node = 0;
+  int socket = 0;
+
+  friend bool operator==(const logical_processor&, const logical_processor&) = default;
+};
+
+/// The online processors of a machine, in the order of their numbers.
+using processor_topology = std::vector<logical_processor>;
+
+namespace detail {
+
+/// The list in a file of sysfs; empty where there is none.
+inline processor_set listed_in(const std::string& file) {
+  std::string line;
+  std::ifstream(file) >> line;
+  return line.empty() ? processor_set() : processor_set::parse(line);
+}
+
+/// The first of the processors that a file lists, else the one itself.
+inline int first_listed_in(const std::string& file, int self) {
+  const processor_set group = listed_in(file);
+  return group.empty() ? self : *group.begin();
+}
+
+/// What shares the highest level of cache that there is.
+inline int complex_of(const std::string& processor, int self) {
+  int complex = self;
+  int highest = 0;
+  for (int index = 0; index < 16; ++index) {
+    const std::string cache = fmt::format("{}/cache/index{}/", processor, index);
+    int level = 0;
+    if (!(std::ifstream(cache + "level") >> level)) break;
+    if (level <= highest) continue;
+    highest = level;
+    complex = first_listed_in(cache + "shared_cpu_list", self);
+  }
+  return complex;
+}
+
+}  // namespace detail
+
+/// Reads the topology from sysfs, which is mounted at `sys`. What a kernel does not tell is left
+/// at one node, one socket, a core for each processor.
+///
+/// Errors: `errc::file_access` where the online processors are not listed;
+/// `errc::invalid_argument` where a file there is not as it should be.
+inline processor_topology read_processor_topology(const std::string& sys = "/sys") {
+  const std::string system = sys + "/devices/system";
+  const processor_set online = detail::listed_in(system + "/cpu/online");
+  if (online.empty()) {
+    throw error(errc::file_access,
+                fmt::format("{}/cpu/online: the processors are not listed there", system));
+  }
+  processor_topology all;
+  for (const int number : online) {
+    const std::string processor = fmt::format("{}/cpu/cpu{}", system, number);
+    logical_processor one;
+    one.number = number;
+    one.core = detail::first_listed_in(processor + "/topology/thread_siblings_list", number);
+    one.socket =
+        detail::first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
+    one.complex = detail::complex_of(processor, number);
+    all.push_back(one);
+  }
+  for (const int node : detail::listed_in(system + "/node/online")) {
+    const processor_set inside =
+        detail::listed_in(fmt::format("{}/node/node{}/cpulist", system, node));
+    for (logical_processor& one : all) {
+      if (inside.contains(one.number)) one.numa_node = node;
+    }
+  }
+  return all;
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/numa_binding.hpp ----
+
+namespace elastic {
+
+/// On which processors the workers of a machine run. torchrun's names.
+enum class numa_binding {
+  /// Wherever this program may run.
+  none,
+  /// All processors of the worker's NUMA node.
+  node,
+  /// All processors of the socket that has the worker's NUMA node.
+  socket,
+  /// Cores of the worker's NUMA node that are its own: the node's are dealt out evenly.
+  exclusive,
+  /// One group of cores with a common cache of the last level; another one for each worker of the
+  /// node while there are any.
+  core_complex,
+};
+
+/// The NUMA nodes of `count` workers: that of the GPU that has the number of a worker's local rank,
+/// where `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
+/// neighbours.
+inline std::vector<int> nodes_of_workers(const processor_topology& topology,
+                                         const processor_set& allowed, std::size_t count,
+                                         const std::vector<int>& gpu_nodes) {
+  std::set<int> found;
+  for (const logical_processor& one : topology) {
+    if (allowed.contains(one.number)) found.insert(one.numa_node);
+  }
+  const std::vector<int> nodes(found.begin(), found.end());
+  std::vector<int> result;
+  for (std::size_t worker = 0; worker < count && !nodes.empty(); ++worker) {
+    const bool has_gpu = worker < gpu_nodes.size() && found.count(gpu_nodes[worker]) > 0;
+    result.push_back(has_gpu ? gpu_nodes[worker] : nodes[worker * nodes.size() / count]);
+  }
+  return result;
+}
+
+namespace detail {
+
+/// The allowed processors of a node in groups, in the order of their first ones.
+template <class GroupOf>
+std::vector<processor_set> groups_of_node(const processor_topology& topology,
+                                          const processor_set& allowed, int node,
+                                          const GroupOf& group_of) {
+  std::map<int, processor_set> groups;
+  for (const logical_processor& one : topology) {
+    if (one.numa_node != node || !allowed.contains(one.number)) continue;
+    groups[group_of(one)].add(one.number);
+  }
+  std::vector<processor_set> result;
+  for (const auto& [first, group] : groups) result.push_back(group);
+  return result;
+}
+
+inline processor_set all_of_node(const processor_topology& topology, const processor_set& allowed,
+                                 int node) {
+  processor_set all;
+  for (const logical_processor& one : topology) {
+    if (one.numa_node == node && allowed.contains(one.number)) all.add(one.number);
+  }
+  return all;
+}
+
+inline processor_set all_of_sockets(const processor_topology& topology,
+                                    const processor_set& allowed, int node) {
+  std::set<int> sockets;
+  for (const logical_processor& one : topology) {
+    if (one.numa_node == node) sockets.insert(one.socket);
+  }
+  processor_set all;
+  for (const logical_processor& one : topology) {
+    if (sockets.count(one.socket) > 0 && allowed.contains(one.number)) all.add(one.number);
+  }
+  return all;
+}
+
+/// The `place`th share of a node's cores among `count` workers.
+inline processor_set share_of_node(const processor_topology& topology, const processor_set& allowed,
+                                   int node, std::size_t place, std::size_t count) {
+  const auto cores = groups_of_node(topology, allowed, node,
+                                    [](const logical_processor& one) { return one.core; });
+  if (cores.size() < count) {
+    throw error(errc::invalid_argument,
+                fmt::format("NUMA node {} has {} core{} for {} workers: with the binding exclusive "
+                            "each needs one of its own",
+                            node, cores.size(), cores.size() == 1 ? "" : "s", count));
+  }
+  processor_set share;
+  for (std::size_t core = place * cores.size() / count; core < (place + 1) * cores.size() / count;
+       ++core) {
+    for (const int number : cores[core]) share.add(number);
+  }
+  return share;
+}
+
+inline processor_set complex_of_node(const processor_topology& topology,
+                                     const processor_set& allowed, int node, std::size_t place) {
+  const auto complexes = groups_of_node(topology, allowed, node,
+                                        [](const logical_processor& one) { return one.complex; });
+  return complexes[place % complexes.size()];
+}
+
+}  // namespace detail
+
+/// Where the workers of this machine run, by local rank.
+///
+/// @param allowed  the processors that may be used
+/// @param nodes    the NUMA node of each worker; each must have an allowed processor
+/// Result: empty for `numa_binding::none`. Errors: `errc::invalid_argument` where the cores of a
+/// node do not reach for `exclusive`.
+inline std::vector<processor_set> place_workers(numa_binding how,
+                                                const processor_topology& topology,
+                                                const processor_set& allowed,
+                                                const std::vector<int>& nodes) {
+  std::vector<processor_set> places;
+  if (how == numa_binding::none) return places;
+  std::map<int, std::size_t> placed;
+  for (const int node : nodes) {
+    const std::size_t place = placed[node]++;
+    switch (how) {
+      case numa_binding::none:
+      case numa_binding::node:
+        places.push_back(detail::all_of_node(topology, allowed, node));
+        break;
+      case numa_binding::socket:
+        places.push_back(detail::all_of_sockets(topology, allowed, node));
+        break;
+      case numa_binding::exclusive: {
+        const auto count =
+            static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node));
+        places.push_back(detail::share_of_node(topology, allowed, node, place, count));
+        break;
+      }
+      case numa_binding::core_complex:
+        places.push_back(detail::complex_of_node(topology, allowed, node, place));
+        break;
+    }
+  }
+  return places;
+}
+
+}  // namespace elastic
+
 // ---- elastic/launch/signal_plan.hpp ----
 
 #include <iterator>
@@ -8533,6 +9028,16 @@ struct launch_config {
   int nproc_per_node = 1;
   /// The role of the workers, part of their log lines and metrics.
   std::string role = "default";
+
+  /// Variables of the workers alone, on top of `environment`; `${local_rank}`, `${rank}` and
+  /// `${role_name}` in the values become the worker's.
+  std::vector<std::pair<std::string, std::string>> worker_variables;
+  /// Each worker sees one GPU, with LOCAL_RANK 0 (see worker_spec::virtual_local_rank).
+  bool virtual_local_rank = false;
+  /// On which processors workers run: by the machine's NUMA nodes and the GPUs there, or …
+  numa_binding binding = numa_binding::none;
+  /// … by local rank; empty: as `binding` says.
+  std::vector<processor_set> cpu_affinity;
 
   // How nodes meet.
 
@@ -17291,6 +17796,19 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
+/// Where the workers run, by local rank; empty: wherever this program may.
+inline std::vector<processor_set> processors_of(const launch_config& config) {
+  if (!config.cpu_affinity.empty() || config.binding == numa_binding::none) {
+    return config.cpu_affinity;
+  }
+  const processor_topology topology = read_processor_topology();
+  const processor_set allowed = processor_set::allowed_here();
+  const auto count = static_cast<std::size_t>(config.nproc_per_node);
+  const std::vector<int> nodes =
+      nodes_of_workers(topology, allowed, count, gpu_nodes(config.environment));
+  return place_workers(config.binding, topology, allowed, nodes);
+}
+
 inline worker_spec workers_of(const launch_config& config) {
   worker_spec spec;
   spec.role = config.role;
@@ -17298,6 +17816,9 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.program = config.program;
   spec.arguments = config.arguments;
   spec.environment = config.environment;
+  spec.variables = config.worker_variables;
+  spec.virtual_local_rank = config.virtual_local_rank;
+  spec.processors = processors_of(config);
   spec.max_restarts = config.max_restarts;
   spec.restart = config.restart;
   spec.shutdown_timeout = config.shutdown_timeout;

@@ -5,6 +5,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/process/processor_set.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
@@ -483,6 +484,32 @@ TEST_CASE("elasticrun: its log names the I/O in use once, and why it is not io_u
   CHECK_THAT(forbidden, contains_text("io_uring_setup: Operation not permitted"));
   CHECK(logged(without_ring(restarts_once), "", "INFO") == words{forbidden});
   CHECK(logged(without_ring(restarts_once), "", "WARNING").empty());
+}
+
+TEST_CASE("elasticrun: workers run on the processors that they were given",
+          "[integration][elasticrun]") {
+  const stage here;
+  const auto run = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> all{"--standalone", "--no-python"};
+    all.insert(all.end(), options.begin(), options.end());
+    return here.run(all, {"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
+  };
+  const elastic::processor_set allowed = elastic::processor_set::allowed_here();
+  const std::string first = std::to_string(*allowed.begin());
+  for (const std::string guard : {"required", "none"}) {
+    const auto bound = run({"--guard", guard, "--cpu-affinity", first});
+    CHECK(bound.code == 0);
+    CHECK(bound.out == "Cpus_allowed_list:\t" + first + "\n");
+    const auto nowhere = run({"--guard", guard, "--cpu-affinity", "8191"});
+    CHECK(nowhere.code == 1);
+    CHECK_THAT(nowhere.err, contains_text("cannot be started on the processors 8191: Invalid"));
+  }
+  const auto of_node = run({"--numa-binding", "node"});
+  CHECK(of_node.code == 0);
+  const std::string list = of_node.out.substr(of_node.out.find('\t') + 1);
+  for (const int number : elastic::processor_set::parse(list.substr(0, list.find('\n')))) {
+    CHECK(allowed.contains(number));
+  }
 }
 
 // ---- how it ends -------------------------------------------------------------------------------

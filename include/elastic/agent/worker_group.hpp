@@ -17,6 +17,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/macros.hpp>
+#include <elastic/contract/visible_devices.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
@@ -232,6 +233,22 @@ class worker_group {
     return when_all(std::move(starts));
   }
 
+  std::vector<std::string> environment_of(const worker_identity& who,
+                                          const worker_surroundings& job,
+                                          const std::string& error_file) const {
+    environment_map variables = spec_.environment;
+    for (const auto& [name, value] : spec_.variables) {
+      variables[name] = substitute_macros(value, macros_of(who.role_name, who.rank,
+                                                           who.local_rank));
+    }
+    worker_identity shown = who;
+    if (spec_.virtual_local_rank) {
+      leave_one_device(variables, who.local_rank);
+      shown.local_rank = 0;
+    }
+    return worker_environment(std::move(variables), shown, job, error_file);
+  }
+
   task<void> start_worker(worker_identity who, const worker_surroundings& job) {
     const auto slot = static_cast<std::size_t>(who.local_rank);
     const std::string error_file = layout_.error_file(who.local_rank);
@@ -240,7 +257,8 @@ class worker_group {
     for (const std::string& argument : spec_.arguments) {
       what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
     }
-    what.process.environment = worker_environment(spec_.environment, who, job, error_file);
+    what.process.environment = environment_of(who, job, error_file);
+    if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));

@@ -8,9 +8,13 @@
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/stream_selection.hpp>
+#include <elastic/contract/visible_devices.hpp>
+#include <elastic/process/processor_set.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -31,6 +35,14 @@ struct worker_spec {
   /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
   /// the agent promises its workers is set on top of it.
   environment_map environment;
+  /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
+  /// `${role_name}` in the values become the worker's.
+  std::vector<std::pair<std::string, std::string>> variables;
+  /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
+  /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
+  bool virtual_local_rank = false;
+  /// The processors of each worker, by local rank; empty: the agent's.
+  std::vector<processor_set> processors;
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
@@ -66,6 +78,21 @@ inline void validate(const worker_spec& spec) {
   demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
          fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
                      limits::local_world_size));
+  demand(spec.processors.empty() ||
+             spec.processors.size() == static_cast<std::size_t>(spec.local_world_size),
+         fmt::format("processors are given for {} workers, but the node has {}",
+                     spec.processors.size(), spec.local_world_size));
+  for (const auto& [name, value] : spec.variables) {
+    demand(!name.empty() && name.find('=') == std::string::npos,
+           fmt::format("'{}' is no name of a variable", name));
+  }
+  demand(!spec.virtual_local_rank ||
+             visible_devices(spec.environment).size() >=
+                 static_cast<std::size_t>(spec.local_world_size) ||
+             visible_devices(spec.environment).empty(),
+         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
+                     "which each is to have its own",
+                     spec.local_world_size));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);

@@ -164,6 +164,62 @@ inline void read_workers(const option_values& values, const command_line_facts& 
   config.nproc_per_node = std::min(*count, limits::local_world_size);
 }
 
+/// "--env NAME=VALUE", each.
+inline void read_variables(const option_values& values, launch_config& config) {
+  for (const option_value& given : values.find_all("--env")) {
+    const std::size_t equals = given.text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      refuse_value(given, "NAME=VALUE is needed");
+    }
+    config.worker_variables.emplace_back(given.text.substr(0, equals),
+                                         given.text.substr(equals + 1));
+  }
+}
+
+/// "0-3:4-7", one list for each worker.
+inline std::vector<processor_set> affinity_of(const option_value& given) {
+  std::vector<processor_set> lists;
+  for (std::string_view rest = given.text;;) {
+    const std::size_t colon = rest.find(':');
+    try {
+      lists.push_back(processor_set::parse(rest.substr(0, colon)));
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+    }
+    if (colon == std::string_view::npos) return lists;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+inline void read_placement(const option_values& values, launch_config& config) {
+  config.virtual_local_rank = values.flag("--virtual-local-rank");
+  const auto binding = values.find("--numa-binding");
+  const auto affinity = values.find("--cpu-affinity");
+  if (binding && affinity) {
+    throw error(errc::invalid_argument, fmt::format("{} and {} exclude each other",
+                                                    binding->source, affinity->source));
+  }
+  if (affinity) {
+    config.cpu_affinity = affinity_of(*affinity);
+    if (config.cpu_affinity.size() != static_cast<std::size_t>(config.nproc_per_node)) {
+      refuse_value(*affinity, fmt::format("a list for each of the {} workers is needed",
+                                          config.nproc_per_node));
+    }
+  }
+  if (!binding) return;
+  const std::pair<std::string_view, numa_binding> kinds[] = {
+      {"node", numa_binding::node},
+      {"socket", numa_binding::socket},
+      {"exclusive", numa_binding::exclusive},
+      {"core-complex", numa_binding::core_complex}};
+  const auto found = std::find_if(std::begin(kinds), std::end(kinds),
+                                  [&](const auto& one) { return one.first == binding->text; });
+  if (found == std::end(kinds)) {
+    refuse_value(*binding, "allowed are node, socket, exclusive and core-complex");
+  }
+  config.binding = found->second;
+}
+
 /// "key=value,key=value": blanks around both are dropped.
 inline void read_conf(const option_values& values, launch_config& config) {
   const auto given = values.find("--rdzv-conf");
@@ -440,6 +496,8 @@ inline command_line interpret(const option_values& values, const std::vector<std
   config.use_ring = result.io != io_choice::epoll;
   read_rendezvous(values, config, result.warnings);
   read_workers(values, facts, config);
+  read_variables(values, config);
+  read_placement(values, config);
   read_text(values, "--role", config.role);
   read_restarts(values, config);
   read_signals(values, config);

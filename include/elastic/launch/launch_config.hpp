@@ -5,8 +5,10 @@
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/stream_selection.hpp>
+#include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/process/guard_policy.hpp>
+#include <elastic/process/processor_set.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -47,6 +49,16 @@ struct launch_config {
   int nproc_per_node = 1;
   /// The role of the workers, part of their log lines and metrics.
   std::string role = "default";
+
+  /// Variables of the workers alone, on top of `environment`; `${local_rank}`, `${rank}` and
+  /// `${role_name}` in the values become the worker's.
+  std::vector<std::pair<std::string, std::string>> worker_variables;
+  /// Each worker sees one GPU, with LOCAL_RANK 0 (see worker_spec::virtual_local_rank).
+  bool virtual_local_rank = false;
+  /// On which processors workers run: by the machine's NUMA nodes and the GPUs there, or …
+  numa_binding binding = numa_binding::none;
+  /// … by local rank; empty: as `binding` says.
+  std::vector<processor_set> cpu_affinity;
 
   // How nodes meet.
 

@@ -49,6 +49,19 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
+/// Where the workers run, by local rank; empty: wherever this program may.
+inline std::vector<processor_set> processors_of(const launch_config& config) {
+  if (!config.cpu_affinity.empty() || config.binding == numa_binding::none) {
+    return config.cpu_affinity;
+  }
+  const processor_topology topology = read_processor_topology();
+  const processor_set allowed = processor_set::allowed_here();
+  const auto count = static_cast<std::size_t>(config.nproc_per_node);
+  const std::vector<int> nodes =
+      nodes_of_workers(topology, allowed, count, gpu_nodes(config.environment));
+  return place_workers(config.binding, topology, allowed, nodes);
+}
+
 inline worker_spec workers_of(const launch_config& config) {
   worker_spec spec;
   spec.role = config.role;
@@ -56,6 +69,9 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.program = config.program;
   spec.arguments = config.arguments;
   spec.environment = config.environment;
+  spec.variables = config.worker_variables;
+  spec.virtual_local_rank = config.virtual_local_rank;
+  spec.processors = processors_of(config);
   spec.max_restarts = config.max_restarts;
   spec.restart = config.restart;
   spec.shutdown_timeout = config.shutdown_timeout;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/process/processor_set.hpp>
+
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ struct process_spec {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  /// The processors on which it may run; empty keeps the caller's.
+  processor_set processors = {};
 };
 
 }  // namespace elastic

@@ -259,6 +259,60 @@ TIME_TEST("worker group: a worker that ends while others are started is not over
   CHECK(stage.group().failures("host").at(0).status == exit_status::exited(3));
 }
 
+// ---- what each gets -----------------------------------------------------------------------------
+
+TIME_TEST("worker group: a worker has variables and processors of its own", "[agent]") {
+  group_stage stage(time, 2);
+  stage.spec.environment = {{"A", "inherited"}, {"B", "${rank}"}};
+  stage.spec.variables = {{"A", "${role_name} ${rank}/${local_rank}"}, {"RANK", "none"}};
+  stage.spec.processors = {elastic::processor_set::parse("0-3"),
+                           elastic::processor_set::parse("4-7")};
+  co_await stage.start();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const fake_process& one = stage.worker(rank);
+    CHECK(one.variable("A") == fmt::format("default {0}/{0}", rank));
+    CHECK(one.variable("B") == "${rank}");
+    CHECK(one.variable("RANK") == std::to_string(rank));
+    CHECK(one.spec.processors == stage.spec.processors[rank]);
+  }
+  co_await stage.kill_all();
+}
+
+TIME_TEST("worker group: with virtual local ranks each sees one device", "[agent]") {
+  for (const std::string devices : {"", "5,3", "GPU-a,GPU-b,GPU-c"}) {
+    CAPTURE(devices);
+    group_stage stage(time, 2);
+    stage.spec.virtual_local_rank = true;
+    if (!devices.empty()) stage.spec.environment = {{"CUDA_VISIBLE_DEVICES", devices}};
+    co_await stage.start();
+    const std::vector<std::string> seen =
+        devices.empty() ? std::vector<std::string>{"0", "1"}
+                        : elastic::visible_devices(stage.spec.environment);
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      CHECK(stage.worker(rank).variable("LOCAL_RANK") == "0");
+      CHECK(stage.worker(rank).variable("RANK") == std::to_string(rank));
+      CHECK(stage.worker(rank).variable("CUDA_VISIBLE_DEVICES") == seen[rank]);
+    }
+    co_await stage.kill_all();
+  }
+}
+
+TEST_CASE("worker spec: what does not fit the number of workers is refused", "[agent]") {
+  worker_spec spec;
+  spec.program = "/bin/true";
+  spec.local_world_size = 2;
+  spec.processors = {elastic::processor_set::parse("0")};
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("processors are given for 1 workers"));
+  spec.processors.clear();
+  spec.virtual_local_rank = true;
+  validate(spec);
+  spec.environment["CUDA_VISIBLE_DEVICES"] = "0";
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("fewer devices than the 2 workers"));
+  spec.virtual_local_rank = false;
+  spec.variables = {{"A=B", "1"}};
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is no name of a variable"));
+}
+
 // ---- the outcome -------------------------------------------------------------------------------
 
 task<void> note_outcome(worker_group& group, bool& known) {

@@ -511,7 +511,7 @@ TEST_CASE("command_line: a bad value in the environment is named by its variable
       {"PET_MASTER_PORT", "x"},   {"PET_REDIRECTS", "9"},         {"PET_RDZV_CONF", "a"},
       {"PET_RDZV_ENDPOINT", ":1"}, {"PET_SHUTDOWN_TIMEOUT", "x"}, {"PET_MASTER_ADDR", "a b"},
       {"PET_STANDALONE", "yes"},  {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}, {"LOGLEVEL", "LOUD"},
-      {"PET_SIGNALS_TO_HANDLE", "SIGKILL"}, {"PET_VIRTUAL_LOCAL_RANK", "1"}};
+      {"PET_SIGNALS_TO_HANDLE", "SIGKILL"}, {"PET_VIRTUAL_LOCAL_RANK", "yes"}};
   for (const auto& [variable, value] : rows) {
     CHECK_THAT(t::refused({"a.py"}, {{variable, value}}),
                elastic::test::contains_text(variable));
@@ -588,6 +588,37 @@ TEST_CASE("command_line: signals stop the job or are passed on", "[launch]") {
   });
 }
 
+TEST_CASE("command_line: workers have a place and variables of their own", "[launch]") {
+  using elastic::numa_binding;
+  using elastic::processor_set;
+  using variables = std::vector<std::pair<std::string, std::string>>;
+  const std::vector<std::pair<const char*, numa_binding>> kinds = {
+      {"node", numa_binding::node},
+      {"socket", numa_binding::socket},
+      {"exclusive", numa_binding::exclusive},
+      {"core-complex", numa_binding::core_complex}};
+  for (const auto& [name, kind] : kinds) {
+    CHECK(t::config_of({"--numa-binding", name, "a.py"}).binding == kind);
+  }
+  CHECK(t::config_of({"a.py"}).binding == numa_binding::none);
+  CHECK(t::config_of({"--nproc-per-node", "2", "--cpu-affinity", "0-1,8:2", "a.py"}).cpu_affinity ==
+        std::vector<processor_set>{processor_set::parse("0-1,8"), processor_set::parse("2")});
+  CHECK(t::config_of({"--env", "A=1,2", "--env", "B=", "--env=A=x=y", "a.py"}).worker_variables ==
+        variables{{"A", "1,2"}, {"B", ""}, {"A", "x=y"}});
+  CHECK(t::config_of({"a.py"}, {{"PET_ENV", "A=1"}}).worker_variables == variables{{"A", "1"}});
+  CHECK(t::config_of({"--virtual-local-rank", "a.py"}).virtual_local_rank);
+  CHECK(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "1"}}).virtual_local_rank);
+  CHECK_FALSE(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).virtual_local_rank);
+  t::check_refusals({
+      {{"--numa-binding", "numa", "a.py"}, "allowed are node, socket, exclusive and core-complex"},
+      {{"--cpu-affinity", "0:1", "a.py"}, "a list for each of the 1 workers is needed"},
+      {{"--cpu-affinity", "x", "a.py"}, "--cpu-affinity: 'x' is no list of processors"},
+      {{"--cpu-affinity", "0", "--numa-binding", "node", "a.py"}, "exclude each other"},
+      {{"--env", "A", "a.py"}, "--env 'A': NAME=VALUE is needed"},
+      {{"--env", "=1", "a.py"}, "NAME=VALUE is needed"},
+  });
+}
+
 TEST_CASE("command_line: no abbreviation of torchrun's is lost to an option of our own",
           "[launch]") {
   CHECK(t::config_of({"--re", "3", "a.py"}).redirects == elastic::stream_selection::parse("3"));
@@ -603,11 +634,8 @@ TEST_CASE("command_line: what is not built is refused with its reason", "[launch
       {{"--local-ranks-filter", "0", "a.py"}, "--local-ranks-filter is not supported: "},
       {{"--duplicate-stdout-filters", "x", "a.py"}, "is not supported: "},
       {{"--duplicate-stderr-filters", "x", "a.py"}, "is not supported: "},
-      {{"--numa-binding", "node", "a.py"}, "is not supported: "},
-      {{"--virtual-local-rank", "a.py"}, "is not supported: "},
       {{"--print-completion", "bash"}, "is not supported: "},
   });
-  CHECK(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).nproc_per_node == 1);
 }
 
 TEST_CASE("command_line: help names every option, on lines that fit a terminal", "[launch]") {

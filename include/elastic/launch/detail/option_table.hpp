@@ -56,6 +56,17 @@ inline constexpr option_row option_rows[] = {
     {"--run-path", nullptr, heading_workers,
      "Run the script by Python even if --no-python is given. The same as the default: every worker "
      "is a Python process of its own (python -u script), none runs inside elasticrun."},
+    {"--env", "NAME=VALUE", heading_workers,
+     "A variable of the workers, on top of what they inherit; ${local_rank}, ${rank} and "
+     "${role_name} in the value become the worker's. May be given several times.", true},
+    {"--virtual-local-rank", nullptr, heading_workers,
+     "Each worker sees one GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has one entry."},
+    {"--numa-binding", "KIND", heading_workers,
+     "On which processors a worker runs: node (those of the NUMA node of its GPU, or of its share "
+     "of the nodes), socket, exclusive (cores of that node that no other worker has), core-complex "
+     "(cores with a common cache). Default: all."},
+    {"--cpu-affinity", "LISTS", heading_workers,
+     "The same by local rank: lists of processors with a colon between, such as 0-3:4-7.", true},
     {"--standalone", nullptr, heading_nodes,
      "One node by itself: no address or port to agree on, a fresh run id, and as many jobs on one "
      "machine as you like. --rdzv-backend, --rdzv-endpoint and --rdzv-id are then not used. This "
@@ -143,8 +154,6 @@ inline constexpr option_row option_rows[] = {
                                                "keeps a rank's output off the console"},
     {"--duplicate-stdout-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
     {"--duplicate-stderr-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
-    {"--numa-binding", "KIND", nullptr, "elasticrun does not place workers on NUMA nodes yet"},
-    {"--virtual-local-rank", nullptr, nullptr, "elasticrun does not renumber GPUs yet"},
     {"--print-completion", "SHELL", nullptr, "elasticrun has no shell completion yet"},
 };
 
@@ -185,6 +194,11 @@ class option_table {
     }
   }
 
+  /// Every value given for an option, in order.
+  std::vector<std::string> all_given(const CLI::Option& option) const {
+    return option.count() == 0 ? std::vector<std::string>() : option.results();
+  }
+
   /// The last value given for an option; empty where it was not given. A flag's value is "1".
   std::optional<std::string> given(const CLI::Option& option) const {
     if (option.count() == 0) return std::nullopt;
@@ -214,17 +228,24 @@ class option_values {
   /// The value of an option: from the command line, else of PET_<NAME>, else of the variable
   /// `fallback`. A variable that is empty counts as not set.
   std::optional<option_value> find(std::string_view name, std::string_view fallback = {}) const {
-    const auto& options = table_->options();
-    const auto option = std::find_if(options.begin(), options.end(), [&](const CLI::Option* one) {
-      return option_table::long_name(*one) == name;
-    });
-    ELASTIC_ASSERT(option != options.end());
-    if (const auto text = table_->given(**option)) return option_value{*text, std::string(name)};
+    if (const auto text = table_->given(option(name))) {
+      return option_value{*text, std::string(name)};
+    }
     for (const std::string& variable : {variable_of(name), std::string(fallback)}) {
       auto text = find_variable(*environment_, variable);
       if (text && !text->empty()) return option_value{*std::move(text), variable};
     }
     return std::nullopt;
+  }
+
+  /// Every value of an option that may be given several times; of PET_<NAME> there is one.
+  std::vector<option_value> find_all(std::string_view name) const {
+    std::vector<option_value> all;
+    for (std::string& text : table_->all_given(option(name))) {
+      all.push_back({std::move(text), std::string(name)});
+    }
+    if (const auto other = find(name); all.empty() && other) all.push_back(*other);
+    return all;
   }
 
   /// Whether a flag is on. In the environment it has a number: 0 is off.
@@ -256,6 +277,15 @@ class option_values {
   }
 
  private:
+  const CLI::Option& option(std::string_view name) const {
+    const auto& options = table_->options();
+    const auto found = std::find_if(options.begin(), options.end(), [&](const CLI::Option* one) {
+      return option_table::long_name(*one) == name;
+    });
+    ELASTIC_ASSERT(found != options.end());
+    return **found;
+  }
+
   std::optional<option_value> given_flag(const char* name) const {
     return flag(name) ? find(name) : std::nullopt;
   }

@@ -55,7 +55,16 @@ class child_stack {
   void* base_ = nullptr;
 };
 
-enum class spawn_stage { prepare, clone, session, parent_death, directory, streams, execute };
+enum class spawn_stage {
+  prepare,
+  clone,
+  session,
+  parent_death,
+  processors,
+  directory,
+  streams,
+  execute
+};
 
 struct spawn_result {
   pid_t pid = -1;
@@ -73,6 +82,9 @@ struct child_plan {
   char* const* arguments;
   char* const* environment;
   const char* directory;
+  /// A bit for each processor; null: those of the parent.
+  const unsigned long* processors;
+  std::size_t processor_bytes;
   int streams[3];
   int passed[2];
   int program;
@@ -205,6 +217,10 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
     // The parent may have died before the kernel knew what to do then.
     if (::syscall(SYS_getppid) != plan.parent) leave_child();
   }
+  if (plan.processors &&
+      ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) < 0) {
+    return spawn_stage::processors;
+  }
   if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;
@@ -274,11 +290,14 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack,
     return result;
   }
   const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
+  const std::vector<unsigned long> processors = spec.processors.mask();
   child_plan plan{.calls = &calls,
                   .path = request.path.c_str(),
                   .arguments = request.arguments.data(),
                   .environment = environment.data(),
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+                  .processors = processors.empty() ? nullptr : processors.data(),
+                  .processor_bytes = processors.size() * sizeof(unsigned long),
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {request.passed[0], request.passed[1]},
                   .program = request.program,
@@ -394,6 +413,10 @@ inline std::string interpreter_of(const std::string& path) {
     case spawn_stage::clone: throw start_failed("a new process");
     case spawn_stage::session: throw start_failed("its session");
     case spawn_stage::parent_death: throw start_failed("its tie to this process");
+    case spawn_stage::processors:
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started on the processors {}: {}", path,
+                              spec.processors.text(), errno_text(failed.failure)));
     case spawn_stage::streams: break;
   }
   throw start_failed("its standard streams");
