@@ -5,6 +5,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/agent_telemetry.hpp>
 #include <elastic/agent/failure_report.hpp>
+#include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/rank_assignment.hpp>

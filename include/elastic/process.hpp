@@ -5,11 +5,13 @@
 #include <elastic/process/child.hpp>
 #include <elastic/process/console_target.hpp>
 #include <elastic/process/console_writer.hpp>
+#include <elastic/process/core_file.hpp>
 #include <elastic/process/exit_selection.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_child.hpp>
 #include <elastic/process/guarded_launcher.hpp>
+#include <elastic/process/oom_kills.hpp>
 #include <elastic/process/pidfd_child.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>

@@ -1653,6 +1653,10 @@ struct worker_failure {
   /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
   /// where its stderr was not captured.
   std::vector<std::string> last_stderr;
+  /// It was killed while the kernel killed processes because memory had run out: most likely so.
+  bool out_of_memory = false;
+  /// Where its core is, or how to come by it; empty where it left none or that is not known.
+  std::string core_file;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 
@@ -1832,6 +1836,9 @@ class log_layout {
   std::string stdout_file(int local_rank) const { return file(local_rank, "stdout.log"); }
   std::string stderr_file(int local_rank) const { return file(local_rank, "stderr.log"); }
   std::string error_file(int local_rank) const { return file(local_rank, "error.json"); }
+
+  /// Where the report of a run that failed is left; empty where there is no directory.
+  std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }
 
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   void discard() noexcept {
@@ -2745,6 +2752,146 @@ inline std::string line_prefix(std::string_view prefix_template, const std::stri
 
 }  // namespace elastic
 
+// ---- elastic/process/core_file.hpp ----
+
+#include <glob.h>
+
+#include <ctime>
+#include <fstream>
+
+namespace elastic {
+
+namespace detail {
+
+/// A core_pattern for glob(3): what is known of the process stands there, and what is not, "*".
+inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
+  std::string result;
+  bool has_pid = false;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const char letter = pattern[at];
+    if (letter != '%') {
+      if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
+      result += letter;
+      continue;
+    }
+    if (++at == pattern.size()) break;
+    switch (pattern[at]) {
+      case '%': result += '%'; break;
+      case 'p':
+        result += std::to_string(pid);
+        has_pid = true;
+        break;
+      default: result += '*';
+    }
+  }
+  if (uses_pid && !has_pid) result += fmt::format(".{}", pid);
+  return result;
+}
+
+/// The newest file that a glob finds, if it was written at `since` or later.
+inline std::string newest_file(const std::string& pattern, std::time_t since) {
+  ::glob_t found{};
+  std::string newest;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      struct stat status {};
+      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (status.st_mtime < since) continue;
+      since = status.st_mtime;
+      newest = found.gl_pathv[i];
+    }
+  }
+  ::globfree(&found);
+  return newest;
+}
+
+}  // namespace detail
+
+/// Where the core of a process that dumped one is: the path of the file, or how to come by it.
+/// Empty where it was not found: the process had changed its directory, or another machine has it.
+///
+/// @param directory  the working directory in which it was started; empty: this process's
+/// @param since      when it was started, in seconds since 1970
+/// @param root       what stands before /proc
+/// Source: core(5).
+inline std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
+                             const std::string& root = "") {
+  std::string pattern;
+  std::getline(std::ifstream(root + "/proc/sys/kernel/core_pattern"), pattern);
+  if (pattern.starts_with('|')) {
+    const std::string program = pattern.substr(1, pattern.find(' ') - 1);
+    if (program.find("systemd-coredump") != program.npos) {
+      return fmt::format("coredumpctl info {}", pid);
+    }
+    return fmt::format("given to {}", program);
+  }
+  int uses_pid = 0;
+  std::ifstream(root + "/proc/sys/kernel/core_uses_pid") >> uses_pid;
+  std::string path = detail::core_glob(pattern, pid, uses_pid != 0);
+  if (path.empty()) return {};
+  if (path[0] != '/') {
+    std::error_code ignored;
+    const auto here = std::filesystem::current_path(ignored);
+    path = (here / directory / path).string();
+  }
+  return detail::newest_file(path, since);
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/oom_kills.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty where it is in none.
+inline std::string cgroup_path(const std::string& file, std::string_view controller) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t names = line.find(':');
+    const std::size_t path = line.find(':', names + 1);
+    if (names == line.npos || path == line.npos) continue;
+    if (line.substr(names + 1, path - names - 1) == controller) return line.substr(path + 1);
+  }
+  return {};
+}
+
+/// The number after "oom_kill " at the start of a line.
+inline std::optional<std::uint64_t> oom_kills_in(const std::string& file) {
+  std::ifstream words(file);
+  std::string name;
+  for (std::uint64_t count = 0; words >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+/// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
+/// process and those below it, or, where that does not tell, on the machine. Empty where neither
+/// tells. One small file is read.
+///
+/// @param root  what stands before /proc and /sys
+inline std::optional<std::uint64_t> count_oom_kills(const std::string& root = "") {
+  const std::string own = root + "/proc/self/cgroup";
+  const std::string mounted = root + "/sys/fs/cgroup";
+  if (const std::string path = detail::cgroup_path(own, ""); !path.empty()) {
+    if (const auto count = detail::oom_kills_in(mounted + path + "/memory.events")) return count;
+  }
+  if (const std::string path = detail::cgroup_path(own, "memory"); !path.empty()) {
+    for (const std::string& folder : {path, std::string()}) {
+      const auto count = detail::oom_kills_in(mounted + "/memory" + folder + "/memory.oom_control");
+      if (count) return count;
+    }
+  }
+  return detail::oom_kills_in(root + "/proc/vmstat");
+}
+
+}  // namespace elastic
+
 // ---- elastic/process/detail/lines.hpp ----
 
 namespace elastic::detail {
@@ -3550,8 +3697,6 @@ inline std::string find_program(const process_spec& spec) {
 // ---- elastic/process/detail/spawn.hpp ----
 
 #include <sys/mman.h>
-
-#include <fstream>
 
 namespace elastic::detail {
 
@@ -5155,6 +5300,8 @@ struct worker {
   std::optional<process_end> end;
   /// It ended after `worker_group::stop` had told it to.
   bool stopped_by_agent = false;
+  /// It was killed while the kernel killed processes because memory had run out.
+  bool out_of_memory = false;
 };
 
 /// Who the workers of this node are in a round, by local rank.
@@ -5236,6 +5383,7 @@ class worker_group {
         layout_(layout),
         log_(services.log),
         outcome_known_(strand),
+        time_(services.time),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
@@ -5255,6 +5403,8 @@ class worker_group {
     layout_.start_attempt(restart_count, spec_.local_world_size);
     const worker_surroundings job =
         surroundings(spec_, round, std::move(run_id), restart_count);
+    started_ = time_->wall_now();
+    oom_kills_ = count_oom_kills();
     workers_.clear();
     ended_.clear();
     succeeded_ = 0;
@@ -5335,6 +5485,7 @@ class worker_group {
     parts.on_end = [this](const process_end& end) {
       note(end);
       judge();
+      note_cause(end);
     };
     return parts;
   }
@@ -5397,6 +5548,14 @@ class worker_group {
     }
   }
 
+  /// What takes time to find out, after the others were told.
+  void note_cause(const process_end& end) {
+    worker& one = workers_.at(end.index);
+    if (one.stopped_by_agent || end.status.signal() != SIGKILL) return;
+    const auto kills = count_oom_kills();
+    one.out_of_memory = kills && oom_kills_ && *kills > *oom_kills_;
+  }
+
   void judge() {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
@@ -5430,6 +5589,12 @@ class worker_group {
     failure.error = read_error_file(one.error_file);
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
+    failure.out_of_memory = one.out_of_memory;
+    if (one.end->status.core_dumped()) {
+      // The directory is that in which the agent's programs start: relative names are of there.
+      const auto since = std::chrono::system_clock::to_time_t(started_);
+      failure.core_file = find_core(one.pid, spec_.directory, since);
+    }
     return failure;
   }
 
@@ -5438,6 +5603,10 @@ class worker_group {
   logger log_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
+  std::shared_ptr<time_source> time_;
+  wall_time started_;
+  /// As counted when the workers were started.
+  std::optional<std::uint64_t> oom_kills_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;
@@ -5640,8 +5809,6 @@ class agent_telemetry {
 
 // ---- elastic/agent/failure_report.hpp ----
 
-#include <ctime>
-
 namespace elastic {
 
 namespace detail {
@@ -5746,7 +5913,7 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
   } else if (!failure.status.code()) {
     exit += " (unknown status)";
   }
-  return fmt::format(
+  std::string text = fmt::format(
       "[{}]:\n"
       "  time      : {}\n"
       "  host      : {}\n"
@@ -5757,6 +5924,18 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
       "  traceback : {}\n",
       index, report_time(failure.timestamp()), failure.host, failure.rank, failure.local_rank,
       failure.role, exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
+  if (failure.out_of_memory) {
+    text += "  reason    : out of memory: the kernel killed processes here when it died\n";
+  }
+  if (!failure.core_file.empty()) text += fmt::format("  core      : {}\n", failure.core_file);
+  return text;
+}
+
+/// Whether two workers failed in the same way, as far as the report goes.
+inline bool is_same_failure(const worker_failure& left, const worker_failure& right) {
+  return left.status == right.status && left.role == right.role &&
+         left.out_of_memory == right.out_of_memory && left.core_file == right.core_file &&
+         (left.status.signal().has_value() || report_message(left) == report_message(right));
 }
 
 inline std::string report_stderr(const worker_failure& failure) {
@@ -5794,12 +5973,48 @@ inline std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
+/// Failures of one kind: the first of them, and the ranks of all.
+struct failure_kind {
+  std::size_t first = 0;
+  std::vector<int> ranks;
+};
+
+/// The failures that are nobody else's doing, by their kinds, in the order of the first ones.
+inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& failures,
+                                          const std::optional<wall_time>& first_own,
+                                          const worker_failure* root) {
+  std::vector<failure_kind> kinds;
+  // Of its kind the root cause is the one to be shown.
+  kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
+  for (std::size_t index = 0; index < failures.size(); ++index) {
+    const worker_failure& failure = failures[index];
+    if (&failure != root && is_victim(failure, first_own)) continue;
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& one) {
+      return is_same_failure(failures[one.first], failure);
+    });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
+    kind->ranks.push_back(failure.rank);
+  }
+  return kinds;
+}
+
+inline std::string report_kind(const std::vector<worker_failure>& failures,
+                               const failure_kind& kind) {
+  std::string text = report_failure(failures[kind.first], kind.first);
+  if (kind.ranks.size() > 1) {
+    text += fmt::format("  ranks     : {} ({} workers failed in this way)\n",
+                        rank_ranges(kind.ranks), kind.ranks.size());
+  }
+  return text;
+}
+
 }  // namespace detail
 
 /// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
 /// order, border), so that scripts that look for them find them. It adds the role, the signal's
-/// name, the last lines of the root cause's stderr where it left no error file, and which workers
-/// ended only because the agent stopped them: these are named in one line and blamed for nothing.
+/// name, memory that ran out, the core file, the last lines of the root cause's stderr where it
+/// left no error file, and which workers ended only because the agent stopped them: these are named
+/// in one line and blamed for nothing. Workers that failed in the same way are one entry.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
 /// Result: lines that begin with a blank one and end with a line end; empty where `failures` is.
@@ -5809,19 +6024,20 @@ inline std::string failure_report(const std::string& name,
   if (!root) return "";
   const auto first_own = detail::first_own_failure(failures);
   std::string others;
-  std::vector<int> stopped;
   std::string cause;
-  for (std::size_t index = 0; index < failures.size(); ++index) {
-    const worker_failure& failure = failures[index];
-    if (&failure == root) {
-      cause = detail::report_failure(failure, index) + detail::report_stderr(failure);
-    } else if (detail::is_victim(failure, first_own)) {
-      stopped.push_back(failure.rank);
+  for (const detail::failure_kind& kind : detail::kinds_of(failures, first_own, root)) {
+    std::string text = detail::report_kind(failures, kind);
+    if (&failures[kind.first] == root) {
+      cause = std::move(text) + detail::report_stderr(*root);
     } else {
-      others += detail::report_failure(failure, index);
+      others += text;
     }
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
+  std::vector<int> stopped;
+  for (const worker_failure& failure : failures) {
+    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
+  }
   const std::string peers =
       stopped.empty() ? ""
                       : fmt::format("Stopped by the agent because of it: rank {}\n",
@@ -5834,6 +6050,74 @@ inline std::string failure_report(const std::string& name,
   return fmt::format(
       "\n{0}\n{2}{1}\nFailures:\n{3}{1}\nRoot Cause (first observed failure):\n{4}{5}{0}\n", border,
       section, title, others, cause, peers);
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/failure_report_json.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline nlohmann::ordered_json end_json(const exit_status& status) {
+  nlohmann::ordered_json end;
+  end["text"] = status.text();
+  if (const auto code = status.code()) end["code"] = *code;
+  if (const auto number = status.signal()) {
+    end["signal"] = *number;
+    end["signal_name"] = signal_name(*number);
+    end["core_dumped"] = status.core_dumped();
+  }
+  return end;
+}
+
+inline nlohmann::ordered_json failure_json(const worker_failure& failure) {
+  nlohmann::ordered_json one;
+  one["rank"] = failure.rank;
+  one["local_rank"] = failure.local_rank;
+  one["group_rank"] = failure.group_rank;
+  one["role"] = failure.role;
+  one["host"] = failure.host;
+  one["pid"] = failure.pid;
+  one["time"] = std::chrono::duration<double>(failure.moment().time_since_epoch()).count();
+  one["end"] = end_json(failure.status);
+  one["stopped_by_agent"] = failure.stopped_by_agent;
+  one["out_of_memory"] = failure.out_of_memory;
+  if (!failure.core_file.empty()) one["core"] = failure.core_file;
+  if (failure.error) {
+    one["error_file"] = failure.error_file;
+    one["message"] = failure.error->message;
+    if (failure.error->callstack) one["callstack"] = *failure.error->callstack;
+  }
+  if (!failure.last_stderr.empty()) one["last_stderr"] = failure.last_stderr;
+  return one;
+}
+
+}  // namespace detail
+
+/// The report of a run that did not succeed, for programs: one JSON object, UTF-8, with a line end.
+///
+///     {"state": "FAILED", "reason": "...", "restarts": 0, "max_restarts": 0,
+///      "root_cause": 1,                    // the rank; none where no worker failed
+///      "failures": [{"rank": 1, "local_rank": 1, "group_rank": 0, "role": "default",
+///                    "host": "...", "pid": 42, "time": 1795170764.9,
+///                    "end": {"text": "SIGSEGV", "signal": 11, ...},
+///                    "stopped_by_agent": false, "out_of_memory": false, ...}]}
+inline std::string failure_report_json(const run_result& result) {
+  nlohmann::ordered_json report;
+  report["state"] = to_string(result.state);
+  report["reason"] = result.reason;
+  report["restarts"] = result.restarts;
+  report["max_restarts"] = result.max_restarts;
+  if (const worker_failure* const root = root_cause(result.failures)) {
+    report["root_cause"] = root->rank;
+  }
+  report["failures"] = nlohmann::ordered_json::array();
+  for (const worker_failure& failure : result.failures) {
+    report["failures"].push_back(detail::failure_json(failure));
+  }
+  return report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace elastic
@@ -7727,12 +8011,22 @@ class local_agent {
       state.layout.discard_if_empty();
     }
     result.log_directory = state.layout.root();
+    if (result.state == worker_state::failed) leave_report(state, result);
     if (result.state != worker_state::stopped) state.telemetry.emit_result(result);
     state.telemetry.record_workers(state.group, result);
     state.telemetry.record_agent(state.group, result.restarts,
                                  result.state == worker_state::stopped
                                      ? std::optional<std::string>(result.reason)
                                      : std::nullopt);
+  }
+
+  /// The report for programs, beside the log files.
+  void leave_report(const running& state, const run_result& result) const {
+    const std::string path = state.layout.report_file();
+    if (path.empty()) return;
+    std::ofstream file(path);
+    file << failure_report_json(result);
+    if (!file.flush()) log().warning("the report '{}' cannot be written", path);
   }
 
   void log_change(const running& state, const restart_decision& decision) const {

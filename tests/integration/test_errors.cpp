@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
+#include <support/memory_cgroup.hpp>
 #include <support/run_program.hpp>
 
 #include <filesystem>
@@ -17,6 +18,7 @@ namespace {
 using elastic::test::contains_text;
 using elastic::test::file_text;
 using elastic::test::leftovers;
+using elastic::test::memory_cgroup;
 using elastic::test::program_result;
 using elastic::test::run_program;
 using elastic::test::temporary_directory;
@@ -217,6 +219,72 @@ TEST_CASE("errors: a worker that ends by itself when it is told to is not blamed
   const shown_report report = report_in(result.err);
   CHECK(report.others == "  <NO_OTHER_FAILURES>\n");
   CHECK_THAT(report.root, contains_text("  exitcode  : 6 (pid: "));
+}
+
+TEST_CASE("errors: a worker that the kernel killed because memory ran out is told apart",
+          "[integration][errors]") {
+  const memory_cgroup bounded(256 << 20);
+  if (!bounded.made) {
+    WARN("left out, it takes a memory cgroup");
+    return;
+  }
+  // Fills pages until it is killed; the launcher beside it is small.
+  const std::string script = "echo $$ > " + bounded.path() + "/cgroup.procs; exec \"$@\"";
+  const std::vector<std::string> launcher{ELASTIC_ELASTICRUN, "--standalone", "--no-python"};
+  std::vector<std::string> command{"/bin/sh", "-c", script, "sh"};
+  command.insert(command.end(), launcher.begin(), launcher.end());
+  const auto run = [&](const std::string& act) {
+    std::vector<std::string> all = command;
+    all.insert(all.end(), {"/bin/sh", "-c", act});
+    return run_program(all);
+  };
+  const program_result greedy = run("exec tail /dev/zero");
+  CHECK(greedy.code == 1);
+  CHECK_THAT(greedy.err, contains_text("(SIGKILL)"));
+  CHECK_THAT(greedy.err, contains_text("reason    : out of memory: "));
+  const program_result killed = run("kill -9 $$$$");
+  CHECK(killed.code == 1);
+  CHECK_THAT(killed.err, contains_text("(SIGKILL)"));
+  CHECK(killed.err.find("out of memory") == std::string::npos);
+}
+
+TEST_CASE("errors: the report names the core file", "[integration][errors]") {
+  std::string pattern = file_text("/proc/sys/kernel/core_pattern");
+  pattern.erase(pattern.find_last_not_of('\n') + 1);
+  const temporary_directory folder;
+  const program_result crashed = run_program(
+      {"/bin/sh", "-c",
+       "cd " + folder.path() + " && exec " + ELASTIC_ELASTICRUN +
+           " --standalone --no-python /bin/sh -c 'ulimit -c unlimited; kill -SEGV $$$$'"});
+  CHECK(crashed.code == 1);
+  if (crashed.err.find("core dumped") == std::string::npos) {
+    WARN("left out, no core is dumped here: " << pattern);
+    return;
+  }
+  if (pattern.find('/') == std::string::npos && pattern[0] != '|') {
+    CHECK_THAT(crashed.err, contains_text("  core      : " + folder.path() + "/" + pattern));
+  } else {
+    CHECK_THAT(crashed.err, contains_text("  core      : "));
+  }
+}
+
+TEST_CASE("errors: a failed run leaves its report for programs in the log directory",
+          "[integration][errors]") {
+  const temporary_directory logs;
+  const std::string act = "[ $RANK = 0 ] && exit 3; sleep 99";
+  const auto result =
+      run_job(2, {"--no-python", "/bin/sh", "-c", act}, {}, {"--log-dir", logs.path()});
+  CHECK(result.code == 1);
+  std::vector<std::string> runs;
+  for (const auto& entry : std::filesystem::directory_iterator(logs.path())) {
+    runs.push_back(entry.path());
+  }
+  REQUIRE(runs.size() == 1);
+  const auto report = nlohmann::json::parse(file_text(runs[0] + "/report.json"));
+  CHECK(report["state"] == "FAILED");
+  CHECK(report["root_cause"] == 0);
+  CHECK(report["failures"][0]["end"]["code"] == 3);
+  CHECK(report["failures"][1]["stopped_by_agent"] == true);
 }
 
 }  // namespace

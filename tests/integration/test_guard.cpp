@@ -9,6 +9,7 @@
 #include <support/co_test.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
+#include <support/memory_cgroup.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
@@ -55,6 +56,7 @@ namespace guard_test {
 
 using namespace std::chrono_literals;
 using test::contains_text;
+using test::memory_cgroup;
 using test::program_result;
 using test::run_program;
 using test::running_program;
@@ -284,43 +286,6 @@ long switches(pid_t pid) {
   }
   return count;
 }
-
-/// A memory cgroup of either version. Not `made` where none can be.
-class memory_cgroup {
- public:
-  explicit memory_cgroup(std::size_t limit) {
-    const std::string name = fmt::format("elastic_test_{}", ::getpid());
-    for (const auto& [root, file] : {std::pair("/sys/fs/cgroup/memory/", "memory.limit_in_bytes"),
-                                     std::pair("/sys/fs/cgroup/", "memory.max")}) {
-      const std::string path = root + name;
-      if (::mkdir(path.c_str(), 0755) != 0) continue;
-      path_ = path;
-      std::ofstream bound(path + "/" + file);
-      bound << limit << std::flush;
-      made = static_cast<bool>(bound);
-      if (made) return;
-      ::rmdir(path.c_str());
-      path_.clear();
-    }
-  }
-  memory_cgroup(const memory_cgroup&) = delete;
-  memory_cgroup& operator=(const memory_cgroup&) = delete;
-  ~memory_cgroup() {
-    if (!path_.empty()) ::rmdir(path_.c_str());
-  }
-
-  /// Puts the calling process into it.
-  void enter() const {
-    std::ofstream members(path_ + "/cgroup.procs");
-    members << ::getpid() << std::flush;
-    need(static_cast<bool>(members), "cgroup.procs");
-  }
-
-  bool made = false;
-
- private:
-  std::string path_;
-};
 
 /// elasticrun with workers that leave processes behind.
 words job(const words& options, const std::string& script) {

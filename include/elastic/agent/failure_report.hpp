@@ -122,7 +122,7 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
   } else if (!failure.status.code()) {
     exit += " (unknown status)";
   }
-  return fmt::format(
+  std::string text = fmt::format(
       "[{}]:\n"
       "  time      : {}\n"
       "  host      : {}\n"
@@ -133,6 +133,18 @@ inline std::string report_failure(const worker_failure& failure, std::size_t ind
       "  traceback : {}\n",
       index, report_time(failure.timestamp()), failure.host, failure.rank, failure.local_rank,
       failure.role, exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
+  if (failure.out_of_memory) {
+    text += "  reason    : out of memory: the kernel killed processes here when it died\n";
+  }
+  if (!failure.core_file.empty()) text += fmt::format("  core      : {}\n", failure.core_file);
+  return text;
+}
+
+/// Whether two workers failed in the same way, as far as the report goes.
+inline bool is_same_failure(const worker_failure& left, const worker_failure& right) {
+  return left.status == right.status && left.role == right.role &&
+         left.out_of_memory == right.out_of_memory && left.core_file == right.core_file &&
+         (left.status.signal().has_value() || report_message(left) == report_message(right));
 }
 
 inline std::string report_stderr(const worker_failure& failure) {
@@ -170,12 +182,48 @@ inline std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
+/// Failures of one kind: the first of them, and the ranks of all.
+struct failure_kind {
+  std::size_t first = 0;
+  std::vector<int> ranks;
+};
+
+/// The failures that are nobody else's doing, by their kinds, in the order of the first ones.
+inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& failures,
+                                          const std::optional<wall_time>& first_own,
+                                          const worker_failure* root) {
+  std::vector<failure_kind> kinds;
+  // Of its kind the root cause is the one to be shown.
+  kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
+  for (std::size_t index = 0; index < failures.size(); ++index) {
+    const worker_failure& failure = failures[index];
+    if (&failure != root && is_victim(failure, first_own)) continue;
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& one) {
+      return is_same_failure(failures[one.first], failure);
+    });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
+    kind->ranks.push_back(failure.rank);
+  }
+  return kinds;
+}
+
+inline std::string report_kind(const std::vector<worker_failure>& failures,
+                               const failure_kind& kind) {
+  std::string text = report_failure(failures[kind.first], kind.first);
+  if (kind.ranks.size() > 1) {
+    text += fmt::format("  ranks     : {} ({} workers failed in this way)\n",
+                        rank_ranges(kind.ranks), kind.ranks.size());
+  }
+  return text;
+}
+
 }  // namespace detail
 
 /// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
 /// order, border), so that scripts that look for them find them. It adds the role, the signal's
-/// name, the last lines of the root cause's stderr where it left no error file, and which workers
-/// ended only because the agent stopped them: these are named in one line and blamed for nothing.
+/// name, memory that ran out, the core file, the last lines of the root cause's stderr where it
+/// left no error file, and which workers ended only because the agent stopped them: these are named
+/// in one line and blamed for nothing. Workers that failed in the same way are one entry.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
 /// Result: lines that begin with a blank one and end with a line end; empty where `failures` is.
@@ -185,19 +233,20 @@ inline std::string failure_report(const std::string& name,
   if (!root) return "";
   const auto first_own = detail::first_own_failure(failures);
   std::string others;
-  std::vector<int> stopped;
   std::string cause;
-  for (std::size_t index = 0; index < failures.size(); ++index) {
-    const worker_failure& failure = failures[index];
-    if (&failure == root) {
-      cause = detail::report_failure(failure, index) + detail::report_stderr(failure);
-    } else if (detail::is_victim(failure, first_own)) {
-      stopped.push_back(failure.rank);
+  for (const detail::failure_kind& kind : detail::kinds_of(failures, first_own, root)) {
+    std::string text = detail::report_kind(failures, kind);
+    if (&failures[kind.first] == root) {
+      cause = std::move(text) + detail::report_stderr(*root);
     } else {
-      others += detail::report_failure(failure, index);
+      others += text;
     }
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
+  std::vector<int> stopped;
+  for (const worker_failure& failure : failures) {
+    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
+  }
   const std::string peers =
       stopped.empty() ? ""
                       : fmt::format("Stopped by the agent because of it: rank {}\n",

@@ -5,6 +5,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/agent_telemetry.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_ledger.hpp>
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -537,12 +539,22 @@ class local_agent {
       state.layout.discard_if_empty();
     }
     result.log_directory = state.layout.root();
+    if (result.state == worker_state::failed) leave_report(state, result);
     if (result.state != worker_state::stopped) state.telemetry.emit_result(result);
     state.telemetry.record_workers(state.group, result);
     state.telemetry.record_agent(state.group, result.restarts,
                                  result.state == worker_state::stopped
                                      ? std::optional<std::string>(result.reason)
                                      : std::nullopt);
+  }
+
+  /// The report for programs, beside the log files.
+  void leave_report(const running& state, const run_result& result) const {
+    const std::string path = state.layout.report_file();
+    if (path.empty()) return;
+    std::ofstream file(path);
+    file << failure_report_json(result);
+    if (!file.flush()) log().warning("the report '{}' cannot be written", path);
   }
 
   void log_change(const running& state, const restart_decision& decision) const {

@@ -65,6 +65,9 @@ class log_layout {
   std::string stderr_file(int local_rank) const { return file(local_rank, "stderr.log"); }
   std::string error_file(int local_rank) const { return file(local_rank, "error.json"); }
 
+  /// Where the report of a run that failed is left; empty where there is no directory.
+  std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }
+
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   void discard() noexcept {
     if (temporary_.empty()) return;

@@ -36,6 +36,10 @@ struct worker_failure {
   /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
   /// where its stderr was not captured.
   std::vector<std::string> last_stderr;
+  /// It was killed while the kernel killed processes because memory had run out: most likely so.
+  bool out_of_memory = false;
+  /// Where its core is, or how to come by it; empty where it left none or that is not known.
+  std::string core_file;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 

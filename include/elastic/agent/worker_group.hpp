@@ -18,12 +18,18 @@
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/macros.hpp>
 #include <elastic/contract/visible_devices.hpp>
+#include <elastic/process/core_file.hpp>
+#include <elastic/process/oom_kills.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -41,6 +47,8 @@ struct worker {
   std::optional<process_end> end;
   /// It ended after `worker_group::stop` had told it to.
   bool stopped_by_agent = false;
+  /// It was killed while the kernel killed processes because memory had run out.
+  bool out_of_memory = false;
 };
 
 /// Who the workers of this node are in a round, by local rank.
@@ -122,6 +130,7 @@ class worker_group {
         layout_(layout),
         log_(services.log),
         outcome_known_(strand),
+        time_(services.time),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
@@ -141,6 +150,8 @@ class worker_group {
     layout_.start_attempt(restart_count, spec_.local_world_size);
     const worker_surroundings job =
         surroundings(spec_, round, std::move(run_id), restart_count);
+    started_ = time_->wall_now();
+    oom_kills_ = count_oom_kills();
     workers_.clear();
     ended_.clear();
     succeeded_ = 0;
@@ -221,6 +232,7 @@ class worker_group {
     parts.on_end = [this](const process_end& end) {
       note(end);
       judge();
+      note_cause(end);
     };
     return parts;
   }
@@ -283,6 +295,14 @@ class worker_group {
     }
   }
 
+  /// What takes time to find out, after the others were told.
+  void note_cause(const process_end& end) {
+    worker& one = workers_.at(end.index);
+    if (one.stopped_by_agent || end.status.signal() != SIGKILL) return;
+    const auto kills = count_oom_kills();
+    one.out_of_memory = kills && oom_kills_ && *kills > *oom_kills_;
+  }
+
   void judge() {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
@@ -316,6 +336,12 @@ class worker_group {
     failure.error = read_error_file(one.error_file);
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
+    failure.out_of_memory = one.out_of_memory;
+    if (one.end->status.core_dumped()) {
+      // The directory is that in which the agent's programs start: relative names are of there.
+      const auto since = std::chrono::system_clock::to_time_t(started_);
+      failure.core_file = find_core(one.pid, spec_.directory, since);
+    }
     return failure;
   }
 
@@ -324,6 +350,10 @@ class worker_group {
   logger log_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
+  std::shared_ptr<time_source> time_;
+  wall_time started_;
+  /// As counted when the workers were started.
+  std::optional<std::uint64_t> oom_kills_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;

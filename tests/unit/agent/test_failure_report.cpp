@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/failure_report.hpp>
+#include <elastic/agent/failure_report_json.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
@@ -271,6 +272,72 @@ TEST_CASE("failure report: ranks that follow each other are drawn together", "[a
   CHECK(elastic::detail::rank_ranges({3}) == "3");
   CHECK(elastic::detail::rank_ranges({4, 3}) == "3, 4");
   CHECK(elastic::detail::rank_ranges({0, 7, 2, 3, 4, 6}) == "0, 2-4, 6, 7");
+}
+
+TEST_CASE("failure report: workers that failed in the same way are one entry", "[agent]") {
+  std::vector<worker_failure> failures;
+  for (int rank = 0; rank < 8; ++rank) {
+    failures.push_back(failure_of(rank, exit_status::exited(rank < 3 ? 1 : 2), 100 + rank));
+  }
+  failures[5].status = exit_status::signalled(11);
+  failures[6].error = elastic::parse_error_file(R"({"message": "another reason"})");
+  const std::string report = elastic::failure_report("x", failures);
+  CHECK_THAT(report, elastic::test::contains_text("Root Cause (first observed failure):\n[0]:"));
+  CHECK_THAT(report, elastic::test::contains_text("  ranks     : 0-2 (3 workers failed in this "
+                                                  "way)\n"));
+  CHECK_THAT(report, elastic::test::contains_text("  ranks     : 3, 4, 7 (3 workers"));
+  for (const std::string single : {"[5]:", "[6]:"}) {
+    CHECK_THAT(report, elastic::test::contains_text(single));
+  }
+  for (const std::string folded : {"[1]:", "[2]:", "[4]:", "[7]:"}) {
+    CHECK(report.find(folded) == std::string::npos);
+  }
+}
+
+TEST_CASE("failure report: memory that ran out and the core file are named", "[agent]") {
+  auto killed = failure_of(0, exit_status::signalled(9), 5);
+  killed.out_of_memory = true;
+  CHECK_THAT(elastic::failure_report("x", {killed}),
+             elastic::test::contains_text("  reason    : out of memory: "));
+  auto crashed = failure_of(0, exit_status::signalled(11, true), 5);
+  crashed.core_file = "/work/core.7";
+  CHECK_THAT(elastic::failure_report("x", {crashed}),
+             elastic::test::contains_text("  core      : /work/core.7\n"));
+}
+
+TEST_CASE("failure report: programs get the same as JSON", "[agent]") {
+  elastic::run_result result;
+  result.state = elastic::worker_state::failed;
+  result.reason = "rank 1 ended: SIGSEGV";
+  result.restarts = 2;
+  result.max_restarts = 3;
+  auto crashed = failure_of(1, exit_status::signalled(11, true), 5.5);
+  crashed.core_file = "/core";
+  crashed.last_stderr = {"bad \xff byte"};
+  auto raised = failure_of(0, exit_status::exited(1), 7);
+  raised.error_file = "/logs/0/error.json";
+  raised.error = elastic::parse_error_file(R"({"message": {"message": "E: no",
+      "extraInfo": {"py_callstack": "trace", "timestamp": "9"}}})");
+  result.failures = {crashed, stopped_failure_of(2, 6), raised};
+  const auto report = nlohmann::json::parse(elastic::failure_report_json(result));
+  CHECK(report["state"] == "FAILED");
+  CHECK(report["reason"] == "rank 1 ended: SIGSEGV");
+  CHECK(report["restarts"] == 2);
+  CHECK(report["max_restarts"] == 3);
+  CHECK(report["root_cause"] == 1);
+  REQUIRE(report["failures"].size() == 3);
+  const auto& first = report["failures"][0];
+  CHECK(first["rank"] == 1);
+  CHECK(first["end"]["signal_name"] == "SIGSEGV");
+  CHECK(first["end"]["core_dumped"] == true);
+  CHECK(first["core"] == "/core");
+  CHECK(first["time"] == 5.5);
+  CHECK(first["last_stderr"][0] == "bad \xef\xbf\xbd byte");
+  CHECK(report["failures"][1]["stopped_by_agent"] == true);
+  CHECK(report["failures"][2]["end"]["code"] == 1);
+  CHECK(report["failures"][2]["message"] == "E: no");
+  CHECK(report["failures"][2]["callstack"] == "trace");
+  CHECK(report["failures"][2]["error_file"] == "/logs/0/error.json");
 }
 
 }  // namespace

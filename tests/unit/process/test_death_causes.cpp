@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/process/core_file.hpp>
+#include <elastic/process/oom_kills.hpp>
+
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace death_cause_tests {
+
+using elastic::test::temporary_directory;
+
+void write(const std::string& file, const std::string& text) {
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+  std::ofstream(file) << text;
+}
+
+// ---- memory that ran out ------------------------------------------------------------------------
+
+TEST_CASE("oom kills: are counted where this process's memory is", "[process]") {
+  const temporary_directory root;
+  const std::string own = root / "proc/self/cgroup";
+  const std::string mounted = root / "sys/fs/cgroup";
+  SECTION("cgroup v2") {
+    write(own, "0::/user.slice/job\n");
+    write(mounted + "/user.slice/job/memory.events", "low 0\nhigh 9\noom 4\noom_kill 3\n");
+    CHECK(elastic::count_oom_kills(root.path()) == 3U);
+  }
+  SECTION("cgroup v1") {
+    write(own, "9:cpu:/a\n4:memory:/jobs/7\n0::/\n");
+    write(mounted + "/memory/jobs/7/memory.oom_control",
+          "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
+    CHECK(elastic::count_oom_kills(root.path()) == 5U);
+  }
+  SECTION("cgroup v1, of a container that sees its own part only") {
+    write(own, "4:memory:/docker/1234\n");
+    write(mounted + "/memory/memory.oom_control", "oom_kill 6\n");
+    CHECK(elastic::count_oom_kills(root.path()) == 6U);
+  }
+  SECTION("no cgroup: the machine's") {
+    write(root / "proc/vmstat", "nr_free_pages 1\noom_kill 40\n");
+    CHECK(elastic::count_oom_kills(root.path()) == 40U);
+  }
+  SECTION("nothing") { CHECK_FALSE(elastic::count_oom_kills(root.path())); }
+}
+
+TEST_CASE("oom kills: this machine counts them", "[process]") {
+  CHECK(elastic::count_oom_kills());
+}
+
+// ---- core files ---------------------------------------------------------------------------------
+
+class core_stage {
+ public:
+  void pattern(const std::string& text, bool uses_pid = false) {
+    write(root_ / "proc/sys/kernel/core_pattern", text + "\n");
+    write(root_ / "proc/sys/kernel/core_uses_pid", uses_pid ? "1\n" : "0\n");
+  }
+  std::string file(const std::string& name) {
+    const std::string path = folder_ / name;
+    write(path, "core");
+    return path;
+  }
+  std::string found(std::time_t since = 0) const {
+    return elastic::find_core(42, folder_.path(), since, root_.path());
+  }
+  std::string folder() const { return folder_.path(); }
+
+ private:
+  temporary_directory root_;
+  temporary_directory folder_;
+};
+
+TEST_CASE("core file: is found where the kernel's pattern puts it", "[process]") {
+  core_stage stage;
+  stage.pattern("core");
+  CHECK(stage.found().empty());
+  const std::string plain = stage.file("core");
+  CHECK(stage.found() == plain);
+  CHECK(stage.found(std::time(nullptr) + 100).empty());
+
+  stage.pattern("core", true);
+  CHECK(stage.found().empty());
+  const std::string with_pid = stage.file("core.42");
+  CHECK(stage.found() == with_pid);
+
+  stage.pattern("core-%e-%p-%%");
+  stage.file("core-trainer-43-%");
+  CHECK(stage.found().empty());
+  const std::string named = stage.file("core-trainer-42-%");
+  CHECK(stage.found() == named);
+
+  stage.pattern(stage.folder() + "/deep/%h.%t");
+  const std::string deep = stage.file("deep/host.1234");
+  CHECK(stage.found() == deep);
+}
+
+TEST_CASE("core file: one that a program takes is told of by its name", "[process]") {
+  core_stage stage;
+  stage.pattern("|/usr/lib/systemd/systemd-coredump %P %u");
+  CHECK(stage.found() == "coredumpctl info 42");
+  stage.pattern("|/usr/share/apport/apport -p%p");
+  CHECK(stage.found() == "given to /usr/share/apport/apport");
+}
+
+TEST_CASE("core file: a pattern that is none finds nothing", "[process]") {
+  core_stage stage;
+  CHECK(stage.found().empty());
+  for (const std::string text : {"", "%", "[", "*"}) {
+    stage.pattern(text);
+    CHECK(stage.found().empty());
+  }
+}
+
+}  // namespace death_cause_tests
