@@ -16,6 +16,7 @@
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_set.hpp>
+#include <elastic/process/process_sight.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/process_tree.hpp>
 #include <elastic/process/processor_set.hpp>

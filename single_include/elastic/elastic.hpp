@@ -539,6 +539,8 @@ enum class errc {
   not_supported = 15,
   /// The rendezvous is closed: the job has succeeded.
   rendezvous_finished = 16,
+  /// A process that was killed does not end: it waits in the kernel for what does not come.
+  process_stuck = 17,
 };
 
 namespace detail {
@@ -564,6 +566,7 @@ class error_category_type final : public std::error_category {
       case errc::store_value: return "unexpected value in the store";
       case errc::not_supported: return "not supported by the other side";
       case errc::rendezvous_finished: return "rendezvous finished";
+      case errc::process_stuck: return "process stuck";
     }
     return "unknown error";
   }
@@ -1014,6 +1017,10 @@ class child {
   ///
   /// Cancellation: all types; the kill was sent already.
   virtual task<void> end_tree() = 0;
+
+  /// The processes of the tree that have not ended, as far as they can be found: what `end_tree`
+  /// waits for. It looks through /proc.
+  virtual std::vector<pid_t> left() { return {pid()}; }
 };
 
 }  // namespace elastic
@@ -1374,6 +1381,9 @@ inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
 /// How long a console that takes nothing is waited for at least, when a stop's grace is over.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
+/// How long the kernel has to end a process that was killed, before each look at what holds it up;
+/// one that looks the same after it, in uninterruptible sleep, is given up.
+inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 
@@ -3029,6 +3039,254 @@ class line_tail {
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/process_tree.hpp ----
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <array>
+
+namespace elastic {
+
+/// One line of the machine's process table.
+struct process_entry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  pid_t session = 0;
+  /// 'R', 'S', 'D', 'T', 'Z', … as in `ps`.
+  char state = '?';
+  int threads = 1;
+  /// In ticks since the start of the machine: with the pid, it names one process for ever.
+  std::uint64_t start_time = 0;
+
+  /// Has ended and only waits for its parent to take note. (One whose first thread alone has
+  /// ended looks the same but for its threads.)
+  bool dead() const { return (state == 'Z' || state == 'X' || state == 'x') && threads <= 1; }
+
+  friend bool operator==(const process_entry&, const process_entry&) = default;
+};
+
+/// Reads the text of `/proc/<pid>/stat`; empty where it is not one.
+///
+/// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
+/// *last* closing parenthesis.
+inline std::optional<process_entry> parse_process_stat(std::string_view text) {
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(')');
+  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
+
+  std::size_t at = close + 1;
+  const auto field = [&]() -> std::string_view {
+    const std::size_t first = text.find_first_not_of(" \n", at);
+    if (first == text.npos) return {};
+    at = std::min(text.find_first_of(" \n", first), text.size());
+    return text.substr(first, at - first);
+  };
+  const auto read = [](std::string_view digits, auto& value) {
+    const auto [end, failure] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return failure == std::errc() && end == digits.data() + digits.size();
+  };
+
+  process_entry entry;
+  if (!read(text.substr(0, open), entry.pid)) return std::nullopt;
+  const std::string_view state = field();
+  if (state.size() != 1) return std::nullopt;
+  entry.state = state[0];
+  if (!read(field(), entry.parent) || !read(field(), entry.group) ||
+      !read(field(), entry.session)) {
+    return std::nullopt;
+  }
+  for (int skipped = 7; skipped < 20; ++skipped) field();
+  if (!read(field(), entry.threads)) return std::nullopt;
+  field();
+  if (!read(field(), entry.start_time)) return std::nullopt;
+  return entry;
+}
+
+/// The processes of `all` that belong to a tree, parents before their children: the members of
+/// the session `session`, those in `roots`, and the descendants of both. Ended ones are left out.
+inline std::vector<process_entry> select_tree(const std::vector<process_entry>& all, pid_t session,
+                                              const std::vector<pid_t>& roots) {
+  std::vector<process_entry> tree;
+  std::vector<bool> taken(all.size(), false);
+  const auto take = [&](std::size_t place) {
+    taken[place] = true;
+    tree.push_back(all[place]);
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_root = std::find(roots.begin(), roots.end(), all[i].pid) != roots.end();
+    if (is_root || (session > 0 && all[i].session == session)) take(i);
+  }
+  // `tree` grows while it is walked: breadth first.
+  for (std::size_t next = 0; next < tree.size(); ++next) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!taken[i] && all[i].parent == tree[next].pid) take(i);
+    }
+  }
+  std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
+  return tree;
+}
+
+namespace detail {
+
+struct close_directory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// Calls `use(number)` for every entry of a directory whose name is a number.
+template <class Use>
+void for_each_number(const char* path, Use use) {
+  const std::unique_ptr<DIR, close_directory> directory(::opendir(path));
+  if (!directory) return;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && end == name.data() + name.size()) use(number);
+  }
+}
+
+// The first `bytes.size()` bytes of a file of /proc; empty where it is gone.
+template <std::size_t Size>
+std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
+  const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+  return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+}  // namespace detail
+
+/// One process of this machine; empty where there is none of that number.
+inline std::optional<process_entry> read_process(pid_t pid) {
+  std::array<char, 1024> bytes;
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return parse_process_stat(detail::read_small_file(path.c_str(), bytes));
+}
+
+/// All processes that this user can see. Costs some 10 µs for each.
+inline std::vector<process_entry> read_processes() {
+  std::vector<process_entry> all;
+  detail::for_each_number("/proc", [&](pid_t pid) {
+    if (const auto entry = read_process(pid)) all.push_back(*entry);
+  });
+  return all;
+}
+
+/// The children of a process, of all its threads. Empty, too, where the kernel keeps no such list
+/// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
+inline std::vector<pid_t> read_children(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const auto read_list = [&](pid_t thread) {
+    const std::string path = tasks + "/" + std::to_string(thread) + "/children";
+    const detail::unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return;
+    std::string text;
+    std::array<char, 4096> bytes;
+    for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
+      text.append(bytes.data(), static_cast<std::size_t>(size));
+    }
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at < end) {
+      pid_t child = 0;
+      const auto [after, failure] = std::from_chars(at, end, child);
+      if (failure == std::errc()) children.push_back(child);
+      at = failure == std::errc() ? after + 1 : at + 1;
+    }
+  };
+  // A directory has two links and one more for each directory in it: here, each thread.
+  struct stat status {};
+  if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
+    read_list(pid);
+  } else {
+    detail::for_each_number(tasks.c_str(), read_list);
+  }
+  return children;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/process_sight.hpp ----
+
+#include <iterator>
+
+namespace elastic {
+
+/// How a process looks that was killed and has not ended yet.
+struct process_sight {
+  /// That of a thread in uninterruptible sleep ('D'), where it has one; else of the first.
+  char state = '?';
+  /// The function of the kernel in which that thread waits; empty where the kernel does not say.
+  std::string waits_in;
+  /// Memory that the kernel has yet to take back, in kB.
+  std::uint64_t resident = 0;
+  bool dumps_core = false;
+
+  /// "in uninterruptible sleep (nfs_wait_bit_killable)".
+  std::string text() const {
+    if (dumps_core) return "writing its core";
+    const std::string where = waits_in.empty() ? "" : fmt::format(" ({})", waits_in);
+    if (state == 'D') return "in uninterruptible sleep" + where;
+    return fmt::format("in state {}{}, with {} MB of memory left", state, where, resident / 1024);
+  }
+
+  friend bool operator==(const process_sight&, const process_sight&) = default;
+};
+
+/// Whether nothing went on between two looks at a process that was killed, so that nobody can say
+/// whether it ever ends: a device or a file server does not answer. One that gives back memory or
+/// writes its core takes its time.
+inline bool is_stuck(const process_sight& before, const process_sight& now) {
+  return now.state == 'D' && !now.dumps_core && before == now;
+}
+
+namespace detail {
+
+inline std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// The state of a thread of which /proc has the folder; '?' where it has gone.
+inline char state_of_thread(const std::string& folder) {
+  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  return entry ? entry->state : '?';
+}
+
+}  // namespace detail
+
+/// Looks at a process, without any right over it. Empty where there is none, or it has ended.
+inline std::optional<process_sight> look_at_process(pid_t pid) {
+  const std::string folder = fmt::format("/proc/{}", pid);
+  const auto entry = parse_process_stat(detail::text_of(folder + "/stat"));
+  if (!entry || entry->dead()) return std::nullopt;
+  process_sight sight;
+  sight.state = entry->state;
+  std::string thread = folder;
+  std::error_code failure;
+  std::filesystem::directory_iterator one(folder + "/task", failure);
+  for (; !failure && one != std::filesystem::directory_iterator(); one.increment(failure)) {
+    if (detail::state_of_thread(one->path()) != 'D') continue;
+    sight.state = 'D';
+    thread = one->path();
+    break;
+  }
+  sight.waits_in = detail::text_of(thread + "/wchan");
+  if (sight.waits_in == "0") sight.waits_in.clear();
+  std::ifstream status(folder + "/status");
+  for (std::string name; status >> name; std::getline(status, name)) {
+    if (name == "VmRSS:") status >> sight.resident;
+    if (name == "CoreDumping:") status >> sight.dumps_core;
+  }
+  return sight;
+}
+
+}  // namespace elastic
+
 // ---- elastic/process/detail/syscalls.hpp ----
 
 // The one seam between this module and the kernel: a table of functions, given as a parameter.
@@ -3277,9 +3535,6 @@ inline opened_stream open_stream(const output_plan& plan, const syscalls& calls 
 }  // namespace elastic
 
 // ---- elastic/process/tee.hpp ----
-
-#include <algorithm>
-#include <array>
 
 namespace elastic {
 
@@ -3561,6 +3816,15 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
     if (draining_) finish_copies();
   }
 
+  /// It was killed and does not end: it is waited for no longer, and the error of its clearing
+  /// says why.
+  void give_up(const std::string& why) {
+    given_up = true;
+    clear_failure = std::make_exception_ptr(error(errc::process_stuck, why));
+    cancel_watch.emit(asio::cancellation_type::terminal);
+    hurry();
+  }
+
   /// The owner has gone: ends everything without waiting for it.
   void abandon() noexcept {
     abandoned = true;
@@ -3583,7 +3847,10 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   event_flag cleared;
   bool clearing = false;
   bool was_stopped = false;
+  bool given_up = false;
   bool abandoned = false;
+  /// How it looked when it had not ended for a while after it was killed.
+  std::optional<process_sight> sight;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
   asio::cancellation_signal cancel_clear;
@@ -4155,174 +4422,6 @@ class reaper final : public asio::execution_context::service {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/process_tree.hpp ----
-
-#include <dirent.h>
-
-namespace elastic {
-
-/// One line of the machine's process table.
-struct process_entry {
-  pid_t pid = 0;
-  pid_t parent = 0;
-  pid_t group = 0;
-  pid_t session = 0;
-  /// 'R', 'S', 'D', 'T', 'Z', … as in `ps`.
-  char state = '?';
-  int threads = 1;
-  /// In ticks since the start of the machine: with the pid, it names one process for ever.
-  std::uint64_t start_time = 0;
-
-  /// Has ended and only waits for its parent to take note. (One whose first thread alone has
-  /// ended looks the same but for its threads.)
-  bool dead() const { return (state == 'Z' || state == 'X' || state == 'x') && threads <= 1; }
-
-  friend bool operator==(const process_entry&, const process_entry&) = default;
-};
-
-/// Reads the text of `/proc/<pid>/stat`; empty where it is not one.
-///
-/// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
-/// *last* closing parenthesis.
-inline std::optional<process_entry> parse_process_stat(std::string_view text) {
-  const std::size_t open = text.find(" (");
-  const std::size_t close = text.rfind(')');
-  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
-
-  std::size_t at = close + 1;
-  const auto field = [&]() -> std::string_view {
-    const std::size_t first = text.find_first_not_of(" \n", at);
-    if (first == text.npos) return {};
-    at = std::min(text.find_first_of(" \n", first), text.size());
-    return text.substr(first, at - first);
-  };
-  const auto read = [](std::string_view digits, auto& value) {
-    const auto [end, failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return failure == std::errc() && end == digits.data() + digits.size();
-  };
-
-  process_entry entry;
-  if (!read(text.substr(0, open), entry.pid)) return std::nullopt;
-  const std::string_view state = field();
-  if (state.size() != 1) return std::nullopt;
-  entry.state = state[0];
-  if (!read(field(), entry.parent) || !read(field(), entry.group) ||
-      !read(field(), entry.session)) {
-    return std::nullopt;
-  }
-  for (int skipped = 7; skipped < 20; ++skipped) field();
-  if (!read(field(), entry.threads)) return std::nullopt;
-  field();
-  if (!read(field(), entry.start_time)) return std::nullopt;
-  return entry;
-}
-
-/// The processes of `all` that belong to a tree, parents before their children: the members of
-/// the session `session`, those in `roots`, and the descendants of both. Ended ones are left out.
-inline std::vector<process_entry> select_tree(const std::vector<process_entry>& all, pid_t session,
-                                              const std::vector<pid_t>& roots) {
-  std::vector<process_entry> tree;
-  std::vector<bool> taken(all.size(), false);
-  const auto take = [&](std::size_t place) {
-    taken[place] = true;
-    tree.push_back(all[place]);
-  };
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool is_root = std::find(roots.begin(), roots.end(), all[i].pid) != roots.end();
-    if (is_root || (session > 0 && all[i].session == session)) take(i);
-  }
-  // `tree` grows while it is walked: breadth first.
-  for (std::size_t next = 0; next < tree.size(); ++next) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!taken[i] && all[i].parent == tree[next].pid) take(i);
-    }
-  }
-  std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
-  return tree;
-}
-
-namespace detail {
-
-struct close_directory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-// Calls `use(number)` for every entry of a directory whose name is a number.
-template <class Use>
-void for_each_number(const char* path, Use use) {
-  const std::unique_ptr<DIR, close_directory> directory(::opendir(path));
-  if (!directory) return;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    pid_t number = 0;
-    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failure == std::errc() && end == name.data() + name.size()) use(number);
-  }
-}
-
-// The first `bytes.size()` bytes of a file of /proc; empty where it is gone.
-template <std::size_t Size>
-std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
-  const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
-  return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
-}
-
-}  // namespace detail
-
-/// One process of this machine; empty where there is none of that number.
-inline std::optional<process_entry> read_process(pid_t pid) {
-  std::array<char, 1024> bytes;
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  return parse_process_stat(detail::read_small_file(path.c_str(), bytes));
-}
-
-/// All processes that this user can see. Costs some 10 µs for each.
-inline std::vector<process_entry> read_processes() {
-  std::vector<process_entry> all;
-  detail::for_each_number("/proc", [&](pid_t pid) {
-    if (const auto entry = read_process(pid)) all.push_back(*entry);
-  });
-  return all;
-}
-
-/// The children of a process, of all its threads. Empty, too, where the kernel keeps no such list
-/// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
-inline std::vector<pid_t> read_children(pid_t pid) {
-  std::vector<pid_t> children;
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  const auto read_list = [&](pid_t thread) {
-    const std::string path = tasks + "/" + std::to_string(thread) + "/children";
-    const detail::unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return;
-    std::string text;
-    std::array<char, 4096> bytes;
-    for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
-      text.append(bytes.data(), static_cast<std::size_t>(size));
-    }
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at < end) {
-      pid_t child = 0;
-      const auto [after, failure] = std::from_chars(at, end, child);
-      if (failure == std::errc()) children.push_back(child);
-      at = failure == std::errc() ? after + 1 : at + 1;
-    }
-  };
-  // A directory has two links and one more for each directory in it: here, each thread.
-  struct stat status {};
-  if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
-    read_list(pid);
-  } else {
-    detail::for_each_number(tasks.c_str(), read_list);
-  }
-  return children;
-}
-
-}  // namespace elastic
-
 // ---- elastic/process/pidfd_child.hpp ----
 
 namespace elastic {
@@ -4394,6 +4493,14 @@ class pidfd_child final : public child {
       look();
     }
     co_return *status_;
+  }
+
+  std::vector<pid_t> left() override {
+    std::vector<pid_t> found;
+    for (const process_entry& entry : select_tree(read_processes(), pid_, {pid_})) {
+      found.push_back(entry.pid);
+    }
+    return found;
   }
 
   task<void> end_tree() override {
@@ -4688,6 +4795,8 @@ struct stop_step {
     send,
     /// Wait until one has ended, or `until`, whichever is first; then ask again.
     wait,
+    /// They were killed a while ago: look at what holds them up; then ask again.
+    look,
     /// Nothing runs any more.
     done,
   };
@@ -4701,7 +4810,8 @@ struct stop_step {
 /// without clock and processes; who drives it tells it both.
 class stop_ladder {
  public:
-  explicit stop_ladder(stop_plan plan) : plan_(plan) {}
+  explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience)
+      : plan_(plan), killed_patience_(killed_patience) {}
 
   /// The next step when `running` processes are left at the time `now`. `hurry`: nobody wants to
   /// wait for the grace any more.
@@ -4709,30 +4819,40 @@ class stop_ladder {
     using action = stop_step::action;
     if (running == 0) return {action::done, 0, now, "all have ended"};
     if (stage_ == stage::killed) {
-      return {action::wait, 0, time_point::max(), "killed, the kernel has yet to end them"};
+      if (now < deadline_) {
+        return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
+      }
+      deadline_ = later(now, killed_patience_);
+      return {action::look, 0, deadline_, "killed a while ago"};
     }
-    if (hurry) return kill("told not to wait");
+    if (hurry) return kill(now, "told not to wait");
     if (stage_ == stage::asked) {
       if (now < deadline_) return {action::wait, 0, deadline_, "within their grace"};
-      return kill("their grace is over");
+      return kill(now, "their grace is over");
     }
-    if (plan_.signal == SIGKILL) return kill("to be killed at once");
-    if (plan_.grace <= duration::zero()) return kill("no grace is given");
+    if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
+    if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
     stage_ = stage::asked;
-    // A grace without end must not wrap around into the past.
-    deadline_ = plan_.grace < time_point::max() - now ? now + plan_.grace : time_point::max();
+    deadline_ = later(now, plan_.grace);
     return {action::send, plan_.signal, deadline_, "asked to end"};
   }
 
  private:
   enum class stage { running, asked, killed };
 
-  stop_step kill(std::string_view reason) {
+  // A time without end must not wrap around into the past.
+  static time_point later(time_point now, duration how_much) {
+    return how_much < time_point::max() - now ? now + how_much : time_point::max();
+  }
+
+  stop_step kill(time_point now, std::string_view reason) {
     stage_ = stage::killed;
+    deadline_ = later(now, killed_patience_);
     return {stop_step::action::send, SIGKILL, time_point::max(), reason};
   }
 
   stop_plan plan_;
+  duration killed_patience_;
   stage stage_ = stage::running;
   time_point deadline_{};
 };
@@ -4778,6 +4898,10 @@ struct process_set_services {
   /// Told of each end the moment it is seen (not before `start` has returned), in the place of
   /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
   std::function<void(const process_end&)> on_end{};
+  /// How long the kernel has to end a process that was killed before each look at it.
+  duration killed_patience = limits::killed_patience;
+  /// How that look is taken; nothing: the process has ended meanwhile.
+  std::function<std::optional<process_sight>(pid_t)> look = look_at_process;
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -4839,7 +4963,7 @@ class process_set {
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
   /// by `stop` with the same plan, which goes on from there.
   void begin_stop(stop_plan plan) {
-    stop_ladder& ladder = state_->begun.emplace(plan, stop_ladder(plan)).second;
+    stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
     const stop_step step =
         ladder.next(state_->running, state_->services.time->now(), state_->hurry);
     if (step.what == stop_step::action::send) carry_out(*state_, step);
@@ -4850,7 +4974,10 @@ class process_set {
   /// what a console did not take within the grace (`limits::console_after_stop` at least). The
   /// ends stay to be told by `next_end` and `take_ends`.
   ///
-  /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done.
+  /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
+  /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
+  /// killed and in which nothing has gone on for `killed_patience`: it is left to the kernel, and
+  /// its place is free.
   /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
   /// One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
@@ -4871,7 +4998,8 @@ class process_set {
   /// that could not be found and holds the pipe. The place is free then. Does nothing where it is
   /// free already.
   ///
-  /// Errors: that of a custom launcher's `end_tree`; the place is free all the same.
+  /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
+  /// a descendant; the place is free all the same.
   /// Cancellation: all types; throws `operation_aborted`, and the clearing goes on.
   task<void> clear(std::size_t index) & { return clear_in(state_, index); }
 
@@ -5019,17 +5147,42 @@ class process_set {
                            step.reason);
   }
 
+  static stop_ladder new_ladder(const state& all, stop_plan plan) {
+    return stop_ladder(plan, all.services.killed_patience);
+  }
+
+  // Says what holds up those that were killed, and gives up those in which nothing goes on.
+  static void look_at_killed(state& all) {
+    const std::vector<place_pointer> places = all.places;
+    for (const auto& place : places) {
+      if (!place || !place->running()) continue;
+      const auto sight = all.services.look(place->pid);
+      if (!sight) continue;
+      const std::string text =
+          fmt::format("process {} was killed and has not ended: it is {}", place->pid,
+                      sight->text());
+      if (place->sight && is_stuck(*place->sight, *sight)) {
+        place->give_up(text);
+      } else {
+        all.services.log.warning("{}", text);
+      }
+      place->sight = sight;
+    }
+  }
+
   static task<void> stop_all(state_pointer all, stop_plan plan) {
     time_source& time = *all->services.time;
     const time_point patience_ends = later(time.now(), plan.grace);
     const auto begun = std::exchange(all->begun, std::nullopt);
-    stop_ladder ladder = begun && begun->first == plan ? begun->second : stop_ladder(plan);
+    stop_ladder ladder = begun && begun->first == plan ? begun->second : new_ladder(*all, plan);
     for (;;) {
       all->progress.reset();
       const stop_step step = ladder.next(all->running, time.now(), all->hurry);
       if (step.what == stop_step::action::done) break;
       if (step.what == stop_step::action::send) {
         carry_out(*all, step);
+      } else if (step.what == stop_step::action::look) {
+        look_at_killed(*all);
       } else {
         co_await with_deadline(time, step.until, all->progress.wait());
       }
@@ -5081,23 +5234,49 @@ class process_set {
   static void begin_clearing(state& all, const place_pointer& place) {
     if (std::exchange(place->clearing, true)) return;
     if (place->running()) place->was_stopped = true;
-    place->run(clear_place(place, all.services.time), place->cancel_clear,
+    place->run(clear_place(place, all.services), place->cancel_clear,
                [place](const std::exception_ptr& failure) {
                  if (!place->clear_failure) place->clear_failure = failure;
                  place->release();
                });
   }
 
-  static task<void> clear_place(place_pointer place, std::shared_ptr<time_source> time) {
+  // Ends what is left of a tree, or gives it up where nothing goes on in any of its processes.
+  static task<void> end_tree(place_pointer place, process_set_services services) {
+    time_source& time = *services.time;
+    std::map<pid_t, process_sight> before;
+    for (;;) {
+      const time_point patience_ends = later(time.now(), services.killed_patience);
+      if (co_await with_deadline(time, patience_ends, place->process->end_tree())) co_return;
+      std::string held_up;
+      bool all_stuck = true;
+      for (const pid_t pid : place->process->left()) {
+        const auto sight = services.look(pid);
+        if (!sight) continue;
+        const auto known = before.find(pid);
+        all_stuck = all_stuck && known != before.end() && is_stuck(known->second, *sight);
+        before[pid] = *sight;
+        held_up += fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid,
+                               sight->text());
+      }
+      if (held_up.empty()) continue;
+      const std::string text = fmt::format(
+          "what worker {} left behind was killed and has not ended: {}", place->pid, held_up);
+      if (all_stuck) throw error(errc::process_stuck, text);
+      services.log.warning("{}", text);
+    }
+  }
+
+  static task<void> clear_place(place_pointer place, process_set_services services) {
     try {
-      co_await place->process->end_tree();
+      if (!place->given_up) co_await end_tree(place, services);
     } catch (...) {
-      place->clear_failure = std::current_exception();
+      if (!place->clear_failure) place->clear_failure = std::current_exception();
       // Whatever it still does, the place waits for it no longer.
       place->cancel_watch.emit(asio::cancellation_type::terminal);
     }
     co_await place->ended.wait();
-    co_await place->drain(std::move(time));
+    co_await place->drain(services.time);
   }
 
   state_pointer state_;
@@ -7170,6 +7349,17 @@ class guarded_child final : public child {
     // It says so with its last breath.
     co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
     reap_guard();
+  }
+
+  /// What lives of the tree has fallen, or will fall, to the guard.
+  std::vector<pid_t> left() override {
+    std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", guard_.native_handle()));
+    for (std::string name; lines >> name; std::getline(lines, name)) {
+      pid_t guard = -1;
+      if (name != "Pid:" || !(lines >> guard) || guard <= 0) continue;
+      return read_children(guard);
+    }
+    return {};
   }
 
  private:
@@ -9249,8 +9439,6 @@ inline std::vector<processor_set> place_workers(numa_binding how,
 }  // namespace elastic
 
 // ---- elastic/launch/signal_plan.hpp ----
-
-#include <iterator>
 
 namespace elastic {
 

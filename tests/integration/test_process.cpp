@@ -6,6 +6,7 @@
 #include <elastic/process.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/freezer.hpp>
 #include <support/run_program.hpp>
 
 #include <asio/thread_pool.hpp>
@@ -1181,6 +1182,65 @@ TEST_CASE("process: sets on the strands of a thread pool do not disturb each oth
   }
   for (auto& one : wrong) CHECK(one.get() == 0);
   pool.join();
+}
+
+// ---- what the kernel does not end ---------------------------------------------------------------
+
+// Result: what the stop of a frozen worker said, or the clearing of one that left such a process.
+task<std::string> stop_frozen(const test::freezer& ice, guard_policy policy, bool leaves_child) {
+  auto executor = co_await asio::this_coro::executor;
+  guarded_launcher_options guarding;
+  guarding.policy = policy;
+  process_set_services services;
+  services.launcher = std::make_shared<guarded_launcher>(executor, guarding);
+  services.killed_patience = 200ms;
+  const auto out = std::make_shared<collected_output>(executor);
+  services.console_out = out;
+  process_set set(executor, services);
+  supervised_process what;
+  what.process.program = "/bin/sh";
+  what.process.arguments.push_back("-c");
+  what.process.arguments.push_back(leaves_child ? "sleep 1000 >&- & echo $!; read wait"
+                                                : "echo $$; exec sleep 1000");
+  what.process.environment.push_back("PATH=/usr/bin:/bin");
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  what.process.stdin_fd = ends[0];
+  what.out.kind = output_plan::how::copy;
+  co_await set.start(0, what);
+  ::close(ends[0]);
+  co_await out->has("\n");
+  ice.freeze(std::stoi(out->text));
+  ::close(ends[1]);
+  try {
+    if (leaves_child) {
+      co_await set.next_end();
+      co_await set.clear(0);
+    } else {
+      co_await set.stop(plan_of(SIGTERM, 100ms));
+    }
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::process_stuck);
+    co_return failure.what();
+  }
+  co_return "";
+}
+
+CO_TEST("process: one that even SIGKILL does not end is given up and named",
+        "[integration][process]") {
+  for (const guard_policy policy : {guard_policy::required, guard_policy::none}) {
+    for (const bool leaves_child : {false, true}) {
+      CAPTURE(policy == guard_policy::none, leaves_child);
+      const test::freezer ice;
+      if (!ice.made) {
+        WARN("left out, it takes a freezer cgroup");
+        co_return;
+      }
+      const std::string said = co_await stop_frozen(ice, policy, leaves_child);
+      CHECK_THAT(said, test::contains_text("was killed and has not ended: "));
+      CHECK_THAT(said, test::contains_text("in uninterruptible sleep"));
+    }
+  }
 }
 
 }  // namespace

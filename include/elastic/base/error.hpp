@@ -43,6 +43,8 @@ enum class errc {
   not_supported = 15,
   /// The rendezvous is closed: the job has succeeded.
   rendezvous_finished = 16,
+  /// A process that was killed does not end: it waits in the kernel for what does not come.
+  process_stuck = 17,
 };
 
 namespace detail {
@@ -68,6 +70,7 @@ class error_category_type final : public std::error_category {
       case errc::store_value: return "unexpected value in the store";
       case errc::not_supported: return "not supported by the other side";
       case errc::rendezvous_finished: return "rendezvous finished";
+      case errc::process_stuck: return "process stuck";
     }
     return "unknown error";
   }

@@ -58,6 +58,9 @@ inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
 /// How long a console that takes nothing is waited for at least, when a stop's grace is over.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
+/// How long the kernel has to end a process that was killed, before each look at what holds it up;
+/// one that looks the same after it, in uninterruptible sleep, is given up.
+inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 

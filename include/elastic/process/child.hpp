@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 namespace elastic {
 
 /// One started process and what it started in turn: its tree.
@@ -35,6 +37,10 @@ class child {
   ///
   /// Cancellation: all types; the kill was sent already.
   virtual task<void> end_tree() = 0;
+
+  /// The processes of the tree that have not ended, as far as they can be found: what `end_tree`
+  /// waits for. It looks through /proc.
+  virtual std::vector<pid_t> left() { return {pid()}; }
 };
 
 }  // namespace elastic

@@ -9,6 +9,8 @@
 #include <elastic/process/detail/reaper.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/detail/unique_fd.hpp>
+#include <elastic/process/exit_status.hpp>
+#include <elastic/process/process_tree.hpp>
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,8 +18,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -128,6 +135,17 @@ class guarded_child final : public child {
     // It says so with its last breath.
     co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
     reap_guard();
+  }
+
+  /// What lives of the tree has fallen, or will fall, to the guard.
+  std::vector<pid_t> left() override {
+    std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", guard_.native_handle()));
+    for (std::string name; lines >> name; std::getline(lines, name)) {
+      pid_t guard = -1;
+      if (name != "Pid:" || !(lines >> guard) || guard <= 0) continue;
+      return read_children(guard);
+    }
+    return {};
   }
 
  private:

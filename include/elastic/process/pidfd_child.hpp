@@ -94,6 +94,14 @@ class pidfd_child final : public child {
     co_return *status_;
   }
 
+  std::vector<pid_t> left() override {
+    std::vector<pid_t> found;
+    for (const process_entry& entry : select_tree(read_processes(), pid_, {pid_})) {
+      found.push_back(entry.pid);
+    }
+    return found;
+  }
+
   task<void> end_tree() override {
     if (!status_) {
       note_outsiders();

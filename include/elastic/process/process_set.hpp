@@ -4,6 +4,7 @@
 
 #include <elastic/base/assert.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
@@ -13,6 +14,7 @@
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_sight.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/process/stop_ladder.hpp>
@@ -22,6 +24,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +69,10 @@ struct process_set_services {
   /// Told of each end the moment it is seen (not before `start` has returned), in the place of
   /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
   std::function<void(const process_end&)> on_end{};
+  /// How long the kernel has to end a process that was killed before each look at it.
+  duration killed_patience = limits::killed_patience;
+  /// How that look is taken; nothing: the process has ended meanwhile.
+  std::function<std::optional<process_sight>(pid_t)> look = look_at_process;
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -127,7 +134,7 @@ class process_set {
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
   /// by `stop` with the same plan, which goes on from there.
   void begin_stop(stop_plan plan) {
-    stop_ladder& ladder = state_->begun.emplace(plan, stop_ladder(plan)).second;
+    stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
     const stop_step step =
         ladder.next(state_->running, state_->services.time->now(), state_->hurry);
     if (step.what == stop_step::action::send) carry_out(*state_, step);
@@ -138,7 +145,10 @@ class process_set {
   /// what a console did not take within the grace (`limits::console_after_stop` at least). The
   /// ends stay to be told by `next_end` and `take_ends`.
   ///
-  /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done.
+  /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
+  /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
+  /// killed and in which nothing has gone on for `killed_patience`: it is left to the kernel, and
+  /// its place is free.
   /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
   /// One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
@@ -159,7 +169,8 @@ class process_set {
   /// that could not be found and holds the pipe. The place is free then. Does nothing where it is
   /// free already.
   ///
-  /// Errors: that of a custom launcher's `end_tree`; the place is free all the same.
+  /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
+  /// a descendant; the place is free all the same.
   /// Cancellation: all types; throws `operation_aborted`, and the clearing goes on.
   task<void> clear(std::size_t index) & { return clear_in(state_, index); }
 
@@ -307,17 +318,42 @@ class process_set {
                            step.reason);
   }
 
+  static stop_ladder new_ladder(const state& all, stop_plan plan) {
+    return stop_ladder(plan, all.services.killed_patience);
+  }
+
+  // Says what holds up those that were killed, and gives up those in which nothing goes on.
+  static void look_at_killed(state& all) {
+    const std::vector<place_pointer> places = all.places;
+    for (const auto& place : places) {
+      if (!place || !place->running()) continue;
+      const auto sight = all.services.look(place->pid);
+      if (!sight) continue;
+      const std::string text =
+          fmt::format("process {} was killed and has not ended: it is {}", place->pid,
+                      sight->text());
+      if (place->sight && is_stuck(*place->sight, *sight)) {
+        place->give_up(text);
+      } else {
+        all.services.log.warning("{}", text);
+      }
+      place->sight = sight;
+    }
+  }
+
   static task<void> stop_all(state_pointer all, stop_plan plan) {
     time_source& time = *all->services.time;
     const time_point patience_ends = later(time.now(), plan.grace);
     const auto begun = std::exchange(all->begun, std::nullopt);
-    stop_ladder ladder = begun && begun->first == plan ? begun->second : stop_ladder(plan);
+    stop_ladder ladder = begun && begun->first == plan ? begun->second : new_ladder(*all, plan);
     for (;;) {
       all->progress.reset();
       const stop_step step = ladder.next(all->running, time.now(), all->hurry);
       if (step.what == stop_step::action::done) break;
       if (step.what == stop_step::action::send) {
         carry_out(*all, step);
+      } else if (step.what == stop_step::action::look) {
+        look_at_killed(*all);
       } else {
         co_await with_deadline(time, step.until, all->progress.wait());
       }
@@ -369,23 +405,49 @@ class process_set {
   static void begin_clearing(state& all, const place_pointer& place) {
     if (std::exchange(place->clearing, true)) return;
     if (place->running()) place->was_stopped = true;
-    place->run(clear_place(place, all.services.time), place->cancel_clear,
+    place->run(clear_place(place, all.services), place->cancel_clear,
                [place](const std::exception_ptr& failure) {
                  if (!place->clear_failure) place->clear_failure = failure;
                  place->release();
                });
   }
 
-  static task<void> clear_place(place_pointer place, std::shared_ptr<time_source> time) {
+  // Ends what is left of a tree, or gives it up where nothing goes on in any of its processes.
+  static task<void> end_tree(place_pointer place, process_set_services services) {
+    time_source& time = *services.time;
+    std::map<pid_t, process_sight> before;
+    for (;;) {
+      const time_point patience_ends = later(time.now(), services.killed_patience);
+      if (co_await with_deadline(time, patience_ends, place->process->end_tree())) co_return;
+      std::string held_up;
+      bool all_stuck = true;
+      for (const pid_t pid : place->process->left()) {
+        const auto sight = services.look(pid);
+        if (!sight) continue;
+        const auto known = before.find(pid);
+        all_stuck = all_stuck && known != before.end() && is_stuck(known->second, *sight);
+        before[pid] = *sight;
+        held_up += fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid,
+                               sight->text());
+      }
+      if (held_up.empty()) continue;
+      const std::string text = fmt::format(
+          "what worker {} left behind was killed and has not ended: {}", place->pid, held_up);
+      if (all_stuck) throw error(errc::process_stuck, text);
+      services.log.warning("{}", text);
+    }
+  }
+
+  static task<void> clear_place(place_pointer place, process_set_services services) {
     try {
-      co_await place->process->end_tree();
+      if (!place->given_up) co_await end_tree(place, services);
     } catch (...) {
-      place->clear_failure = std::current_exception();
+      if (!place->clear_failure) place->clear_failure = std::current_exception();
       // Whatever it still does, the place waits for it no longer.
       place->cancel_watch.emit(asio::cancellation_type::terminal);
     }
     co_await place->ended.wait();
-    co_await place->drain(std::move(time));
+    co_await place->drain(services.time);
   }
 
   state_pointer state_;

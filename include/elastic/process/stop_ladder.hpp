@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 
 #include <chrono>
@@ -28,6 +29,8 @@ struct stop_step {
     send,
     /// Wait until one has ended, or `until`, whichever is first; then ask again.
     wait,
+    /// They were killed a while ago: look at what holds them up; then ask again.
+    look,
     /// Nothing runs any more.
     done,
   };
@@ -41,7 +44,8 @@ struct stop_step {
 /// without clock and processes; who drives it tells it both.
 class stop_ladder {
  public:
-  explicit stop_ladder(stop_plan plan) : plan_(plan) {}
+  explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience)
+      : plan_(plan), killed_patience_(killed_patience) {}
 
   /// The next step when `running` processes are left at the time `now`. `hurry`: nobody wants to
   /// wait for the grace any more.
@@ -49,30 +53,40 @@ class stop_ladder {
     using action = stop_step::action;
     if (running == 0) return {action::done, 0, now, "all have ended"};
     if (stage_ == stage::killed) {
-      return {action::wait, 0, time_point::max(), "killed, the kernel has yet to end them"};
+      if (now < deadline_) {
+        return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
+      }
+      deadline_ = later(now, killed_patience_);
+      return {action::look, 0, deadline_, "killed a while ago"};
     }
-    if (hurry) return kill("told not to wait");
+    if (hurry) return kill(now, "told not to wait");
     if (stage_ == stage::asked) {
       if (now < deadline_) return {action::wait, 0, deadline_, "within their grace"};
-      return kill("their grace is over");
+      return kill(now, "their grace is over");
     }
-    if (plan_.signal == SIGKILL) return kill("to be killed at once");
-    if (plan_.grace <= duration::zero()) return kill("no grace is given");
+    if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
+    if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
     stage_ = stage::asked;
-    // A grace without end must not wrap around into the past.
-    deadline_ = plan_.grace < time_point::max() - now ? now + plan_.grace : time_point::max();
+    deadline_ = later(now, plan_.grace);
     return {action::send, plan_.signal, deadline_, "asked to end"};
   }
 
  private:
   enum class stage { running, asked, killed };
 
-  stop_step kill(std::string_view reason) {
+  // A time without end must not wrap around into the past.
+  static time_point later(time_point now, duration how_much) {
+    return how_much < time_point::max() - now ? now + how_much : time_point::max();
+  }
+
+  stop_step kill(time_point now, std::string_view reason) {
     stage_ = stage::killed;
+    deadline_ = later(now, killed_patience_);
     return {stop_step::action::send, SIGKILL, time_point::max(), reason};
   }
 
   stop_plan plan_;
+  duration killed_patience_;
   stage stage_ = stage::running;
   time_point deadline_{};
 };

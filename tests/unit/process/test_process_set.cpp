@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -423,6 +424,97 @@ TIME_TEST("process_set: its destructor does not wait for a clearing under way", 
   }
   co_await time.sleep_until(time.now() + 1s);
   CHECK(launcher->acts[0]->destroyed);
+}
+
+// ---- what does not end --------------------------------------------------------------------------
+
+process_sight sight_of(char state, std::uint64_t resident) {
+  process_sight sight;
+  sight.state = state;
+  sight.waits_in = "nfs_wait";
+  sight.resident = resident;
+  return sight;
+}
+
+// What a wait ends with; empty where it succeeds.
+task<std::string> failure_of(task<void> work) {
+  try {
+    co_await std::move(work);
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::process_stuck);
+    co_return failure.what();
+  }
+  co_return "";
+}
+
+TEST_CASE("process sight: only one in which nothing goes on is stuck", "[process]") {
+  const process_sight asleep = sight_of('D', 4096);
+  CHECK(is_stuck(asleep, asleep));
+  CHECK_FALSE(is_stuck(asleep, sight_of('D', 2048)));
+  CHECK_FALSE(is_stuck(sight_of('R', 0), sight_of('R', 0)));
+  process_sight dumping = asleep;
+  dumping.dumps_core = true;
+  CHECK_FALSE(is_stuck(dumping, dumping));
+  CHECK(asleep.text() == "in uninterruptible sleep (nfs_wait)");
+  CHECK(dumping.text() == "writing its core");
+  CHECK(sight_of('R', 4096).text() == "in state R (nfs_wait), with 4 MB of memory left");
+}
+
+TIME_TEST("process_set: one that was killed and is stuck in the kernel is given up, and named",
+          "[process]") {
+  process_set_services parts;
+  parts.killed_patience = 20s;
+  parts.look = [](pid_t pid) -> std::optional<process_sight> {
+    if (pid != 1001) return std::nullopt;
+    return sight_of('D', 1);
+  };
+  set_world world(time, parts);
+  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM, SIGKILL}; };
+  co_await start_several(world.set, 1);
+  world.launcher->prepare = nullptr;
+  const supervised_process what;
+  co_await world.set.start(1, what);
+  const std::string said = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
+  CHECK(said == "process 1001 was killed and has not ended: it is in uninterruptible sleep "
+                "(nfs_wait)");
+  CHECK(time.elapsed() == 45s);
+  CHECK(world.set.running() == 0);
+  // Its place can be used again, and there is nothing left to stop.
+  const std::string again = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
+  CHECK(again.empty());
+  co_await world.set.start(0, what);
+  co_await world.set.stop(set_plan(SIGKILL, 0s));
+}
+
+TIME_TEST("process_set: one that gives back its memory is waited for", "[process]") {
+  process_set_services parts;
+  parts.killed_patience = 20s;
+  std::uint64_t resident = 10;
+  std::shared_ptr<set_act> act;
+  parts.look = [&](pid_t) {
+    if (resident == 0) act->end(exit_status::signalled(SIGKILL));
+    return std::optional(sight_of('D', resident--));
+  };
+  set_world world(time, parts);
+  world.launcher->prepare = [](set_act& one) { one.ignores = {SIGKILL}; };
+  co_await start_several(world.set, 1);
+  act = world.launcher->acts[0];
+  const std::string said = co_await failure_of(world.set.stop(set_plan(SIGKILL, 0s)));
+  CHECK(said.empty());
+  CHECK(time.elapsed() == 220s);
+}
+
+TIME_TEST("process_set: a tree that is stuck is given up, too", "[process]") {
+  process_set_services parts;
+  parts.killed_patience = 20s;
+  parts.look = [](pid_t) { return std::optional(sight_of('D', 1)); };
+  set_world world(time, parts);
+  world.launcher->prepare = [](set_act& one) { one.tree_stays = true; };
+  co_await start_several(world.set, 1);
+  const std::string said = co_await failure_of(world.set.clear(0));
+  CHECK(said == "what worker 1001 left behind was killed and has not ended: process 1001 is in "
+                "uninterruptible sleep (nfs_wait)");
+  CHECK(time.elapsed() == 40s);
 }
 
 }  // namespace

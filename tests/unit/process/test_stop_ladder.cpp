@@ -90,6 +90,22 @@ TEST_CASE("stop_ladder: SIGKILL and an empty grace kill without asking", "[proce
   }
 }
 
+TEST_CASE("stop_ladder: those that were killed and do not end are looked at, again and again",
+          "[process]") {
+  stop_ladder ladder(ladder_plan(SIGTERM, 30s), 20s);
+  const std::vector<ladder_row> rows = {
+      {0s, 2, false, action::send, SIGTERM}, {30s, 2, false, action::send, SIGKILL},
+      {30s, 2, false, action::wait, 0},      {50s, 2, false, action::look, 0},
+      {50s, 2, false, action::wait, 0},      {69s, 1, true, action::wait, 0},
+      {70s, 1, false, action::look, 0},      {71s, 0, false, action::done, 0}};
+  for (const ladder_row& row : rows) {
+    CAPTURE(row.at.count());
+    const stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
+    CHECK(step.what == row.what);
+    CHECK(step.signal == row.signal);
+  }
+}
+
 TEST_CASE("stop_ladder: a grace without end does not wrap around", "[process]") {
   stop_ladder ladder(ladder_plan(SIGTERM, duration::max()));
   CHECK(ladder.next(1, ladder_time(0s)).signal == SIGTERM);

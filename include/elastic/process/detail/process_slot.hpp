@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -10,6 +11,7 @@
 #include <elastic/process/child.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <elastic/process/detail/unique_fd.hpp>
+#include <elastic/process/process_sight.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/process/tee.hpp>
 
@@ -21,6 +23,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +125,15 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
     if (draining_) finish_copies();
   }
 
+  /// It was killed and does not end: it is waited for no longer, and the error of its clearing
+  /// says why.
+  void give_up(const std::string& why) {
+    given_up = true;
+    clear_failure = std::make_exception_ptr(error(errc::process_stuck, why));
+    cancel_watch.emit(asio::cancellation_type::terminal);
+    hurry();
+  }
+
   /// The owner has gone: ends everything without waiting for it.
   void abandon() noexcept {
     abandoned = true;
@@ -144,7 +156,10 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   event_flag cleared;
   bool clearing = false;
   bool was_stopped = false;
+  bool given_up = false;
   bool abandoned = false;
+  /// How it looked when it had not ended for a while after it was killed.
+  std::optional<process_sight> sight;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
   asio::cancellation_signal cancel_clear;
