@@ -62,6 +62,9 @@ int run_to_end(const elastic::launch_config& config, const elastic::logger& log)
   asio::co_spawn(context, run(config, log), [&](std::exception_ptr thrown, int result) {
     failure = thrown;
     code = result;
+    // What the kernel has yet to end, such as the guard of a process that is stuck, is not ours to
+    // wait for.
+    context.stop();
   });
   context.run();
   if (failure) std::rethrow_exception(failure);

@@ -71,6 +71,8 @@ fi
 # The guard of the other processor: compiled, compared and run.
 command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
+# Hosts as network namespaces.
+[[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need iproute2
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
 
 if ((${#missing[@]})); then

@@ -1,14 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/net/free_port.hpp>
+#include <elastic/process/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/running_program.hpp>
 
-#include <csignal>
+#include <signal.h>
+
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <random>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -186,6 +193,110 @@ TEST_CASE("nodes: a job of another size at the same place is refused, both sizes
   CHECK(says(refused.err, "begun with 1:2 nodes, this node was told 1:4"));
   first->signal(SIGTERM);
   first->wait();
+}
+
+// ---- for as long as you like --------------------------------------------------------------------
+
+// What the workers of all nodes said last: "place RANK/WORLD in attempt N".
+struct seen_world {
+  std::set<std::string> places;
+  std::set<std::string> attempts;
+  std::size_t lines = 0;
+
+  // The last two lines of a node's output.
+  void add(const std::string& out) {
+    std::size_t at = out.size();
+    for (int worker = 0; worker < 2; ++worker) {
+      at = out.rfind("place ", at - 1);
+      REQUIRE(at != std::string::npos);
+      std::istringstream line(out.substr(at));
+      std::string word, place, attempt;
+      line >> word >> place >> word >> word >> attempt;
+      places.insert(place);
+      attempts.insert(attempt);
+      ++lines;
+    }
+  }
+};
+
+class shaken_job {
+ public:
+  explicit shaken_job(std::uint64_t seed) : random_(seed), job_("1:4") {
+    job_.options = {"--max-restarts", "1000000"};
+    job_.work =
+        "echo \"place $RANK/$WORLD_SIZE in attempt $TORCHELASTIC_RESTART_COUNT\"; exec sleep 600";
+    add();
+    settle();
+  }
+  ~shaken_job() {
+    // The host last: without it the others have lost their rendezvous.
+    while (!nodes_.empty()) {
+      nodes_.back()->signal(SIGTERM);
+      CHECK(nodes_.back()->wait().code == 128 + SIGTERM);
+      nodes_.pop_back();
+    }
+  }
+
+  // Something happens, and all that are left work in one new world.
+  void shake() {
+    const std::size_t what = random_() % 3;
+    if (nodes_.size() == 1 || (what == 0 && nodes_.size() < 4)) {
+      add();
+    } else if (what == 1) {
+      const std::size_t victim = 1 + random_() % (nodes_.size() - 1);
+      nodes_[victim]->signal(SIGKILL);
+      CHECK(nodes_[victim]->wait().code == -SIGKILL);
+      nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(victim));
+    } else {
+      kill_worker(nodes_[random_() % nodes_.size()]->pid());
+    }
+    settle();
+  }
+
+ private:
+  void add() { nodes_.push_back(job_.start()); }
+
+  // One of the two workers: the child of a guard.
+  void kill_worker(pid_t agent) {
+    const auto guards = elastic::read_children(agent);
+    REQUIRE_FALSE(guards.empty());
+    const auto workers = elastic::read_children(guards[random_() % guards.size()]);
+    REQUIRE(workers.size() == 1);
+    ::kill(workers[0], SIGKILL);
+  }
+
+  void settle() {
+    const std::size_t world = 2 * nodes_.size();
+    seen_world seen;
+    for (const auto& one : nodes_) {
+      one->await_fresh_out(fmt::format("/{} in attempt", world), 2);
+      seen.add(one->out());
+    }
+    std::set<std::string> wanted;
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      wanted.insert(fmt::format("{}/{}", rank, world));
+    }
+    CHECK(seen.places == wanted);
+    CHECK(seen.lines == wanted.size());
+    CHECK(seen.attempts.size() == 1);
+  }
+
+  std::mt19937_64 random_;
+  job job_;
+  std::vector<std::unique_ptr<running_program>> nodes_;
+};
+
+TEST_CASE("nodes: whatever dies or comes, each rank is worked on once in the world that follows",
+          "[integration][nodes]") {
+  const char* const wanted = std::getenv("ELASTIC_NODES_ROUNDS");
+  const int rounds = wanted ? std::atoi(wanted) : 12;
+  const std::uint64_t seed = std::random_device()();
+  INFO("seed " << seed);
+  shaken_job shaken(seed);
+  for (int round = 0; round < rounds; ++round) {
+    INFO("round " << round);
+    shaken.shake();
+  }
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ class running_program {
 
   /// Waits until `text` has been written `count` times to stdout.
   void await_out(const std::string& text, int count = 1) { await(texts_[0], text, count); }
+  /// The same for what no call of this has waited for before: each occurrence counts once.
+  void await_fresh_out(const std::string& text, int count) {
+    awaited_[text] += count;
+    await_out(text, awaited_[text]);
+  }
   /// The same for stderr.
   void await_err(const std::string& text, int count = 1) { await(texts_[1], text, count); }
 
@@ -127,6 +132,7 @@ class running_program {
   pid_t pid_ = -1;
   pollfd ends_[2] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}};
   std::string texts_[2];
+  std::map<std::string, int> awaited_;
 };
 
 }  // namespace elastic::test

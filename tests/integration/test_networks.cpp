@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Nodes on hosts of their own: each is a network namespace, and all are on one switch.
+
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+namespace network_tests {
+
+using elastic::test::leftovers;
+using elastic::test::program_result;
+using elastic::test::run_program;
+using elastic::test::running_program;
+using words = std::vector<std::string>;
+
+/// Hosts with two addresses each, 10.77.0.N and 10.78.0.N, on one switch that has a namespace of
+/// its own. `why_not` is empty where they could be made.
+class lan {
+ public:
+  explicit lan(int hosts) : hosts_(hosts), name_(fmt::format("elastic{}", ::getpid())) {
+    ip("netns add " + name_);
+    ip("-n " + name_ + " link add switch type bridge");
+    ip("-n " + name_ + " link set switch up");
+    for (int host = 1; host <= hosts; ++host) add(host);
+  }
+  lan(const lan&) = delete;
+  lan& operator=(const lan&) = delete;
+  ~lan() {
+    why_not = "";
+    for (int host = 1; host <= hosts_; ++host) ip("netns del " + space(host));
+    ip("netns del " + name_);
+  }
+
+  /// Takes a host's cable out of the switch, or puts it in again.
+  void cut(int host) { ip(fmt::format("-n {} link set port{} down", name_, host)); }
+  void mend(int host) { ip(fmt::format("-n {} link set port{} up", name_, host)); }
+
+  /// From now on a host's packets are late, and some are lost. Result: whether the kernel can.
+  bool disturb(int host, const std::string& how) const {
+    const words command{"/usr/sbin/tc", "-n",    space(host), "qdisc", "add",  "dev", "cable",
+                        "root",         "netem", "delay",     "20ms",  "loss", how};
+    return run_program(command).code == 0;
+  }
+
+  /// A command as it is run on a host.
+  words on(int host, const words& command) const {
+    const std::string enter = "PATH=$PATH:/usr/sbin:/sbin; exec ip netns exec \"$@\"";
+    words all{"/bin/sh", "-c", enter, "sh", space(host)};
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+
+  std::string why_not;
+
+ private:
+  std::string space(int host) const { return fmt::format("{}h{}", name_, host); }
+
+  void add(int host) {
+    ip("netns add " + space(host));
+    ip(fmt::format("link add cable netns {} type veth peer name port{} netns {}", space(host), host,
+                   name_));
+    ip(fmt::format("-n {0} link set port{1} master switch", name_, host));
+    ip(fmt::format("-n {0} link set port{1} up", name_, host));
+    const std::string here = "-n " + space(host);
+    ip(here + " link set lo up");
+    ip(here + fmt::format(" addr add 10.77.0.{}/24 dev cable", host));
+    ip(here + fmt::format(" addr add 10.78.0.{}/24 dev cable", host));
+    ip(here + " link set cable up");
+  }
+
+  void ip(const std::string& what) {
+    if (!why_not.empty()) return;
+    const std::string command = "PATH=$PATH:/usr/sbin:/sbin; ip " + what;
+    const auto result = run_program({"/bin/sh", "-c", command});
+    if (result.code != 0) why_not = "ip " + what + ": " + result.err;
+  }
+
+  int hosts_;
+  std::string name_;
+};
+
+/// A job with a node on each host; the first hosts the rendezvous. Workers say which place they
+/// have and where they are to meet, and then do what the test says.
+class job {
+ public:
+  job(const lan& network, std::string sizes) : network_(network), sizes_(std::move(sizes)) {}
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+  ~job() { CHECK(left_.processes().empty()); }
+
+  std::string endpoint = "10.77.0.1:29411";
+  std::string work = "exec sleep 60";
+  words options;
+
+  std::unique_ptr<running_program> start(int host) {
+    words command{ELASTIC_ELASTICRUN, "--nnodes", sizes_, "--rdzv-backend", "c10d",
+                  "--rdzv-endpoint", endpoint, "--rdzv-id", "job", "--rdzv-conf",
+                  "last_call_timeout=0.5,keep_alive_interval=0.5,keep_alive_max_attempt=3"};
+    command.insert(command.end(), options.begin(), options.end());
+    const std::string says = "echo \"$RANK/$WORLD_SIZE at $MASTER_ADDR\"; ";
+    for (const std::string& word :
+         {std::string("--no-python"), std::string("bash"), std::string("-c"), says + work}) {
+      command.push_back(word);
+    }
+    const std::map<std::string, std::string> variables{{left_.name, left_.value}};
+    return std::make_unique<running_program>(network_.on(host, command), variables);
+  }
+
+ private:
+  const lan& network_;
+  std::string sizes_;
+  leftovers left_;
+};
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+#define NEEDS(network)                                                     \
+  if (!(network).why_not.empty()) {                                        \
+    WARN("left out, it takes network namespaces: " << (network).why_not); \
+    return;                                                                \
+  }
+
+TEST_CASE("network: nodes on hosts of their own meet, and their workers reach each other",
+          "[integration][network]") {
+  lan network(3);
+  NEEDS(network)
+  job all(network, "3");
+  // To the store at the master's address, from each host.
+  all.work = "exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo reached";
+  std::set<std::string> masters;
+  std::vector<std::unique_ptr<running_program>> nodes;
+  for (int host = 3; host >= 1; --host) nodes.push_back(all.start(host));
+  for (const auto& node : nodes) {
+    const program_result result = node->wait();
+    CHECK(result.code == 0);
+    const std::string place = result.out.substr(0, result.out.find('\n'));
+    CHECK(says(place, "/3 at 10.77.0."));
+    masters.insert(place.substr(place.find(" at ")));
+    CHECK(says(result.out, "reached\n"));
+  }
+  CHECK(masters.size() == 1);
+}
+
+TEST_CASE("network: the workers' address is the one by which the nodes met, or the one given",
+          "[integration][network]") {
+  lan network(2);
+  NEEDS(network)
+  for (const bool is_given : {false, true}) {
+    CAPTURE(is_given);
+    job two(network, "2");
+    two.endpoint = "10.78.0.1:29411";
+    if (is_given) two.options = {"--local-addr", "10.77.0.1"};
+    two.work = "exit 0";
+    const auto host = two.start(1);
+    const auto other = two.start(2);
+    const std::string address = is_given ? "10.77.0.1" : "10.78.0.1";
+    for (const auto* node : {&host, &other}) {
+      const program_result result = (*node)->wait();
+      CHECK(result.code == 0);
+      CHECK(says(result.out, "/2 at " + address + "\n"));
+    }
+  }
+}
+
+TEST_CASE("network: the others go on without a node whose cable is cut, which stops its workers",
+          "[integration][network]") {
+  lan network(3);
+  NEEDS(network)
+  job all(network, "2:3");
+  const auto first = all.start(1);
+  const auto second = all.start(2);
+  const auto third = all.start(3);
+  for (const auto* node : {&first, &second, &third}) (*node)->await_out("/3 at", 1);
+  network.cut(3);
+  first->await_out("/2 at", 1);
+  second->await_out("/2 at", 1);
+  // It has lost the others: its workers are stopped, and it looks for the rendezvous in vain.
+  const program_result lost = third->wait();
+  CHECK(lost.code == 1);
+  CHECK(says(lost.err, "10.77.0.1:29411"));
+  network.mend(3);
+  const auto again = all.start(3);
+  for (const auto* node : {&first, &second}) (*node)->await_out("/3 at", 2);
+  again->await_out("/3 at", 1);
+  for (const auto* node : {&again, &second, &first}) {
+    (*node)->signal(SIGTERM);
+    CHECK((*node)->wait().code == 128 + SIGTERM);
+  }
+}
+
+TEST_CASE("network: a cable that is out for a moment costs nothing", "[integration][network]") {
+  lan network(2);
+  NEEDS(network)
+  job two(network, "2");
+  two.options = {"--rdzv-conf", "keep_alive_interval=5,keep_alive_max_attempt=3"};
+  two.work = "for i in 1 2 3 4 5 6; do sleep 0.25; done";
+  const auto host = two.start(1);
+  const auto other = two.start(2);
+  host->await_out("/2 at", 1);
+  other->await_out("/2 at", 1);
+  network.cut(2);
+  network.mend(2);
+  for (const auto* node : {&host, &other}) {
+    const program_result result = (*node)->wait();
+    CHECK(result.code == 0);
+    CHECK(result.err.find("restarting") == std::string::npos);
+  }
+}
+
+TEST_CASE("network: a job runs where packets are late and lost", "[integration][network]") {
+  lan network(2);
+  NEEDS(network)
+  if (!network.disturb(1, "5%") || !network.disturb(2, "5%")) {
+    WARN("left out, this kernel cannot lose packets (tc qdisc netem)");
+    return;
+  }
+  job two(network, "2");
+  two.options = {"--max-restarts", "1"};
+  two.work = "[ $TORCHELASTIC_RESTART_COUNT$RANK = 01 ] && exit 3; sleep 2";
+  const auto host = two.start(1);
+  const auto other = two.start(2);
+  CHECK(host->wait().code == 0);
+  CHECK(other->wait().code == 0);
+}
+
+}  // namespace network_tests
+
+}  // namespace
