@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/store/etcd_client.hpp>
+#include <elastic/store/etcd_keys.hpp>
+#include <elastic/store/versioned_store.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/etcd_server.hpp>
+#include <support/job_of_nodes.hpp>
+#include <support/scripted_server.hpp>
+#include <unit/store/store_conformance.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using elastic::task;
+using elastic::test::etcd_server;
+
+constexpr std::size_t largest_value = 256 * 1024;
+
+elastic::etcd_options options_for(const etcd_server& server) {
+  elastic::etcd_options options;
+  options.members.push_back(elastic::parse_endpoint(server.endpoint(), 2379));
+  return options;
+}
+
+std::shared_ptr<elastic::etcd_keys> keys_of(std::shared_ptr<elastic::etcd_client> client) {
+  auto marker = std::make_shared<elastic::etcd_marker>("/test/op/");
+  return std::make_shared<elastic::etcd_keys>(std::move(client), "/test/store/", std::move(marker));
+}
+
+std::shared_ptr<elastic::store> store_at(const etcd_server& server) {
+  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
+  return std::make_shared<elastic::versioned_store>(keys_of(std::move(client)));
+}
+
+CO_TEST("etcd store: has the operations of PyTorch's store", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_values(store_at(server), true, largest_value);
+}
+
+CO_TEST("etcd store: waits end when the keys come", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_waits(store_at(server));
+}
+
+CO_TEST("etcd store: cancelled waits leave nothing", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_cancelled_waits(store_at(server));
+}
+
+CO_TEST("etcd store: refuses what is too large or no number", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_refusals(store_at(server));
+}
+
+// ---- jobs ---------------------------------------------------------------------------------------
+
+using elastic::test::job_of_nodes;
+
+const std::string quick = "last_call_timeout=1,lease_ttl=2";
+
+std::vector<std::string> at(const std::string& endpoint) {
+  return {"--rdzv-backend", "etcd", "--rdzv-endpoint", endpoint};
+}
+
+const std::string meeting = "meeting at the etcd";
+
+TEST_CASE("etcd: nodes meet and end together", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2:3", at(server.endpoint()), quick);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  elastic::test::check_worker_killed(job);
+}
+
+TEST_CASE("etcd: the others of a node whose lease ends go on, and take in another",
+          "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2:3", at(server.endpoint()), quick);
+  const std::chrono::milliseconds took = elastic::test::check_node_lost(job);
+  // The lease, a second in which etcd notices, and the last call for a third node.
+  CHECK(took < 2s + 1s + 1s + 500ms);
+}
+
+TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  elastic::test::check_interrupted_wait(job, meeting);
+}
+
+TEST_CASE("etcd: a member that restarts is ridden out", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  const auto one = job.node();
+  const auto two = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  server.kill();
+  server.start();
+  ::kill(one->worker(), SIGKILL);
+  for (const auto* node : {&one, &two}) (*node)->await_world(2, 2);
+  job.finish();
+  for (const auto* node : {&one, &two}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: of several members one is enough", "[integration][etcd]") {
+  etcd_server server;
+  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  job_of_nodes job("2:3", at(fmt::format("127.0.0.1:{},{}", nobody, server.endpoint())), quick);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd: when it is gone for good, agents stop their workers and end",
+          "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  const auto one = job.node();
+  const auto two = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto begin = std::chrono::steady_clock::now();
+  server.kill();
+  for (const auto* node : {&one, &two}) (*node)->check_failure(1, "etcd cannot be reached");
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",
+          "[integration][etcd]") {
+  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const auto [endpoint, text] = GENERATE_COPY(table<std::string, std::string>(
+      {{fmt::format("127.0.0.1:{}", nobody), "Connection refused within 1 s"},
+       {"no.such.host.invalid:2379", "the name 'no.such.host.invalid' cannot be resolved"}}));
+  job_of_nodes job("2", at(endpoint), "join_timeout=1");
+  job.node()->check_failure(1, text);
+}
+
+TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
+  const auto [answer, text] = GENERATE(table<std::string, std::string>(
+      {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},
+       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "is not etcd: HTTP status 200, 'hello'"},
+       {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+        "is not etcd: HTTP status 404"}}));
+  elastic::test::scripted_server server({{answer}});
+  job_of_nodes job("2", at(fmt::format("127.0.0.1:{}", server.port())), "join_timeout=60");
+  job.node()->check_failure(1, text);
+}
+
+TEST_CASE("etcd: one without the v3 API is told at once", "[integration][etcd]") {
+  etcd_server server({"--enable-grpc-gateway=false"});
+  std::vector<std::string> meeting_there = at(server.endpoint());
+  meeting_there[1] = "etcd-v3";
+  job_of_nodes job("2", meeting_there, "join_timeout=60");
+  job.node()->check_failure(1, "does not offer /v3/");
+}
+
+TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
+  etcd_server server;
+  server.control({"user", "add", "root:secret"});
+  server.control({"user", "grant-role", "root", "root"});
+  server.control({"user", "add", "trainer:pass word"});
+  server.control({"role", "add", "training"});
+  server.control({"role", "grant-permission", "training", "--prefix=true", "readwrite", "/elastic"});
+  server.control({"user", "grant-role", "trainer", "training"});
+  server.control({"auth", "enable"});
+  SECTION("none is given") {
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
+    job.node()->check_failure(2, "it wants to know who this is (--rdzv-conf user=");
+  }
+  SECTION("a wrong password") {
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=60,user=trainer,password=word");
+    job.node()->check_failure(2, "authentication failed");
+  }
+  SECTION("keys that are not the user's") {
+    job_of_nodes job("2", at(server.endpoint()),
+                     "join_timeout=60,user=trainer,password=pass word,etcd_prefix=/other");
+    job.node()->check_failure(2, "the user 'trainer' may not use these keys");
+  }
+  SECTION("the right ones") {
+    job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password=pass word");
+    elastic::test::check_meeting(job);
+  }
+}
+
+}  // namespace
