@@ -8,6 +8,7 @@
 #include <elastic/rendezvous/etcd_rendezvous.hpp>
 #include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/file_rendezvous.hpp>
 #include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
 #include <elastic/rendezvous/master_keys.hpp>

@@ -173,7 +173,8 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
   server.control({"user", "grant-role", "root", "root"});
   server.control({"user", "add", "trainer:pass word"});
   server.control({"role", "add", "training"});
-  server.control({"role", "grant-permission", "training", "--prefix=true", "readwrite", "/elastic"});
+  server.control(
+      {"role", "grant-permission", "training", "--prefix=true", "readwrite", "/elastic"});
   server.control({"user", "grant-role", "trainer", "training"});
   server.control({"auth", "enable"});
   SECTION("none is given") {

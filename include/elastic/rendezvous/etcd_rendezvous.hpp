@@ -6,15 +6,12 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/deferred_rendezvous.hpp>
+#include <elastic/rendezvous/detail/dynamic_options.hpp>
 #include <elastic/rendezvous/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
-#include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/reachable_address.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
-#include <elastic/rendezvous/torch_dialect.hpp>
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/etcd_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
@@ -93,17 +90,6 @@ inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   parameters.configuration["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
   parameters.configuration["keep_alive_max_attempt"] = "3";
   return parameters;
-}
-
-/// What a dynamic_rendezvous of this node is made from, but for where its state is.
-inline task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
-                                                        std::vector<std::string> towards) {
-  dynamic_rendezvous_options options;
-  options.node = new_node(parameters.local_address);
-  const bool stays_here = is_loopback(parameters.local_address);
-  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
-  options.parameters = std::move(parameters);
-  co_return options;
 }
 
 inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {

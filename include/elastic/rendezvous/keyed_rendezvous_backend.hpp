@@ -50,14 +50,14 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
       : keys_(std::move(keys)), key_(std::move(key)), dialect_(dialect) {}
 
   task<std::optional<stored_state>> get() override {
-    versioned_value seen = co_await keys_->get(key_);
+    versioned_value seen = co_await look();
     co_return parsed(std::move(seen));
   }
 
   task<set_outcome> set(torch_state state, std::string token) override {
     // What is there has to be understood before it is replaced.
     if (token.empty()) {
-      versioned_value before = co_await keys_->get(key_);
+      versioned_value before = co_await look();
       token = before.version;
       std::optional<stored_state> found = parsed(std::move(before));
       if (found) {
@@ -69,7 +69,7 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
     std::string wanted = stored_text(state, dialect_);
     set_outcome outcome;
     outcome.was_set = co_await keys_->put(key_, std::move(wanted), std::move(token));
-    versioned_value after = co_await keys_->get(key_);
+    versioned_value after = co_await look();
     outcome.stored = parsed(std::move(after));
     co_return outcome;
   }
@@ -97,6 +97,16 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
   }
 
  private:
+  task<versioned_value> look() {
+    try {
+      co_return co_await keys_->get(key_);
+    } catch (const error& failure) {
+      // A place that cannot understand its own form.
+      if (failure.code() != errc::store_value) throw;
+      throw error(errc::rendezvous_state, failure.what());
+    }
+  }
+
   std::optional<stored_state> parsed(versioned_value seen) {
     std::optional<torch_state> state;
     if (seen.value) state = read_stored_text(*seen.value, dialect_, keys_->place_of(key_));
