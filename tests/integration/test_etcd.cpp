@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/etcd_keys.hpp>
+#include <elastic/store/etcd_v2_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -158,6 +159,94 @@ TEST_CASE("etcd: something else at its port is told at once", "[integration][etc
   job_of_nodes job("2", at(fmt::format("127.0.0.1:{}", server.port())), "join_timeout=60");
   job.node()->check_failure(1, text);
 }
+
+// ---- the v2 API ---------------------------------------------------------------------------------
+
+std::vector<std::string> at_v2(const std::string& endpoint) {
+  return {"--rdzv-backend", "etcd-v2", "--rdzv-endpoint", endpoint};
+}
+
+const std::string quick_v2 =
+    "last_call_timeout=1,keep_alive_interval=0.5,keep_alive_max_attempt=4";
+
+std::shared_ptr<elastic::store> v2_store_at(const etcd_server& server) {
+  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
+  return std::make_shared<elastic::versioned_store>(std::make_shared<elastic::etcd_v2_keys>(
+      std::move(client), "/torch/elastic/store", elastic::etcd_v2_form::base64));
+}
+
+CO_TEST("etcd-v2 store: has the operations of PyTorch's store", "[integration][etcd]") {
+  const etcd_server server({"--enable-v2"});
+  co_await elastic::test::check_values(v2_store_at(server), true, largest_value);
+}
+
+CO_TEST("etcd-v2 store: waits end when the keys come, and may be cancelled",
+        "[integration][etcd]") {
+  const etcd_server server({"--enable-v2"});
+  co_await elastic::test::check_waits(v2_store_at(server));
+  co_await elastic::test::check_cancelled_waits(v2_store_at(server));
+}
+
+TEST_CASE("etcd-v2: a worker is killed, all begin anew", "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at_v2(server.endpoint()), quick_v2);
+  elastic::test::check_worker_killed(job);
+}
+
+TEST_CASE("etcd-v2: the others of a node that is lost go on, and take in another",
+          "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2:3", at_v2(server.endpoint()), quick_v2);
+  elastic::test::check_node_lost(job);
+}
+
+TEST_CASE("etcd-v2: a server without it is told at once", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at_v2(server.endpoint()), "join_timeout=60");
+  job.node()->check_failure(1, "does not offer the v2 API: it has to be started with --enable-v2");
+}
+
+TEST_CASE("etcd: is v2 where the server has nothing else", "[integration][etcd]") {
+  etcd_server server({"--enable-v2", "--enable-grpc-gateway=false"});
+  job_of_nodes job("2:3", at(server.endpoint()), quick_v2);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd-v2: nodes of torchrun take part", "[integration][etcd][mixed]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at_v2(server.endpoint()), "last_call_timeout=2,dialect=1.13");
+  const std::vector<std::string> theirs = {"--rdzv_backend", "etcd-v2", "--rdzv_endpoint",
+                                           server.endpoint(), "--rdzv_conf",
+                                           "last_call_timeout=2"};
+  const auto ours = job.node();
+  const auto other = job.torchrun(python, theirs);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2);
+  ::kill(ours->worker(), SIGKILL);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2, 2);
+  ::kill(other->worker(), SIGKILL);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2, 3);
+  job.finish();
+  for (const auto* node : {&ours, &other}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: nodes of torchrun's legacy backend are told from others", "[integration][etcd]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
+  const auto theirs = job.torchrun(
+      python, {"--rdzv_backend", "etcd", "--rdzv_endpoint", server.endpoint()});
+  const std::string url = server.url() + "/v2/keys/torchelastic/p2p/run_job";
+  REQUIRE(elastic::test::comes_true([&] {
+    return elastic::test::run_program({"curl", "-sf", url}).code == 0;
+  }));
+  job.node()->check_failure(2, "start every node, theirs too, with --rdzv-backend etcd-v2");
+}
+
+// ---- what goes wrong ----------------------------------------------------------------------------
 
 TEST_CASE("etcd: one without the v3 API is told at once", "[integration][etcd]") {
   etcd_server server({"--enable-grpc-gateway=false"});

@@ -95,11 +95,21 @@ class job_of_nodes {
     command.insert(command.end(), meeting_.begin(), meeting_.end());
     command.push_back("--rdzv-conf");
     command.push_back(conf_ + (conf.empty() || conf_.empty() ? "" : ",") + conf);
-    command.insert(command.end(),
-                   {"--no-python", "sh", "-c",
-                    "echo \"works with $WORLD_SIZE, pid $$$$;\"; exec \"$0\" await \"$1\"",
-                    ELASTIC_PUPPET, stop_file()});
-    return std::make_unique<node_of_job>(std::move(command), environment_);
+    command.push_back("--no-python");
+    return start(std::move(command));
+  }
+
+  /// One of the real torchrun, with its own options for the meeting; 1.13.1 under Python 3.11 fails
+  /// with its own default of no redirection and no tee.
+  std::unique_ptr<node_of_job> torchrun(const std::string& python,
+                                        const std::vector<std::string>& meeting) {
+    std::vector<std::string> command = {python, "-m", "torch.distributed.run", "--nnodes", nodes_,
+                                        "--rdzv_id", "job", "--max_restarts", "5",
+                                        "--monitor_interval", "0.2", "-r", "1", "-t", "1",
+                                        "--log_dir", directory_ / "torch_logs"};
+    command.insert(command.end(), meeting.begin(), meeting.end());
+    command.push_back("--no_python");
+    return start(std::move(command));
   }
 
   /// Tells the workers that they are done.
@@ -108,6 +118,14 @@ class job_of_nodes {
   void check_nothing_left() const { CHECK(left_.processes_become(0)); }
 
  private:
+  std::unique_ptr<node_of_job> start(std::vector<std::string> command) {
+    command.insert(command.end(),
+                   {"sh", "-c",
+                    "echo \"works with $WORLD_SIZE, pid $$$$;\"; exec \"$0\" await \"$1\"",
+                    ELASTIC_PUPPET, stop_file()});
+    return std::make_unique<node_of_job>(std::move(command), environment_);
+  }
+
   std::string stop_file() const { return directory_ / "stop"; }
 
   const leftovers left_;

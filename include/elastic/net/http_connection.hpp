@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct http_request {
 /// What it answers.
 struct http_response {
   int status = 0;
+  /// By their names in small letters.
+  std::map<std::string, std::string> headers;
   std::string body;
 };
 
@@ -55,6 +58,7 @@ class http_connection {
     while (!parser_->is_complete()) co_await read_some();
     http_response response;
     response.status = parser_->status();
+    response.headers = parser_->headers();
     response.body = parser_->take_body();
     is_usable_ = parser_->keeps_connection();
     co_return response;

@@ -66,6 +66,8 @@ class http_response_parser {
     return found == headers_.end() ? std::string() : found->second;
   }
 
+  const std::map<std::string, std::string>& headers() const { return headers_; }
+
   /// Whether a further request may be sent over the connection, once the response is complete.
   bool keeps_connection() const { return keeps_connection_; }
 

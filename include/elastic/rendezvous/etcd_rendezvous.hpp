@@ -10,15 +10,19 @@
 #include <elastic/rendezvous/detail/dynamic_options.hpp>
 #include <elastic/rendezvous/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
+#include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/torch_dialect.hpp>
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/etcd_keys.hpp>
+#include <elastic/store/etcd_v2_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,17 +131,83 @@ inline task<std::string> reach_etcd(std::shared_ptr<etcd_client> client) {
                                                     problem, patience.count()));
 }
 
+/// As torchrun's backend "etcd-v2" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  constexpr int two_hours = 7200;
+  const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
+                                                     etcd_v2_form::plain, two_hours);
+  const auto keys =
+      std::make_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  const std::optional<torch_dialect> seen =
+      co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
+  if (seen && dialect == "auto") options.dialect = *seen;
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend = std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id,
+                                                               options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v2 API, as agents of PyTorch {} do",
+                      client->name(), to_text(options.dialect));
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Refuses to meet where nodes of torchrun meet under the same name, but in a way of their own.
+inline task<void> check_legacy(std::shared_ptr<etcd_client> client, std::string run_id) {
+  const etcd_v2_keys keys(client, "/torchelastic/p2p", etcd_v2_form::plain);
+  bool is_there = false;
+  try {
+    is_there = co_await keys.exists("run_" + run_id);
+  } catch (const error& failure) {
+    // No v2 API, or one that is not for this user: then there are no such nodes either.
+    if (failure.code() == errc::connection_failed) throw;
+  }
+  if (!is_there) co_return;
+  throw error(errc::invalid_argument,
+              fmt::format("nodes of torchrun meet at the etcd {} under the name '{}' by its "
+                          "backend 'etcd', which elasticrun does not speak: start every node, "
+                          "theirs too, with --rdzv-backend etcd-v2",
+                          client->name(), run_id));
+}
+
+/// Whether etcd has the v3 API as it is used here.
+/// Errors: those of `etcd_client` but for `errc::not_supported`, which `why_not` has then.
+inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& why_not) {
+  try {
+    // Of nothing but a key that everybody may have.
+    nlohmann::json body;
+    body["ID"] = "0";
+    co_await client->call(std::string("/v3/lease/timetolive"), std::move(body));
+  } catch (const etcd_refusal&) {
+    // The keys that are used will tell.
+  } catch (const error& failure) {
+    if (failure.code() != errc::not_supported) throw;
+    why_not = failure.what();
+    co_return false;
+  }
+  co_return true;
+}
+
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters parameters) {
   auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
   const std::string version = co_await reach_etcd(client);
   parameters.log.debug("the etcd at {} is of version {}", client->name(), version);
-  co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
+  if (parameters.backend == "etcd") co_await check_legacy(client, parameters.run_id);
+  std::string why_not;
+  const bool is_v3 = parameters.backend != "etcd-v2" && co_await offers_v3(client, why_not);
+  if (is_v3) co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
+  if (parameters.backend == "etcd-v3") throw error(errc::not_supported, why_not);
+  co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
 }
 
 }  // namespace detail
 
-/// The rendezvous named "etcd" and "etcd-v3": nodes meet in an etcd (3.4 or later), by the rules of
-/// torchrun's dynamic rendezvous. docs/guide.md has its settings (`--rdzv-conf`).
+/// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
+/// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
+/// nodes of torchrun may take part that were started with its backend "etcd-v2"; "etcd" is v3 where
+/// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out
 /// of bounds. Those of etcd itself come with the first round.
@@ -149,7 +219,9 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(rendezvous_param
                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                              "lease_ttl", "read_timeout", "timeout", "protocol", "cacert", "cert",
                              "key", "ca_cert", "ssl_cert", "ssl_cert_key", "user", "password",
-                             "etcd_prefix"});
+                             "etcd_prefix", "dialect"});
+  const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") parse_torch_dialect(dialect);
   parameters = detail::with_lease(std::move(parameters));
   // So that a mistake is told before anything is waited for.
   const etcd_client trial(detail::etcd_options_of(parameters));

@@ -28,7 +28,7 @@ class rendezvous_registry {
   using factory =
       std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
 
-  /// Knows "static", "c10d", "etcd", "etcd-v3" and "file".
+  /// Knows "static", "c10d", "etcd", "etcd-v2", "etcd-v3" and "file".
   rendezvous_registry() {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
@@ -38,7 +38,7 @@ class rendezvous_registry {
       if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
       return std::make_shared<mixed_rendezvous>(parameters);
     });
-    for (const char* name : {"etcd", "etcd-v3"}) add(name, make_etcd_rendezvous);
+    for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) add(name, make_etcd_rendezvous);
     add("file", make_file_rendezvous);
   }
 

@@ -29,7 +29,7 @@ TEST_CASE("rendezvous registry: a name that nobody knows is answered by those th
   rendezvous_parameters parameters;
   parameters.backend = "smoke-signals";
   const auto names = elastic::test::contains_text(
-      "'smoke-signals'; there are: c10d, etcd, etcd-v3, file, static");
+      "'smoke-signals'; there are: c10d, etcd, etcd-v2, etcd-v3, file, static");
   CHECK_THROWS_WITH(known.make(parameters), names);
   try {
     known.make(parameters);
