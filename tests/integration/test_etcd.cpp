@@ -12,6 +12,7 @@
 #include <unit/store/store_conformance.hpp>
 
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -284,5 +285,106 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
     elastic::test::check_meeting(job);
   }
 }
+
+// ---- TLS ----------------------------------------------------------------------------------------
+
+#if defined(ELASTIC_HAS_TLS)
+
+// An authority, and certificates that come from it, made by the program openssl.
+class certificates {
+ public:
+  explicit certificates(const std::string& server_name = "IP:127.0.0.1") {
+    make({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+          "-subj", "/CN=authority", "-days", "2", "-keyout", file("ca.key"), "-out",
+          file("ca.pem")});
+    sign("server", server_name);
+    sign("client", "DNS:client");
+  }
+
+  std::string file(const std::string& name) const { return directory_ / name; }
+
+ private:
+  static void make(std::vector<std::string> words) {
+    words.insert(words.begin(), "openssl");
+    const auto result = elastic::test::run_program(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  }
+
+  void sign(const std::string& name, const std::string& alternative) const {
+    std::ofstream(file(name + ".ext")) << "subjectAltName=" << alternative << "\n"
+                                       << "extendedKeyUsage=serverAuth,clientAuth\n";
+    make({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+          "/CN=" + name, "-keyout", file(name + ".key"), "-out", file(name + ".csr")});
+    make({"x509", "-req", "-in", file(name + ".csr"), "-CA", file("ca.pem"), "-CAkey",
+          file("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", file(name + ".ext"), "-out",
+          file(name + ".pem")});
+  }
+
+  elastic::test::temporary_directory directory_;
+};
+
+etcd_server secure_server(const certificates& made) {
+  return etcd_server({"--cert-file=" + made.file("server.pem"),
+                      "--key-file=" + made.file("server.key"),
+                      "--trusted-ca-file=" + made.file("ca.pem"), "--client-cert-auth=true"},
+                     "https");
+}
+
+TEST_CASE("etcd: by TLS, with certificates of both sides", "[integration][etcd]") {
+  const certificates made;
+  const auto server = secure_server(made);
+  const std::string conf =
+      fmt::format("{},protocol=https,cacert={},cert={},key={}", quick, made.file("ca.pem"),
+                  made.file("client.pem"), made.file("client.key"));
+  job_of_nodes job("2:3", at(server.endpoint()), conf);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd: TLS that is refused is told at once", "[integration][etcd]") {
+  const certificates made;
+  const certificates others("DNS:elsewhere");
+  const std::string authority = "protocol=https,cacert=" + made.file("ca.pem");
+  const std::string client =
+      fmt::format(",cert={},key={}", made.file("client.pem"), made.file("client.key"));
+  SECTION("by whom the server is not known") {
+    const auto server = secure_server(made);
+    job_of_nodes job("2", at(server.endpoint()), "protocol=https" + client);
+    job.node()->check_failure(2, "the TLS handshake failed: ");
+  }
+  SECTION("a server of another name") {
+    const auto server = secure_server(others);
+    job_of_nodes job("2", at(server.endpoint()),
+                     "protocol=https,cacert=" + others.file("ca.pem"));
+    job.node()->check_failure(2, "the TLS handshake failed: ");
+  }
+  SECTION("a server that does not speak it") {
+    etcd_server server;
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=1," + authority);
+    job.node()->check_failure(1, "(does it speak https?)");
+  }
+  SECTION("a server that speaks nothing else") {
+    const auto server = secure_server(made);
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=1");
+    job.node()->check_failure(1, "(does it want --rdzv-conf protocol=https?)");
+  }
+  SECTION("a file that is not there") {
+    job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https,cacert=/no/such.pem");
+    job.node()->check_failure(2, "the file '/no/such.pem' cannot be used for TLS");
+  }
+  SECTION("files without TLS") {
+    job_of_nodes job("2", at("127.0.0.1:1"), "cacert=" + made.file("ca.pem"));
+    job.node()->check_failure(2, "certificates are of use with protocol=https only");
+  }
+}
+
+#else
+
+TEST_CASE("etcd: a program without TLS says so", "[integration][etcd]") {
+  job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https");
+  job.node()->check_failure(2, "this program was built without TLS");
+}
+
+#endif
 
 }  // namespace

@@ -51,6 +51,13 @@ class tls_stream final : public byte_stream {
     co_return made;
   }
 
+  /// Looks whether the files can be used.
+  /// Errors: `errc::invalid_argument`.
+  static void check(const tls_options& options) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    prepare(context, options);
+  }
+
   task<std::size_t> read_some(asio::mutable_buffer into) override {
     auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
     if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
@@ -72,25 +79,25 @@ class tls_stream final : public byte_stream {
  private:
   tls_stream(asio::ip::tcp::socket connected, const tls_options& options)
       : context_(asio::ssl::context::tls_client),
-        stream_(std::move(connected), prepared(options)) {}
+        stream_(std::move(connected), prepare(context_, options)) {}
 
-  asio::ssl::context& prepared(const tls_options& options) {
+  static asio::ssl::context& prepare(asio::ssl::context& context, const tls_options& options) {
     asio::error_code failure;
-    ::SSL_CTX_set_min_proto_version(context_.native_handle(), TLS1_2_VERSION);
-    context_.set_verify_mode(asio::ssl::verify_peer, failure);
+    ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    context.set_verify_mode(asio::ssl::verify_peer, failure);
     if (options.authorities.empty()) {
-      context_.set_default_verify_paths(failure);
+      context.set_default_verify_paths(failure);
     } else {
-      context_.load_verify_file(options.authorities, failure);
+      context.load_verify_file(options.authorities, failure);
       check_file(options.authorities, failure);
     }
-    if (options.certificate.empty()) return context_;
-    context_.use_certificate_chain_file(options.certificate, failure);
+    if (options.certificate.empty()) return context;
+    context.use_certificate_chain_file(options.certificate, failure);
     check_file(options.certificate, failure);
     const std::string& key = options.key.empty() ? options.certificate : options.key;
-    context_.use_private_key_file(key, asio::ssl::context::pem, failure);
+    context.use_private_key_file(key, asio::ssl::context::pem, failure);
     check_file(key, failure);
-    return context_;
+    return context;
   }
 
   static void check_file(const std::string& file, asio::error_code failure) {

@@ -126,6 +126,12 @@ inline task<std::string> reach_etcd(std::shared_ptr<etcd_client> client) {
     if (failure.code() != errc::connection_failed) throw;
     problem = failure.what();
   }
+  // Which is how each of the two says that it was taken for the other.
+  const bool is_plain = !client->options().uses_tls;
+  const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
+  if (problem.find(sign) != std::string::npos) {
+    problem += is_plain ? " (does it want --rdzv-conf protocol=https?)" : " (does it speak https?)";
+  }
   const std::chrono::duration<double> patience = client->options().first_patience;
   throw error(errc::rendezvous_timeout, fmt::format("{} within {} s (--rdzv-conf join_timeout)",
                                                     problem, patience.count()));

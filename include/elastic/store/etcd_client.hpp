@@ -85,15 +85,17 @@ class etcd_client {
  public:
   using json = nlohmann::json;
 
-  /// Errors: `errc::invalid_argument` where TLS is wanted of a build without.
+  /// Errors: `errc::invalid_argument` where TLS is wanted of a build without, or of files that
+  /// cannot be used.
   explicit etcd_client(etcd_options options) : options_(std::move(options)) {
     idle_.resize(options_.members.size());
-#if !defined(ELASTIC_HAS_TLS)
-    if (options_.uses_tls) {
-      throw error(errc::invalid_argument,
-                  "https cannot be spoken: this program was built without TLS "
-                  "(ELASTIC_WITH_TLS, which needs OpenSSL)");
-    }
+    if (!options_.uses_tls) return;
+#if defined(ELASTIC_HAS_TLS)
+    tls_stream::check(options_.tls);
+#else
+    throw error(errc::invalid_argument,
+                "https cannot be spoken: this program was built without TLS (ELASTIC_WITH_TLS, "
+                "which needs OpenSSL)");
 #endif
   }
 
