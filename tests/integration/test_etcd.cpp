@@ -89,7 +89,7 @@ TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
 }
 
 TEST_CASE("etcd: the others of a node whose lease ends go on, and take in another",
-          "[integration][etcd]") {
+          "[integration][etcd][serial]") {
   etcd_server server;
   job_of_nodes job("2:3", at(server.endpoint()), quick);
   const std::chrono::milliseconds took = elastic::test::check_node_lost(job);
@@ -97,7 +97,8 @@ TEST_CASE("etcd: the others of a node whose lease ends go on, and take in anothe
   CHECK(took < 2s + 1s + 1s + 500ms);
 }
 
-TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd]") {
+TEST_CASE("etcd: a node that waits for others can be interrupted",
+          "[integration][etcd][serial]") {
   etcd_server server;
   job_of_nodes job("2", at(server.endpoint()), quick);
   elastic::test::check_interrupted_wait(job, meeting);
@@ -240,9 +241,10 @@ TEST_CASE("etcd: nodes of torchrun's legacy backend are told from others", "[int
   job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
   const auto theirs = job.torchrun(
       python, {"--rdzv_backend", "etcd", "--rdzv_endpoint", server.endpoint()});
-  const std::string url = server.url() + "/v2/keys/torchelastic/p2p/run_job";
+  const std::vector<std::string> look = {"etcdctl", "--endpoints=" + server.url(), "ls",
+                                         "/torchelastic/p2p/run_job"};
   REQUIRE(elastic::test::comes_true([&] {
-    return elastic::test::run_program({"curl", "-sf", url}).code == 0;
+    return elastic::test::run_program(look, {{"ETCDCTL_API", "2"}}).code == 0;
   }));
   job.node()->check_failure(2, "start every node, theirs too, with --rdzv-backend etcd-v2");
 }

@@ -44,7 +44,7 @@ TEST_CASE("file rendezvous: the others of a node that is lost go on, and take in
 }
 
 TEST_CASE("file rendezvous: a node that waits for others can be interrupted",
-          "[integration][file]") {
+          "[integration][file][serial]") {
   temporary_directory place;
   job_of_nodes job("2", in(place.path()), quick);
   elastic::test::check_interrupted_wait(job, "meeting in the directory");
