@@ -64,10 +64,17 @@ if command -v g++ >/dev/null; then
   have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || need catch2
   have_header nlohmann/json.hpp || need nlohmann-json3-dev
   have_header CLI/CLI.hpp || need libcli11-dev
+  have_header openssl/ssl.h || need libssl-dev
 else
-  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libcli11-dev)
+  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libcli11-dev libssl-dev)
 fi
-[[ -n $(find_python_with_torch) ]] || need python3-torch
+torch_python=$(find_python_with_torch)
+[[ -n $torch_python ]] || need python3-torch
+# Rendezvous over etcd: the server, its tool, certificates, and what torchrun needs for it.
+command -v etcd >/dev/null || need etcd-server
+command -v etcdctl >/dev/null || need etcd-client
+command -v openssl >/dev/null || need openssl
+"${torch_python:-/usr/bin/python3}" -c 'import etcd' 2>/dev/null || need python3-etcd
 # The guard of the other processor: compiled, compared and run.
 command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
@@ -85,9 +92,11 @@ if ((${#missing[@]})); then
   say "Installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -q
+  not_everywhere="clang-19 python3-torch python3-etcd etcd-server etcd-client"
+  not_everywhere+=" g++-aarch64-linux-gnu qemu-user"
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
-    if [[ $package =~ ^(clang-19|python3-torch|g\+\+-aarch64-linux-gnu|qemu-user)$ ]] &&
+    if [[ " $not_everywhere " == *" $package "* ]] &&
         ! apt-cache show "$package" >/dev/null 2>&1; then
       echo "tests/run.sh: no package $package here; what needs it is left out" >&2
       continue

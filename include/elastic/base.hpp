@@ -4,6 +4,8 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/assert.hpp>
+#include <elastic/base/base64.hpp>
+#include <elastic/base/blocking.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>

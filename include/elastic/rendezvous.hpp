@@ -3,12 +3,18 @@
 #pragma once
 
 #include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/deferred_rendezvous.hpp>
 #include <elastic/rendezvous/dynamic_rendezvous.hpp>
+#include <elastic/rendezvous/etcd_rendezvous.hpp>
+#include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/file_rendezvous.hpp>
 #include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/reachable_address.hpp>
 #include <elastic/rendezvous/rendezvous_backend.hpp>
 #include <elastic/rendezvous/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/store/etcd_client.hpp>
+#include <elastic/store/etcd_keys.hpp>
+#include <elastic/store/etcd_v2_keys.hpp>
+#include <elastic/store/file_keys.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/key_watch.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -12,3 +16,5 @@
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 #include <elastic/store/tcp_store_server.hpp>
+#include <elastic/store/versioned_keys.hpp>
+#include <elastic/store/versioned_store.hpp>

@@ -154,7 +154,8 @@ TEST_CASE("elasticrun: files that cannot be used end in exit code 2", "[integrat
 
 TEST_CASE("elasticrun: names that nobody knows end in exit code 2", "[integration][elasticrun]") {
   const et::stage stage;
-  stage.refuses({"--rdzv-backend", "pigeon", stage.script()}, "c10d, static");
+  stage.refuses({"--rdzv-backend", "pigeon", stage.script()},
+                "c10d, etcd, etcd-v2, etcd-v3, file, static");
   stage.refuses({"--event-log-handler", "pigeon", stage.script()}, "console");
   stage.refuses({stage.script()}, "LOGLEVEL", 2, {{"LOGLEVEL", "LOUD"}});
   stage.refuses({stage.script()}, "PET_NNODES '0'", 2, {{"PET_NNODES", "0"}});

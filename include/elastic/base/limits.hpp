@@ -32,6 +32,11 @@ inline constexpr std::size_t store_watches_per_client = 1024;
 inline constexpr std::size_t store_spared_descriptors = 256;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
+/// The lines before the body of an HTTP response, and those between its chunks.
+inline constexpr std::size_t http_head_bytes = 64 * 1024;
+/// The body of an HTTP response, as far as nobody has taken it: a value of a store, and what etcd
+/// makes of it in base64.
+inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.

@@ -335,7 +335,9 @@ inline void read_rendezvous(const option_values& values, launch_config& config,
   read_text(values, "--local-addr", config.local_addr);
   read_conf(values, config);
   const auto endpoint = values.find("--rdzv-endpoint");
-  if (endpoint) check_endpoint(endpoint->source, endpoint->text);
+  // Others have endpoints of another form, or several of them, and check them by themselves.
+  const bool is_host = config.rdzv_backend == "static" || config.rdzv_backend == "c10d";
+  if (endpoint && is_host) check_endpoint(endpoint->source, endpoint->text);
   read_number(values, "--node-rank", 0, limits::nodes - 1, config.node_rank);
   read_master(values, config);
   read_standalone(values, config);

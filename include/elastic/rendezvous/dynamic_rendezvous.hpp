@@ -156,7 +156,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
     shared_->hurry();
     co_await shared_->stop_heartbeats();
     co_await workers_.stop();
-    co_await give_up_place();
+    co_await say_farewell(depart());
   }
 
  private:
@@ -189,6 +189,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   task<void> join() {
     time_point deadline = now() + settings_.join_timeout;
+    co_await shared_->announce();
     view seen = co_await shared_->leave(true);
     std::string_view told;
     for (;;) {
@@ -374,10 +375,12 @@ class dynamic_rendezvous final : public rendezvous_handler {
     co_await round_agents_->multi_set(std::move(pairs));
   }
 
-  task<void> give_up_place() {
+  task<void> give_up_place() { return say_farewell(give_up_any_place()); }
+
+  task<void> say_farewell(task<void> words) {
     const time_point limit = now() + limits::rendezvous_farewell;
     try {
-      co_await with_deadline(*parameters_.time, limit, give_up_any_place());
+      co_await with_deadline(*parameters_.time, limit, std::move(words));
     } catch (const error& failure) {
       // Then the others find out that this node is gone.
       parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
@@ -385,6 +388,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   }
 
   task<void> give_up_any_place() { co_await shared_->leave(false); }
+
+  task<void> depart() {
+    co_await shared_->leave(false);
+    co_await shared_->withdraw();
+  }
 
   rendezvous_parameters parameters_;
   rendezvous_settings settings_;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <elastic/base/task.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/torch_state.hpp>
 
 #include <optional>
+#include <set>
 #include <string>
 
 namespace elastic {
@@ -15,6 +17,9 @@ struct stored_state {
   torch_state state;
   /// Names this value: another one that is stored later has another token. Never empty.
   std::string token;
+  /// Those of its nodes that live, as of the same moment, where the place watches over them
+  /// itself; none where only the heartbeats in the state tell.
+  std::optional<std::set<node_id>> living = std::nullopt;
 };
 
 /// What came of storing a state.
@@ -47,6 +52,29 @@ class rendezvous_backend {
   /// Returns when what is stored is not what `token` names, or may not be: at the latest when it is
   /// time to look again, where the place cannot tell by itself.
   virtual task<void> wait_for_change(std::string token) = 0;
+
+  /// Whether it looks by itself for a place that does not answer, for a while, before it ends with
+  /// an error: then nobody else has to.
+  virtual bool is_patient() const { return false; }
+
+  /// Whether the place itself watches over nodes, by `say_alive`: then no heartbeats are written
+  /// into the state, and its states tell which of their nodes live.
+  virtual bool watches_over_nodes() const { return false; }
+
+  /// This node lives, and will say so again. Called before the node takes a place.
+  virtual task<void> say_alive(node_id) { co_return; }
+
+  /// This node says so no more: others hear of it at once.
+  virtual task<void> say_gone() { co_return; }
 };
+
+/// All nodes that a state names.
+inline std::set<node_id> nodes_of(const torch_state& state) {
+  std::set<node_id> nodes = state.wait_list;
+  nodes.insert(state.redundancy_list.begin(), state.redundancy_list.end());
+  for (const auto& [node, rank] : state.participants) nodes.insert(node);
+  for (const auto& [node, time] : state.last_heartbeats) nodes.insert(node);
+  return nodes;
+}
 
 }  // namespace elastic

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/rendezvous/etcd_rendezvous.hpp>
+#include <elastic/rendezvous/file_rendezvous.hpp>
 #include <elastic/rendezvous/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -26,7 +28,7 @@ class rendezvous_registry {
   using factory =
       std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
 
-  /// Knows "static" and "c10d".
+  /// Knows "static", "c10d", "etcd", "etcd-v2", "etcd-v3" and "file".
   rendezvous_registry() {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
@@ -36,6 +38,8 @@ class rendezvous_registry {
       if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
       return std::make_shared<mixed_rendezvous>(parameters);
     });
+    for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) add(name, make_etcd_rendezvous);
+    add("file", make_file_rendezvous);
   }
 
   /// Adds a backend, or replaces the one of that name.

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/base64.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/detail/base64.hpp>
 #include <elastic/rendezvous/detail/pickle_format.hpp>
 #include <elastic/rendezvous/detail/pickle_reader.hpp>
 #include <elastic/rendezvous/detail/pickle_writer.hpp>
@@ -46,7 +46,7 @@ torch_state decode_torch_state(std::string_view pickle);
 /// The state as the text that a store holds.
 /// Errors: those of `encode_torch_state`.
 inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
-  return detail::to_base64(encode_torch_state(state, dialect));
+  return to_base64(encode_torch_state(state, dialect));
 }
 
 /// Reads what a store holds.
@@ -54,11 +54,11 @@ inline std::string stored_text(const torch_state& state, torch_dialect dialect) 
 /// Errors: `errc::rendezvous_state`.
 inline std::optional<torch_state> parse_stored_text(std::string_view text) {
   if (text.empty() || text == torch_no_state) return std::nullopt;
-  if (text.size() > detail::base64_size(limits::rendezvous_state_bytes)) {
+  if (text.size() > base64_size(limits::rendezvous_state_bytes)) {
     detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
-                                     detail::base64_size(limits::rendezvous_state_bytes)));
+                                     base64_size(limits::rendezvous_state_bytes)));
   }
-  const std::optional<std::string> pickle = detail::from_base64(text);
+  const std::optional<std::string> pickle = from_base64(text);
   if (!pickle) detail::refuse_state("it is not base64");
   return decode_torch_state(*pickle);
 }

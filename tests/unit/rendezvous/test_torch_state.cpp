@@ -200,7 +200,7 @@ TEST_CASE("torch state: what a store holds is read", "[rendezvous]") {
   }
   CHECK(elastic::parse_stored_text("") == std::nullopt);
   CHECK(elastic::parse_stored_text(elastic::torch_no_state) == std::nullopt);
-  CHECK(elastic::detail::from_base64(elastic::torch_no_state) == "canimadam");
+  CHECK(elastic::from_base64(elastic::torch_no_state) == "canimadam");
   const torch_state state = full_state(torch_dialect::torch_2_6);
   CHECK(elastic::parse_stored_text(stored_text(state, torch_dialect::torch_2_6)) == state);
 
@@ -807,14 +807,14 @@ TEST_CASE("base64: both ways", "[rendezvous]") {
            {"foobar", "Zm9vYmFy"},
            {"\xfb\xff\xbf", "+/+/"},
            {"\0\0"s, "AAA="}}) {
-    CHECK(elastic::detail::to_base64(plain) == encoded);
-    CHECK(elastic::detail::from_base64(encoded) == plain);
-    CHECK(elastic::detail::base64_size(plain.size()) == encoded.size());
+    CHECK(elastic::to_base64(plain) == encoded);
+    CHECK(elastic::from_base64(encoded) == plain);
+    CHECK(elastic::base64_size(plain.size()) == encoded.size());
   }
   std::string all;
   for (int byte = 0; byte < 256; ++byte) {
     all.push_back(static_cast<char>(byte));
-    CHECK(elastic::detail::from_base64(elastic::detail::to_base64(all)) == all);
+    CHECK(elastic::from_base64(elastic::to_base64(all)) == all);
   }
 }
 
@@ -823,9 +823,9 @@ TEST_CASE("base64: what is not exactly it is refused", "[rendezvous]") {
        {"Z", "Zg", "Zg=", "Zg===", "Zg==Zg==", "=", "==", "===", "====", "Z===", "=Zg=", "Zg=g",
         "Zm9v\n", "Zm9 ", " Zm9", "Zm-_", "Zm9v====", "Zh==", "Zm9=", "Zm\xff" "v", "Zm\n9"}) {
     CAPTURE(bad);
-    CHECK(elastic::detail::from_base64(bad) == std::nullopt);
+    CHECK(elastic::from_base64(bad) == std::nullopt);
   }
-  CHECK(elastic::detail::from_base64("Zm9\0"s) == std::nullopt);
+  CHECK(elastic::from_base64("Zm9\0"s) == std::nullopt);
 }
 
 // ---- nodes --------------------------------------------------------------------------------------

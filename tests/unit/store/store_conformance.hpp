@@ -64,8 +64,10 @@ inline task<bool> ends_within(task<void> waiting, std::chrono::milliseconds limi
   co_return co_await with_deadline(time, time.now() + limit, std::move(waiting));
 }
 
-/// Every operation, on keys that nobody else uses. `can_append` is whether the store knows append.
-inline task<void> check_values(std::shared_ptr<store> tested, bool can_append) {
+/// Every operation, on keys that nobody else uses. `can_append` is whether the store knows append,
+/// `largest` the bytes of a value that it takes at least.
+inline task<void> check_values(std::shared_ptr<store> tested, bool can_append,
+                               std::size_t largest = limits::store_value_bytes) {
   const auto keys_before = co_await tested->num_keys();
   co_await tested->set("k", "v");
   CHECK_AWAITED("v", tested->get("k"));
@@ -74,7 +76,7 @@ inline task<void> check_values(std::shared_ptr<store> tested, bool can_append) {
   const std::string binary("\0\xff\n\0", 4);
   co_await tested->set(binary, binary);
   CHECK_AWAITED(binary, tested->get(binary));
-  const std::string large(limits::store_value_bytes, 'x');
+  const std::string large(largest, 'x');
   co_await tested->set("large", large);
   const std::string read = co_await tested->get("large");
   CHECK((read == large));

@@ -76,12 +76,14 @@ inline constexpr option_row option_rows[] = {
      "waits for further nodes for 30 s once it has MIN (--rdzv-conf last_call_timeout); later "
      "rounds begin as soon as every node that is left or waits is there. Default: 1."},
     {"--rdzv-backend", "NAME", heading_nodes,
-     "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at --master-addr) or "
-     "c10d (at a server that the node at --rdzv-endpoint hosts; nodes may come and go). Default: "
-     "static."},
+     "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at --master-addr), "
+     "c10d (at a server that the node at --rdzv-endpoint hosts; nodes may come and go), etcd (in "
+     "an etcd, by its v3 API, or v2 where it has no other; etcd-v3 and etcd-v2 name one) or file "
+     "(in a directory that all nodes share). Default: static."},
     {"--rdzv-endpoint", "HOST[:PORT]", heading_nodes,
-     "Where nodes meet. Default: the backend's (static: --master-addr and --master-port; c10d: "
-     "localhost:29400)."},
+     "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between them, for "
+     "file a directory. Default: the backend's (static: --master-addr and --master-port; c10d: "
+     "localhost:29400; etcd: localhost:2379)."},
     {"--rdzv-id", "ID", heading_nodes,
      "Names the job: nodes with the same id meet. Workers see it as TORCHELASTIC_RUN_ID. Default: "
      "none."},

@@ -23,6 +23,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,6 +127,15 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     co_return co_await agents_->check(std::move(keys));
   }
 
+  /// Says to a place that watches over its nodes that this one lives: before it takes a place.
+  task<void> announce() {
+    const auto say = [this](rendezvous_backend& to) { return answered(to.say_alive(node_)); };
+    co_await patiently<bool>(say);
+  }
+
+  /// Says so no more.
+  task<void> withdraw() { co_await backend_->say_gone(); }
+
   /// Begins to say that this node lives, as long as it has a place.
   void start_heartbeats(asio::any_io_executor executor) {
     if (ended_) return;
@@ -159,6 +169,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // A store that was reached before may come back.
   template <class T, class Ask>
   task<T> patiently(Ask ask) {
+    if (backend_->is_patient()) co_return co_await ask(*backend_);
     const time_point limit = time_->now() + limits::rendezvous_absence;
     for (;;) {
       std::exception_ptr failure;
@@ -181,6 +192,11 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     }
   }
 
+  static task<bool> answered(task<void> work) {
+    co_await std::move(work);
+    co_return true;
+  }
+
   bool is_named(const round_state& state) const {
     return contains(state, node_) || state.wait_list.count(node_) != 0 ||
            state.redundancy_list.count(node_) != 0;
@@ -196,7 +212,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     }
     clock_.observe(seen.stored, time_->now());
     seen.state = translated(seen.stored);
-    std::vector<node_id> silent = clock_.dead(settings_.silence());
+    const bool is_told = stored && stored->living;
+    std::vector<node_id> silent = is_told ? missing(seen.stored, *stored->living)
+                                          : clock_.dead(settings_.silence());
     std::erase(silent, node_);
     if (!silent.empty() && seen.state.complete && spares_ended_) {
       silent = co_await without_ended(std::move(silent), seen.state);
@@ -204,6 +222,15 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     for (const node_id& node : silent) bury(seen, node);
     seen.dead = std::move(silent);
     co_return seen;
+  }
+
+  // By what the place itself tells of its nodes.
+  static std::vector<node_id> missing(const torch_state& stored, const std::set<node_id>& living) {
+    std::vector<node_id> nodes;
+    for (const node_id& node : nodes_of(stored)) {
+      if (living.count(node) == 0) nodes.push_back(node);
+    }
+    return nodes;
   }
 
   round_state translated(const torch_state& stored) const {
@@ -308,6 +335,10 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   }
 
   task<void> beat() {
+    if (backend_->watches_over_nodes()) {
+      co_await announce();
+      co_return;
+    }
     view seen = co_await look();
     for (;;) {
       const auto mine = seen.stored.last_heartbeats.find(node_);

@@ -10,7 +10,7 @@
 #include <string_view>
 
 // Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
-namespace elastic::detail {
+namespace elastic {
 
 inline constexpr std::string_view base64_letters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -69,4 +69,4 @@ inline std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace elastic::detail
+}  // namespace elastic

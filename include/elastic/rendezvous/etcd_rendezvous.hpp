@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/deferred_rendezvous.hpp>
+#include <elastic/rendezvous/detail/dynamic_options.hpp>
+#include <elastic/rendezvous/dynamic_rendezvous.hpp>
+#include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
+#include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/torch_dialect.hpp>
+#include <elastic/store/etcd_client.hpp>
+#include <elastic/store/etcd_keys.hpp>
+#include <elastic/store/etcd_v2_keys.hpp>
+#include <elastic/store/versioned_store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+inline std::string conf_text(const rendezvous_parameters& parameters, std::string_view name,
+                             std::string fallback = "") {
+  const auto found = parameters.configuration.find(name);
+  return found == parameters.configuration.end() ? fallback : found->second;
+}
+
+/// The members of an etcd, "host:port,host:port"; the port is 2379 where none is given.
+inline std::vector<endpoint> etcd_members(const std::string& text) {
+  constexpr std::uint16_t default_port = 2379;
+  std::vector<endpoint> members;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t comma = text.find(',', begin);
+    members.push_back(parse_endpoint(text.substr(begin, comma - begin), default_port));
+    if (members.back().port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': the port of an etcd is needed", text));
+    }
+    if (comma == std::string::npos) return members;
+    begin = comma + 1;
+  }
+}
+
+/// What the settings say of how etcd is reached, by the names that torchrun has for them.
+/// Errors: `errc::invalid_argument`.
+inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
+  etcd_options options;
+  options.members = etcd_members(parameters.endpoint);
+  options.user = conf_text(parameters, "user");
+  options.password = conf_text(parameters, "password");
+  const std::string protocol = conf_text(parameters, "protocol", "http");
+  if (protocol != "http" && protocol != "https") {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf protocol={}: http or https is needed", protocol));
+  }
+  options.uses_tls = protocol == "https";
+  // torchrun's own backends name these in two ways.
+  options.tls.authorities = conf_text(parameters, "cacert", conf_text(parameters, "ca_cert"));
+  options.tls.certificate = conf_text(parameters, "cert", conf_text(parameters, "ssl_cert"));
+  options.tls.key = conf_text(parameters, "key", conf_text(parameters, "ssl_cert_key"));
+  const bool names_files = !options.tls.authorities.empty() || !options.tls.certificate.empty();
+  if (names_files && !options.uses_tls) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: certificates are of use with protocol=https only");
+  }
+  options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
+  options.first_patience = parameters.settings().join_timeout;
+  options.time = parameters.time;
+  options.log = parameters.log;
+  return options;
+}
+
+/// With `lease_ttl`: the node says often enough that it lives.
+inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
+  if (parameters.configuration.count("lease_ttl") == 0) return parameters;
+  const duration lease = parameters.seconds("lease_ttl", {});
+  const std::chrono::duration<double> third = lease / 3;
+  parameters.configuration["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
+  parameters.configuration["keep_alive_max_attempt"] = "3";
+  return parameters;
+}
+
+inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
+  std::vector<std::string> hosts;
+  for (const endpoint& member : members) hosts.push_back(member.host);
+  return hosts;
+}
+
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const std::string root = fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"),
+                                       parameters.run_id);
+  const auto marker = std::make_shared<etcd_marker>(root + "change/");
+  const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend = std::make_shared<etcd_rendezvous_backend>(
+      client, root + "rendezvous/", marker, parameters.settings().silence(), options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
+inline task<std::string> reach_etcd(std::shared_ptr<etcd_client> client) {
+  std::string problem;
+  try {
+    co_return co_await client->version();
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem = failure.what();
+  }
+  // Which is how each of the two says that it was taken for the other.
+  const bool is_plain = !client->options().uses_tls;
+  const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
+  if (problem.find(sign) != std::string::npos) {
+    problem += is_plain ? " (does it want --rdzv-conf protocol=https?)" : " (does it speak https?)";
+  }
+  const std::chrono::duration<double> patience = client->options().first_patience;
+  throw error(errc::rendezvous_timeout, fmt::format("{} within {} s (--rdzv-conf join_timeout)",
+                                                    problem, patience.count()));
+}
+
+/// As torchrun's backend "etcd-v2" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  constexpr int two_hours = 7200;
+  const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
+                                                     etcd_v2_form::plain, two_hours);
+  const auto keys =
+      std::make_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  const std::optional<torch_dialect> seen =
+      co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
+  if (seen && dialect == "auto") options.dialect = *seen;
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend = std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id,
+                                                               options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v2 API, as agents of PyTorch {} do",
+                      client->name(), to_text(options.dialect));
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Refuses to meet where nodes of torchrun meet under the same name, but in a way of their own.
+inline task<void> check_legacy(std::shared_ptr<etcd_client> client, std::string run_id) {
+  const etcd_v2_keys keys(client, "/torchelastic/p2p", etcd_v2_form::plain);
+  bool is_there = false;
+  try {
+    is_there = co_await keys.exists("run_" + run_id);
+  } catch (const error& failure) {
+    // No v2 API, or one that is not for this user: then there are no such nodes either.
+    if (failure.code() == errc::connection_failed) throw;
+  }
+  if (!is_there) co_return;
+  throw error(errc::invalid_argument,
+              fmt::format("nodes of torchrun meet at the etcd {} under the name '{}' by its "
+                          "backend 'etcd', which elasticrun does not speak: start every node, "
+                          "theirs too, with --rdzv-backend etcd-v2",
+                          client->name(), run_id));
+}
+
+/// Whether etcd has the v3 API as it is used here.
+/// Errors: those of `etcd_client` but for `errc::not_supported`, which `why_not` has then.
+inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& why_not) {
+  try {
+    // Of nothing but a key that everybody may have.
+    nlohmann::json body;
+    body["ID"] = "0";
+    co_await client->call(std::string("/v3/lease/timetolive"), std::move(body));
+  } catch (const etcd_refusal&) {
+    // The keys that are used will tell.
+  } catch (const error& failure) {
+    if (failure.code() != errc::not_supported) throw;
+    why_not = failure.what();
+    co_return false;
+  }
+  co_return true;
+}
+
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters parameters) {
+  auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  const std::string version = co_await reach_etcd(client);
+  parameters.log.debug("the etcd at {} is of version {}", client->name(), version);
+  if (parameters.backend == "etcd") co_await check_legacy(client, parameters.run_id);
+  std::string why_not;
+  const bool is_v3 = parameters.backend != "etcd-v2" && co_await offers_v3(client, why_not);
+  if (is_v3) co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
+  if (parameters.backend == "etcd-v3") throw error(errc::not_supported, why_not);
+  co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+}
+
+}  // namespace detail
+
+/// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
+/// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
+/// nodes of torchrun may take part that were started with its backend "etcd-v2"; "etcd" is v3 where
+/// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
+///
+/// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out
+/// of bounds. Those of etcd itself come with the first round.
+inline std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(rendezvous_parameters parameters) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
+  }
+  parameters.warn_of_unused({"join_timeout", "last_call_timeout", "close_timeout",
+                             "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                             "lease_ttl", "read_timeout", "timeout", "protocol", "cacert", "cert",
+                             "key", "ca_cert", "ssl_cert", "ssl_cert_key", "user", "password",
+                             "etcd_prefix", "dialect"});
+  const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") parse_torch_dialect(dialect);
+  parameters = detail::with_lease(std::move(parameters));
+  // So that a mistake is told before anything is waited for.
+  const etcd_client trial(detail::etcd_options_of(parameters));
+  const std::string backend = parameters.backend;
+  const std::string run_id = parameters.run_id;
+  const auto make = [parameters] { return detail::make_etcd(parameters); };
+  return std::make_shared<deferred_rendezvous>(backend, run_id, make);
+}
+
+}  // namespace elastic

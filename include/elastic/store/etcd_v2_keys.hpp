@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/base64.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/http_connection.hpp>
+#include <elastic/store/detail/store_keys.hpp>
+#include <elastic/store/etcd_client.hpp>
+#include <elastic/store/versioned_keys.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+/// How keys and values look in the v2 API of etcd, which knows text only.
+enum class etcd_v2_form {
+  /// As they are: those of torchrun's rendezvous are in base64 already.
+  plain,
+  /// In base64, as those of torchrun's store.
+  base64,
+};
+
+/// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
+/// with `--enable-v2`.
+///
+/// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
+class etcd_v2_keys final : public versioned_keys {
+ public:
+  /// @param directory  "/torch/elastic/store"
+  /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
+  etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory, etcd_v2_form form,
+               int life = 0)
+      : client_(std::move(client)), directory_(std::move(directory)), form_(form), life_(life) {}
+
+  std::string place_of(const std::string& key) const override {
+    return fmt::format("the key '{}/{}' of the etcd at {} (v2)", directory_, encoded(key),
+                       client_->name());
+  }
+
+  task<versioned_value> get(std::string key) override {
+    http_request request = request_of("GET", key, "?quorum=true");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    versioned_value seen;
+    seen.version = fmt::format("0:{}", index_in(response, answer));
+    if (code_in(answer) == key_not_found) co_return seen;
+    refuse_any(answer);
+    const json& node = etcd_client::part_of(answer, "node");
+    if (!node.is_object() || !node.contains("value")) refuse_value(key);
+    seen.value = decoded(key, etcd_client::text_in(node, "value"));
+    seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
+                               index_in(response, answer));
+    co_return seen;
+  }
+
+  /// Whether there is such a key, or directory of keys.
+  task<bool> exists(std::string key) const {
+    http_request request = request_of("GET", key, "");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version) override {
+    const std::string index = version.substr(0, version.find(':'));
+    const std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
+    co_return co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<void> put(std::string key, std::string value) override {
+    const std::string condition;
+    co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<bool> erase(std::string key) override {
+    http_request request = request_of("DELETE", key, "");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<std::int64_t> count() override {
+    const std::string query = "?recursive=true";
+    http_request request;
+    request.target = "/v2/keys" + path_of(directory_) + query;
+    authorize(request);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return 0;
+    refuse_any(answer);
+    co_return leaves_of(etcd_client::part_of(answer, "node"));
+  }
+
+  task<void> wait_for_change(std::string key, std::string version) override {
+    const std::int64_t index = number_of(version.substr(version.find(':') + 1));
+    http_request request =
+        request_of("GET", key, fmt::format("?wait=true&waitIndex={}", index + 1));
+    time_source& time = client_->time();
+    bool is_told = false;
+    try {
+      task<http_response> waiting = client_->ask_patiently(std::move(request));
+      const std::optional<http_response> response =
+          co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
+      is_told = !response || response->status == 200;
+    } catch (const error& failure) {
+      client_->options().log.debug("etcd does not tell of changes: {}", failure.what());
+    }
+    if (!is_told) co_await time.sleep_until(time.now() + pause);
+  }
+
+ private:
+  using json = nlohmann::json;
+
+  static constexpr int key_not_found = 100;
+  static constexpr int compare_failed = 101;
+  static constexpr int already_there = 105;
+  static constexpr int not_authorized = 110;
+  static constexpr std::chrono::seconds longest_wait{5};
+  static constexpr std::chrono::milliseconds pause{200};
+
+  // ---- what is sent ---------------------------------------------------------------------------
+
+  std::string encoded(const std::string& text) const {
+    return form_ == etcd_v2_form::base64 ? to_base64(text) : text;
+  }
+
+  static std::string percent_encoded(std::string_view text, std::string_view also) {
+    std::string result;
+    for (const char letter : text) {
+      const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                            (letter >= '0' && letter <= '9') ||
+                            also.find(letter) != std::string_view::npos;
+      if (is_plain) result.push_back(letter);
+      if (!is_plain) result += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+    }
+    return result;
+  }
+
+  static std::string path_of(std::string_view text) {
+    return percent_encoded(text, "-._~!$&'()*+,;=:@/");
+  }
+
+  http_request request_of(const char* method, const std::string& key,
+                          const std::string& query) const {
+    http_request request;
+    request.method = method;
+    request.target = "/v2/keys" + path_of(directory_ + "/" + encoded(key)) + query;
+    authorize(request);
+    return request;
+  }
+
+  void authorize(http_request& request) const {
+    const etcd_options& options = client_->options();
+    if (options.user.empty()) return;
+    const std::string who = to_base64(options.user + ":" + options.password);
+    request.headers.emplace_back("Authorization", "Basic " + who);
+  }
+
+  task<bool> write(std::string key, std::string value, std::string condition) {
+    http_request request = request_of("PUT", key, "");
+    request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+    request.body = "value=" + percent_encoded(encoded(value), "-._~") + condition;
+    if (life_ > 0) request.body += fmt::format("&ttl={}", life_);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    const int code = code_in(answer);
+    if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  // ---- what is answered -----------------------------------------------------------------------
+
+  json read_answer(const http_response& response) const {
+    json answer = json::parse(response.body, nullptr, false);
+    if (answer.is_object() && (answer.contains("node") || answer.contains("errorCode"))) {
+      return answer;
+    }
+    if (response.status == 401) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
+                              "user=…,password=…)",
+                              client_->name(), client_->options().user));
+    }
+    throw error(errc::not_supported,
+                fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
+                            "--enable-v2, and be older than 3.6 (HTTP status {})",
+                            client_->name(), response.status));
+  }
+
+  static int code_in(const json& answer) {
+    return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
+  }
+
+  void refuse_any(const json& answer) const {
+    const int code = code_in(answer);
+    if (code == 0) return;
+    std::string advice;
+    if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
+    throw error(errc::invalid_argument,
+                fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
+                            etcd_client::text_in(answer, "message"), advice));
+  }
+
+  // That of etcd at the time of the answer.
+  static std::int64_t index_in(const http_response& response, const json& answer) {
+    const auto found = response.headers.find("x-etcd-index");
+    if (found != response.headers.end()) return number_of(found->second);
+    return etcd_client::number_in(answer, "index");
+  }
+
+  static std::int64_t number_of(const std::string& text) {
+    return detail::leading_number(text).value_or(0);
+  }
+
+  std::string decoded(const std::string& key, std::string text) const {
+    if (form_ == etcd_v2_form::plain) return text;
+    std::optional<std::string> bytes = from_base64(text);
+    if (!bytes) refuse_value(key);
+    return std::move(*bytes);
+  }
+
+  [[noreturn]] void refuse_value(const std::string& key) const {
+    throw error(errc::store_value,
+                fmt::format("{} does not hold what elasticrun or torchrun store",
+                            place_of(key)));
+  }
+
+  static std::int64_t leaves_of(const json& node) {
+    const json& nodes = etcd_client::part_of(node, "nodes");
+    if (!nodes.is_array()) {
+      const json& is_directory = etcd_client::part_of(node, "dir");
+      return is_directory.is_boolean() ? 0 : 1;
+    }
+    std::int64_t count = 0;
+    for (const json& each : nodes) count += leaves_of(each);
+    return count;
+  }
+
+  std::shared_ptr<etcd_client> client_;
+  std::string directory_;
+  etcd_v2_form form_;
+  int life_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/store/etcd_client.hpp>
+#include <elastic/store/etcd_keys.hpp>
+#include <elastic/store/etcd_v2_keys.hpp>
+#include <elastic/store/versioned_store.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/etcd_server.hpp>
+#include <support/job_of_nodes.hpp>
+#include <support/scripted_server.hpp>
+#include <unit/store/store_conformance.hpp>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using elastic::task;
+using elastic::test::etcd_server;
+
+constexpr std::size_t largest_value = 256 * 1024;
+
+elastic::etcd_options options_for(const etcd_server& server) {
+  elastic::etcd_options options;
+  options.members.push_back(elastic::parse_endpoint(server.endpoint(), 2379));
+  return options;
+}
+
+std::shared_ptr<elastic::etcd_keys> keys_of(std::shared_ptr<elastic::etcd_client> client) {
+  auto marker = std::make_shared<elastic::etcd_marker>("/test/op/");
+  return std::make_shared<elastic::etcd_keys>(std::move(client), "/test/store/", std::move(marker));
+}
+
+std::shared_ptr<elastic::store> store_at(const etcd_server& server) {
+  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
+  return std::make_shared<elastic::versioned_store>(keys_of(std::move(client)));
+}
+
+CO_TEST("etcd store: has the operations of PyTorch's store", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_values(store_at(server), true, largest_value);
+}
+
+CO_TEST("etcd store: waits end when the keys come", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_waits(store_at(server));
+}
+
+CO_TEST("etcd store: cancelled waits leave nothing", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_cancelled_waits(store_at(server));
+}
+
+CO_TEST("etcd store: refuses what is too large or no number", "[integration][etcd]") {
+  const etcd_server server;
+  co_await elastic::test::check_refusals(store_at(server));
+}
+
+// ---- jobs ---------------------------------------------------------------------------------------
+
+using elastic::test::job_of_nodes;
+
+const std::string quick = "last_call_timeout=1,lease_ttl=2";
+
+std::vector<std::string> at(const std::string& endpoint) {
+  return {"--rdzv-backend", "etcd", "--rdzv-endpoint", endpoint};
+}
+
+const std::string meeting = "meeting at the etcd";
+
+TEST_CASE("etcd: nodes meet and end together", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2:3", at(server.endpoint()), quick);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  elastic::test::check_worker_killed(job);
+}
+
+TEST_CASE("etcd: the others of a node whose lease ends go on, and take in another",
+          "[integration][etcd][serial]") {
+  etcd_server server;
+  job_of_nodes job("2:3", at(server.endpoint()), quick);
+  const std::chrono::milliseconds took = elastic::test::check_node_lost(job);
+  // The lease, a second in which etcd notices, and the last call for a third node.
+  CHECK(took < 2s + 1s + 1s + 500ms);
+}
+
+TEST_CASE("etcd: a node that waits for others can be interrupted",
+          "[integration][etcd][serial]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  elastic::test::check_interrupted_wait(job, meeting);
+}
+
+TEST_CASE("etcd: a member that restarts is ridden out", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  const auto one = job.node();
+  const auto two = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  server.kill();
+  server.start();
+  ::kill(one->worker(), SIGKILL);
+  for (const auto* node : {&one, &two}) (*node)->await_world(2, 2);
+  job.finish();
+  for (const auto* node : {&one, &two}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: of several members one is enough", "[integration][etcd]") {
+  etcd_server server;
+  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  job_of_nodes job("2:3", at(fmt::format("127.0.0.1:{},{}", nobody, server.endpoint())), quick);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd: when it is gone for good, agents stop their workers and end",
+          "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  const auto one = job.node();
+  const auto two = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto begin = std::chrono::steady_clock::now();
+  server.kill();
+  for (const auto* node : {&one, &two}) (*node)->check_failure(1, "etcd cannot be reached");
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",
+          "[integration][etcd]") {
+  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const auto [endpoint, text] = GENERATE_COPY(table<std::string, std::string>(
+      {{fmt::format("127.0.0.1:{}", nobody), "Connection refused within 1 s"},
+       {"no.such.host.invalid:2379", "the name 'no.such.host.invalid' cannot be resolved"}}));
+  job_of_nodes job("2", at(endpoint), "join_timeout=1");
+  job.node()->check_failure(1, text);
+}
+
+TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
+  const auto [answer, text] = GENERATE(table<std::string, std::string>(
+      {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},
+       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "is not etcd: HTTP status 200, 'hello'"},
+       {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+        "is not etcd: HTTP status 404"}}));
+  elastic::test::scripted_server server({{answer}});
+  job_of_nodes job("2", at(fmt::format("127.0.0.1:{}", server.port())), "join_timeout=60");
+  job.node()->check_failure(1, text);
+}
+
+// ---- the v2 API ---------------------------------------------------------------------------------
+
+std::vector<std::string> at_v2(const std::string& endpoint) {
+  return {"--rdzv-backend", "etcd-v2", "--rdzv-endpoint", endpoint};
+}
+
+const std::string quick_v2 =
+    "last_call_timeout=1,keep_alive_interval=0.5,keep_alive_max_attempt=4";
+
+std::shared_ptr<elastic::store> v2_store_at(const etcd_server& server) {
+  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
+  return std::make_shared<elastic::versioned_store>(std::make_shared<elastic::etcd_v2_keys>(
+      std::move(client), "/torch/elastic/store", elastic::etcd_v2_form::base64));
+}
+
+CO_TEST("etcd-v2 store: has the operations of PyTorch's store", "[integration][etcd]") {
+  const etcd_server server({"--enable-v2"});
+  co_await elastic::test::check_values(v2_store_at(server), true, largest_value);
+}
+
+CO_TEST("etcd-v2 store: waits end when the keys come, and may be cancelled",
+        "[integration][etcd]") {
+  const etcd_server server({"--enable-v2"});
+  co_await elastic::test::check_waits(v2_store_at(server));
+  co_await elastic::test::check_cancelled_waits(v2_store_at(server));
+}
+
+TEST_CASE("etcd-v2: a worker is killed, all begin anew", "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at_v2(server.endpoint()), quick_v2);
+  elastic::test::check_worker_killed(job);
+}
+
+TEST_CASE("etcd-v2: the others of a node that is lost go on, and take in another",
+          "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2:3", at_v2(server.endpoint()), quick_v2);
+  elastic::test::check_node_lost(job);
+}
+
+TEST_CASE("etcd-v2: a server without it is told at once", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at_v2(server.endpoint()), "join_timeout=60");
+  job.node()->check_failure(1, "does not offer the v2 API: it has to be started with --enable-v2");
+}
+
+TEST_CASE("etcd: is v2 where the server has nothing else", "[integration][etcd]") {
+  etcd_server server({"--enable-v2", "--enable-grpc-gateway=false"});
+  job_of_nodes job("2:3", at(server.endpoint()), quick_v2);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd-v2: nodes of torchrun take part", "[integration][etcd][mixed]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at_v2(server.endpoint()), "last_call_timeout=2,dialect=1.13");
+  const std::vector<std::string> theirs = {"--rdzv_backend", "etcd-v2", "--rdzv_endpoint",
+                                           server.endpoint(), "--rdzv_conf",
+                                           "last_call_timeout=2"};
+  const auto ours = job.node();
+  const auto other = job.torchrun(python, theirs);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2);
+  ::kill(ours->worker(), SIGKILL);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2, 2);
+  ::kill(other->worker(), SIGKILL);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2, 3);
+  job.finish();
+  for (const auto* node : {&ours, &other}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: nodes of torchrun's legacy backend are told from others", "[integration][etcd]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
+  const auto theirs = job.torchrun(
+      python, {"--rdzv_backend", "etcd", "--rdzv_endpoint", server.endpoint()});
+  const std::vector<std::string> look = {"etcdctl", "--endpoints=" + server.url(), "ls",
+                                         "/torchelastic/p2p/run_job"};
+  REQUIRE(elastic::test::comes_true([&] {
+    return elastic::test::run_program(look, {{"ETCDCTL_API", "2"}}).code == 0;
+  }));
+  job.node()->check_failure(2, "start every node, theirs too, with --rdzv-backend etcd-v2");
+}
+
+// ---- what goes wrong ----------------------------------------------------------------------------
+
+TEST_CASE("etcd: one without the v3 API is told at once", "[integration][etcd]") {
+  etcd_server server({"--enable-grpc-gateway=false"});
+  std::vector<std::string> meeting_there = at(server.endpoint());
+  meeting_there[1] = "etcd-v3";
+  job_of_nodes job("2", meeting_there, "join_timeout=60");
+  job.node()->check_failure(1, "does not offer /v3/");
+}
+
+TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
+  etcd_server server;
+  server.control({"user", "add", "root:secret"});
+  server.control({"user", "grant-role", "root", "root"});
+  server.control({"user", "add", "trainer:pass word"});
+  server.control({"role", "add", "training"});
+  server.control(
+      {"role", "grant-permission", "training", "--prefix=true", "readwrite", "/elastic"});
+  server.control({"user", "grant-role", "trainer", "training"});
+  server.control({"auth", "enable"});
+  SECTION("none is given") {
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
+    job.node()->check_failure(2, "it wants to know who this is (--rdzv-conf user=");
+  }
+  SECTION("a wrong password") {
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=60,user=trainer,password=word");
+    job.node()->check_failure(2, "authentication failed");
+  }
+  SECTION("keys that are not the user's") {
+    job_of_nodes job("2", at(server.endpoint()),
+                     "join_timeout=60,user=trainer,password=pass word,etcd_prefix=/other");
+    job.node()->check_failure(2, "the user 'trainer' may not use these keys");
+  }
+  SECTION("the right ones") {
+    job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password=pass word");
+    elastic::test::check_meeting(job);
+  }
+}
+
+// ---- TLS ----------------------------------------------------------------------------------------
+
+#if defined(ELASTIC_HAS_TLS)
+
+// An authority, and certificates that come from it, made by the program openssl.
+class certificates {
+ public:
+  explicit certificates(const std::string& server_name = "IP:127.0.0.1") {
+    make({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+          "-subj", "/CN=authority", "-days", "2", "-keyout", file("ca.key"), "-out",
+          file("ca.pem")});
+    sign("server", server_name);
+    sign("client", "DNS:client");
+  }
+
+  std::string file(const std::string& name) const { return directory_ / name; }
+
+ private:
+  static void make(std::vector<std::string> words) {
+    words.insert(words.begin(), "openssl");
+    const auto result = elastic::test::run_program(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  }
+
+  void sign(const std::string& name, const std::string& alternative) const {
+    std::ofstream(file(name + ".ext")) << "subjectAltName=" << alternative << "\n"
+                                       << "extendedKeyUsage=serverAuth,clientAuth\n";
+    make({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+          "/CN=" + name, "-keyout", file(name + ".key"), "-out", file(name + ".csr")});
+    make({"x509", "-req", "-in", file(name + ".csr"), "-CA", file("ca.pem"), "-CAkey",
+          file("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", file(name + ".ext"), "-out",
+          file(name + ".pem")});
+  }
+
+  elastic::test::temporary_directory directory_;
+};
+
+etcd_server secure_server(const certificates& made) {
+  return etcd_server({"--cert-file=" + made.file("server.pem"),
+                      "--key-file=" + made.file("server.key"),
+                      "--trusted-ca-file=" + made.file("ca.pem"), "--client-cert-auth=true"},
+                     "https");
+}
+
+TEST_CASE("etcd: by TLS, with certificates of both sides", "[integration][etcd]") {
+  const certificates made;
+  const auto server = secure_server(made);
+  const std::string conf =
+      fmt::format("{},protocol=https,cacert={},cert={},key={}", quick, made.file("ca.pem"),
+                  made.file("client.pem"), made.file("client.key"));
+  job_of_nodes job("2:3", at(server.endpoint()), conf);
+  elastic::test::check_meeting(job);
+}
+
+TEST_CASE("etcd: TLS that is refused is told at once", "[integration][etcd]") {
+  const certificates made;
+  const certificates others("DNS:elsewhere");
+  const std::string authority = "protocol=https,cacert=" + made.file("ca.pem");
+  const std::string client =
+      fmt::format(",cert={},key={}", made.file("client.pem"), made.file("client.key"));
+  SECTION("by whom the server is not known") {
+    const auto server = secure_server(made);
+    job_of_nodes job("2", at(server.endpoint()), "protocol=https" + client);
+    job.node()->check_failure(2, "the TLS handshake failed: ");
+  }
+  SECTION("a server of another name") {
+    const auto server = secure_server(others);
+    job_of_nodes job("2", at(server.endpoint()),
+                     "protocol=https,cacert=" + others.file("ca.pem"));
+    job.node()->check_failure(2, "the TLS handshake failed: ");
+  }
+  SECTION("a server that does not speak it") {
+    etcd_server server;
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=1," + authority);
+    job.node()->check_failure(1, "(does it speak https?)");
+  }
+  SECTION("a server that speaks nothing else") {
+    const auto server = secure_server(made);
+    job_of_nodes job("2", at(server.endpoint()), "join_timeout=1");
+    job.node()->check_failure(1, "(does it want --rdzv-conf protocol=https?)");
+  }
+  SECTION("a file that is not there") {
+    job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https,cacert=/no/such.pem");
+    job.node()->check_failure(2, "the file '/no/such.pem' cannot be used for TLS");
+  }
+  SECTION("files without TLS") {
+    job_of_nodes job("2", at("127.0.0.1:1"), "cacert=" + made.file("ca.pem"));
+    job.node()->check_failure(2, "certificates are of use with protocol=https only");
+  }
+}
+
+#else
+
+TEST_CASE("etcd: a program without TLS says so", "[integration][etcd]") {
+  job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https");
+  job.node()->check_failure(2, "this program was built without TLS");
+}
+
+#endif
+
+}  // namespace

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/raw_client.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::test {
+
+/// An etcd of Debian's package etcd-server on this host, with a directory of its own that is gone
+/// with it. It fails the test where there is none.
+class etcd_server {
+ public:
+  /// @param options  further ones of etcd's command line
+  explicit etcd_server(std::vector<std::string> options = {}, std::string scheme = "http")
+      : options_(std::move(options)), scheme_(std::move(scheme)) {
+    start();
+  }
+
+  std::uint16_t port() const { return port_; }
+  std::string endpoint() const { return fmt::format("127.0.0.1:{}", port_); }
+  std::string url() const { return fmt::format("{}://{}", scheme_, endpoint()); }
+
+  /// Ends it at once; what it has stored stays.
+  void kill() {
+    program_->signal(SIGKILL);
+    program_.reset();
+  }
+
+  /// Starts it with what it had stored.
+  void start() {
+    const std::string peer = fmt::format("http://127.0.0.1:{}", peer_port_);
+    std::vector<std::string> command = {"etcd",
+                                        "--name=one",
+                                        "--data-dir=" + (directory_ / "data"),
+                                        "--logger=zap",
+                                        "--log-level=error",
+                                        "--listen-client-urls=" + url(),
+                                        "--advertise-client-urls=" + url(),
+                                        "--listen-peer-urls=" + peer,
+                                        "--initial-advertise-peer-urls=" + peer,
+                                        "--initial-cluster=one=" + peer};
+    command.insert(command.end(), options_.begin(), options_.end());
+    program_ = std::make_unique<running_program>(command);
+    INFO("etcd (of the package etcd-server) serves at " << url());
+    REQUIRE(comes_true([&] { return is_listening(); }));
+  }
+
+  /// What etcdctl says to the words; it has to succeed.
+  std::string control(std::vector<std::string> words) const {
+    std::vector<std::string> command = {"etcdctl", "--endpoints=" + url()};
+    command.insert(command.end(), words.begin(), words.end());
+    const program_result result = run_program(command, {{"ETCDCTL_API", "3"}});
+    INFO(result.out << result.err);
+    REQUIRE(result.code == 0);
+    return result.out;
+  }
+
+ private:
+  bool is_listening() const {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port_);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_there = ::connect(socket, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    ::close(socket);
+    return is_there;
+  }
+
+  temporary_directory directory_;
+  std::uint16_t port_ = free_port("127.0.0.1");
+  std::uint16_t peer_port_ = free_port("127.0.0.1");
+  std::vector<std::string> options_;
+  std::string scheme_;
+  std::unique_ptr<running_program> program_;
+};
+
+}  // namespace elastic::test

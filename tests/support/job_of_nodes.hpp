@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::test {
+
+/// One node of a job, and all of its processes. It is killed with its object.
+class node_of_job {
+ public:
+  node_of_job(std::vector<std::string> command, std::map<std::string, std::string> environment)
+      : program_(with_session(std::move(command)), environment, std::chrono::seconds(90)),
+        group_(program_.pid()) {}
+  ~node_of_job() { lose(); }
+  node_of_job(const node_of_job&) = delete;
+  node_of_job& operator=(const node_of_job&) = delete;
+
+  running_program* operator->() { return &program_; }
+
+  /// As if the host had lost its power.
+  void lose() { ::kill(-group_, SIGKILL); }
+
+  /// Waits until its worker has begun so often in a world of so many.
+  void await_world(int size, int times = 1) {
+    program_.await_out(fmt::format("works with {},", size), times);
+  }
+
+  /// The process of its worker, the latest one.
+  pid_t worker() const {
+    static const std::regex line(R"(works with \d+, pid (\d+);)");
+    std::string out = const_cast<running_program&>(program_).out();
+    pid_t latest = -1;
+    std::smatch match;
+    while (std::regex_search(out, match, line)) {
+      latest = std::stoi(match[1]);
+      out = match.suffix();
+    }
+    REQUIRE(latest > 0);
+    return latest;
+  }
+
+  void check_success() {
+    const program_result result = program_.wait();
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+  }
+
+  /// Waits for its end, with an exit code, and a text on stderr.
+  void check_failure(int code, const std::string& text) {
+    const program_result result = program_.wait();
+    INFO(result.out << result.err);
+    CHECK(result.code == code);
+    CHECK(result.err.find(text) != std::string::npos);
+  }
+
+ private:
+  static std::vector<std::string> with_session(std::vector<std::string> command) {
+    command.insert(command.begin(), "setsid");
+    return command;
+  }
+
+  running_program program_;
+  pid_t group_;
+};
+
+/// A job of several nodes of elasticrun on this host, whose workers work until they are told that
+/// they are done.
+class job_of_nodes {
+ public:
+  /// @param meeting  the options by which the nodes find each other
+  job_of_nodes(std::string nodes, std::vector<std::string> meeting, std::string conf)
+      : nodes_(std::move(nodes)), meeting_(std::move(meeting)), conf_(std::move(conf)) {
+    environment_ = {{"LOGLEVEL", "INFO"}, {left_.name, left_.value}};
+  }
+
+  /// @param conf  further settings of the rendezvous
+  std::unique_ptr<node_of_job> node(const std::string& conf = "") {
+    std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--nnodes", nodes_, "--rdzv-id", "job",
+                                        "--max-restarts", "5", "--log-dir", directory_ / "logs"};
+    command.insert(command.end(), meeting_.begin(), meeting_.end());
+    command.push_back("--rdzv-conf");
+    command.push_back(conf_ + (conf.empty() || conf_.empty() ? "" : ",") + conf);
+    command.push_back("--no-python");
+    return start(std::move(command));
+  }
+
+  /// One of the real torchrun, with its own options for the meeting; 1.13.1 under Python 3.11 fails
+  /// with its own default of no redirection and no tee.
+  std::unique_ptr<node_of_job> torchrun(const std::string& python,
+                                        const std::vector<std::string>& meeting) {
+    std::vector<std::string> command = {python, "-m", "torch.distributed.run", "--nnodes", nodes_,
+                                        "--rdzv_id", "job", "--max_restarts", "5",
+                                        "--monitor_interval", "0.2", "-r", "1", "-t", "1",
+                                        "--log_dir", directory_ / "torch_logs"};
+    command.insert(command.end(), meeting.begin(), meeting.end());
+    command.push_back("--no_python");
+    return start(std::move(command));
+  }
+
+  /// Tells the workers that they are done.
+  void finish() { std::ofstream(stop_file()) << "done"; }
+
+  void check_nothing_left() const { CHECK(left_.processes_become(0)); }
+
+ private:
+  std::unique_ptr<node_of_job> start(std::vector<std::string> command) {
+    command.insert(command.end(),
+                   {"sh", "-c",
+                    "echo \"works with $WORLD_SIZE, pid $$$$;\"; exec \"$0\" await \"$1\"",
+                    ELASTIC_PUPPET, stop_file()});
+    return std::make_unique<node_of_job>(std::move(command), environment_);
+  }
+
+  std::string stop_file() const { return directory_ / "stop"; }
+
+  const leftovers left_;
+  temporary_directory directory_;
+  std::string nodes_;
+  std::vector<std::string> meeting_;
+  std::string conf_;
+  std::map<std::string, std::string> environment_;
+};
+
+// What jobs do, wherever their nodes meet. `job` has 2 nodes at least and 3 at most.
+
+inline void check_meeting(job_of_nodes& job) {
+  const auto one = job.node();
+  const auto two = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  job.finish();
+  for (const auto* node : {&one, &two}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+/// Workers that die on one node begin anew on all.
+inline void check_worker_killed(job_of_nodes& job) {
+  const auto one = job.node();
+  const auto two = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  for (int times = 2; times <= 3; ++times) {
+    ::kill((times == 2 ? one : two)->worker(), SIGKILL);
+    for (const auto* node : {&one, &two}) (*node)->await_world(2, times);
+  }
+  job.finish();
+  for (const auto* node : {&one, &two}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+/// The others of a node that is lost go on in a smaller world, and take in a new one.
+/// Result: how long it took from the loss to the smaller world.
+inline std::chrono::milliseconds check_node_lost(job_of_nodes& job) {
+  const auto one = job.node();
+  const auto two = job.node();
+  const auto lost = job.node();
+  for (const auto* node : {&one, &two, &lost}) (*node)->await_world(3);
+  const auto begin = std::chrono::steady_clock::now();
+  lost->lose();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  const auto late = job.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(3, 2);
+  late->await_world(3);
+  job.finish();
+  for (const auto* node : {&one, &two, &late}) (*node)->check_success();
+  job.check_nothing_left();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(took);
+}
+
+/// A node that waits for others ends at once when it is told to.
+inline void check_interrupted_wait(job_of_nodes& job, const std::string& said_before) {
+  const auto node = job.node();
+  (*node)->await_err(said_before);
+  const auto begin = std::chrono::steady_clock::now();
+  (*node)->signal(SIGINT);
+  const program_result result = (*node)->wait();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  INFO(result.out << result.err);
+  CHECK(result.code == 130);
+  CHECK(took < std::chrono::milliseconds(100));
+  job.check_nothing_left();
+}
+
+}  // namespace elastic::test
