@@ -1355,6 +1355,11 @@ inline constexpr std::size_t store_watches_per_client = 1024;
 inline constexpr std::size_t store_spared_descriptors = 256;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
+/// The lines before the body of an HTTP response, and those between its chunks.
+inline constexpr std::size_t http_head_bytes = 64 * 1024;
+/// The body of an HTTP response, as far as nobody has taken it: a value of a store, and what etcd
+/// makes of it in base64.
+inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
@@ -8246,6 +8251,137 @@ class local_agent {
 
 }  // namespace elastic
 
+// ---- elastic/base/base64.hpp ----
+
+// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
+namespace elastic {
+
+inline constexpr std::string_view base64_letters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// How many letters stand for `bytes` bytes.
+constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+inline std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve(base64_size(bytes.size()));
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool there = at + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      const bool is_padding = at + i > bytes.size();
+      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
+    }
+  }
+  return text;
+}
+
+/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
+/// text, and texts can be compared instead of values.
+inline std::optional<std::string> from_base64(std::string_view text) {
+  static constexpr auto values = [] {
+    std::array<std::uint8_t, 256> table{};
+    table.fill(64);
+    for (std::uint8_t i = 0; i < 64; ++i) {
+      table[static_cast<unsigned char>(base64_letters[i])] = i;
+    }
+    return table;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
+  const std::size_t letters = text.size() - padding;
+
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (std::size_t at = 0; at < letters; ++at) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
+    if (value == 64) return std::nullopt;
+    group = (group << 6 | value) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  }
+  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
+  if (has_rest) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/blocking.hpp ----
+
+#include <thread>
+
+namespace elastic {
+
+namespace detail {
+
+/// What a thread that works and the coroutine that waits for it share. The flag is the
+/// coroutine's, and taken away when that waits no more.
+template <class Result>
+struct blocking_call {
+  asio::any_io_executor executor;
+  std::mutex mutex;
+  event_flag* ended = nullptr;
+  std::optional<Result> result;
+  std::exception_ptr failure;
+
+  static void run(std::shared_ptr<blocking_call> call, const std::function<Result()>& work) {
+    std::optional<Result> result;
+    std::exception_ptr failure;
+    try {
+      result.emplace(work());
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(call->mutex);
+    if (call->ended == nullptr) return;
+    call->result = std::move(result);
+    call->failure = failure;
+    asio::post(call->executor, [call] {
+      if (call->ended != nullptr) call->ended->set();
+    });
+  }
+};
+
+}  // namespace detail
+
+/// Runs a call that may block, such as one of a network file system, on a thread of its own.
+///
+/// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
+/// Errors: those of `work`; `std::system_error` where no thread can be made.
+/// Cancellation: all types, at once; the call goes on by itself, and what comes of it is dropped.
+template <class Result>
+task<Result> run_blocking(std::function<Result()> work) {
+  using call_type = detail::blocking_call<Result>;
+  struct scope {
+    std::shared_ptr<call_type> call;
+    explicit scope(std::shared_ptr<call_type> of) : call(std::move(of)) {}
+    ~scope() {
+      const std::lock_guard lock(call->mutex);
+      call->ended = nullptr;
+    }
+  };
+  event_flag ended(co_await asio::this_coro::executor);
+  auto call = std::make_shared<call_type>();
+  call->executor = co_await asio::this_coro::executor;
+  call->ended = &ended;
+  const scope waiting(call);
+  std::thread([call, work = std::move(work)] { call_type::run(call, work); }).detach();
+  co_await ended.wait();
+  if (call->failure) std::rethrow_exception(call->failure);
+  co_return std::move(*call->result);
+}
+
+}  // namespace elastic
+
 // ---- elastic/base/mailbox.hpp ----
 
 namespace elastic {
@@ -9743,6 +9879,68 @@ inline task<bool> is_this_machine(std::string host) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/deferred_rendezvous.hpp ----
+
+namespace elastic {
+
+/// A rendezvous that is made when a node first asks for a round, because that takes time: a server
+/// has to be found, or asked which protocol it speaks.
+///
+/// Thread-safety: one strand at a time.
+class deferred_rendezvous final : public rendezvous_handler {
+ public:
+  using maker = std::function<task<std::shared_ptr<rendezvous_handler>>()>;
+
+  /// @param make  called once, unless it fails; what it throws `next_round` throws
+  deferred_rendezvous(std::string backend, std::string run_id, maker make)
+      : backend_(std::move(backend)), run_id_(std::move(run_id)), make_(std::move(make)) {}
+
+  std::string backend() const override { return backend_; }
+  std::string run_id() const override { return run_id_; }
+
+  task<rendezvous_round> next_round() override {
+    if (!made_) made_ = co_await make_();
+    co_return co_await made_->next_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override { return made().wait_for_change(); }
+  task<rendezvous_change> report_failure(std::string what) override {
+    return made().report_failure(std::move(what));
+  }
+  task<void> exit_barrier() override { return made().exit_barrier(); }
+
+  task<int> num_nodes_waiting() override {
+    if (!made_) co_return 0;
+    co_return co_await made_->num_nodes_waiting();
+  }
+
+  task<bool> is_closed() override {
+    if (!made_) co_return false;
+    co_return co_await made_->is_closed();
+  }
+
+  task<void> close(job_end how, std::string why) override {
+    if (made_) co_await made_->close(how, std::move(why));
+  }
+
+  task<void> shutdown() override {
+    if (made_) co_await made_->shutdown();
+  }
+
+ private:
+  rendezvous_handler& made() const {
+    if (!made_) throw error(errc::invalid_argument, "this node was in no round yet");
+    return *made_;
+  }
+
+  std::string backend_;
+  std::string run_id_;
+  maker make_;
+  std::shared_ptr<rendezvous_handler> made_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/net/local_address.hpp ----
 
 namespace elastic {
@@ -9791,250 +9989,6 @@ inline asio::ip::address address_towards(const asio::any_io_executor& executor,
 
 }  // namespace elastic
 
-// ---- elastic/net/message_channel.hpp ----
-
-namespace elastic {
-
-/// A connection over which whole messages go, in order.
-///
-/// Thread-safety: one strand at a time.
-class message_channel {
- public:
-  virtual ~message_channel() = default;
-
-  /// Sends a message; never waits. After the end of the connection it does nothing.
-  virtual void send(std::string message) = 0;
-
-  /// The next message.
-  ///
-  /// Errors: `errc::connection_failed` where the connection has ended,
-  /// `errc::protocol_violation` where the other side sends something else than messages.
-  /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
-  virtual task<std::string> receive() = 0;
-
-  /// Waits until what was sent has left this process.
-  ///
-  /// Errors: `errc::connection_failed`. Cancellation: all types.
-  virtual task<void> flush() = 0;
-
-  /// Ends the connection now; who receives is told so.
-  virtual void close() = 0;
-
-  /// The address of this end, numeric.
-  virtual std::string local_address() const = 0;
-};
-
-/// Where channels come from.
-class message_connector {
- public:
-  virtual ~message_connector() = default;
-
-  /// Connects, in one try.
-  ///
-  /// Errors: `errc::connection_failed`, with a sentence that names the addresses tried.
-  /// Cancellation: all types.
-  virtual task<std::shared_ptr<message_channel>> connect() = 0;
-
-  /// The other side, for people: "host:port".
-  virtual std::string name() const = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/message_frame.hpp ----
-
-namespace elastic {
-
-/// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
-/// bytes.
-inline void append_frame(std::string& out, std::string_view message) {
-  const auto size = static_cast<std::uint32_t>(message.size());
-  for (int shift = 0; shift < 32; shift += 8) {
-    out.push_back(static_cast<char>((size >> shift) & 0xff));
-  }
-  out.append(message);
-}
-
-/// Takes messages out of a stream that comes in pieces.
-class frame_reader {
- public:
-  /// @param bound  the most bytes of a message
-  explicit frame_reader(std::size_t bound) : bound_(bound) {}
-
-  void append(std::string_view bytes) {
-    if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
-    bytes_.append(bytes);
-  }
-
-  /// The next whole message, which stays valid until the next call of `append`.
-  /// Errors: `errc::protocol_violation` where it is longer than the bound.
-  std::optional<std::string_view> next() {
-    const std::string_view rest = std::string_view(bytes_).substr(taken_);
-    if (rest.size() < header) return std::nullopt;
-    std::size_t size = 0;
-    for (std::size_t i = header; i-- > 0;) {
-      size = size << 8 | static_cast<unsigned char>(rest[i]);
-    }
-    if (size > bound_) {
-      throw error(errc::protocol_violation,
-                  fmt::format("a message of {} bytes was announced; up to {} are taken", size,
-                              bound_));
-    }
-    if (rest.size() < header + size) return std::nullopt;
-    taken_ += header + size;
-    return rest.substr(header, size);
-  }
-
- private:
-  static constexpr std::size_t header = 4;
-
-  std::size_t bound_;
-  std::string bytes_;
-  std::size_t taken_ = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/tcp_message_channel.hpp ----
-
-namespace elastic {
-
-/// Messages over a TCP connection. Made by `tcp_message_connector`.
-class tcp_message_channel final : public message_channel,
-                                  public std::enable_shared_from_this<tcp_message_channel> {
- public:
-  /// @param bound  the most bytes of a message that is taken
-  tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound)
-      : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
-    flushed_.set();
-  }
-
-  /// Sends bytes that are no message, such as a greeting.
-  void send_raw(std::string_view bytes) {
-    out_.append(bytes);
-    if (!is_sending_) send_all();
-  }
-
-  void send(std::string message) override {
-    append_frame(out_, message);
-    if (!is_sending_) send_all();
-  }
-
-  task<std::string> receive() override {
-    for (;;) {
-      if (const auto message = in_.next()) co_return std::string(*message);
-      auto [failure, size] =
-          co_await socket_.async_read_some(asio::buffer(piece_), detail::as_result);
-      if (failure == asio::error::operation_aborted && socket_.is_open()) {
-        throw std::system_error(failure);
-      }
-      if (failure) throw error(errc::connection_failed, why(failure));
-      in_.append({piece_.data(), size});
-    }
-  }
-
-  task<void> flush() override {
-    co_await flushed_.wait();
-    if (!socket_.is_open()) throw error(errc::connection_failed, "the connection was closed");
-  }
-
-  void close() override {
-    asio::error_code ignored;
-    socket_.close(ignored);
-    flushed_.set();
-  }
-
-  std::string local_address() const override {
-    asio::error_code failure;
-    const auto end = socket_.local_endpoint(failure);
-    return failure ? std::string() : plain_address(end.address()).to_string();
-  }
-
- private:
-  static std::string why(asio::error_code failure) {
-    if (failure == asio::error::eof) return "the connection was closed by the other side";
-    return fmt::format("the connection broke: {}", failure.message());
-  }
-
-  void send_all() {
-    if (!socket_.is_open()) return;
-    asio::error_code failure;
-    const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
-    out_.erase(0, sent);
-    if (failure && failure != asio::error::would_block) return close();
-    if (out_.empty()) return flushed_.set();
-    flushed_.reset();
-    is_sending_ = true;
-    socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                       [self = shared_from_this()](asio::error_code) {
-                         self->is_sending_ = false;
-                         self->send_all();
-                       });
-  }
-
-  asio::ip::tcp::socket socket_;
-  event_flag flushed_;
-  frame_reader in_;
-  std::array<char, 1024> piece_;
-  std::string out_;
-  bool is_sending_ = false;
-};
-
-/// Connects to a port at which messages are spoken after a greeting.
-class tcp_message_connector final : public message_connector {
- public:
-  tcp_message_connector(endpoint at, std::string greeting, std::size_t bound)
-      : at_(std::move(at)), greeting_(std::move(greeting)), bound_(bound) {}
-
-  std::string name() const override { return to_text(at_); }
-
-  task<std::shared_ptr<message_channel>> connect() override {
-    auto executor = co_await asio::this_coro::executor;
-    const auto addresses = co_await detail::resolve_addresses(at_.host, nullptr);
-    if (addresses.empty()) {
-      throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved",
-                                                       at_.host));
-    }
-    asio::ip::tcp::socket socket(executor);
-    std::string tried;
-    for (const auto& address : addresses) {
-      const asio::ip::tcp::endpoint end(address, at_.port);
-      auto [failure] = co_await connect_one(socket, end);
-      if (!failure) co_return converse(std::move(socket));
-      if (failure == asio::error::operation_aborted) throw std::system_error(failure);
-      tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(),
-                           failure.message());
-    }
-    throw error(errc::connection_failed, tried);
-  }
-
- private:
-  static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                        asio::ip::tcp::endpoint end) {
-    asio::error_code failure;
-    socket.close(failure);
-    socket.open(end.protocol(), failure);
-    if (failure) co_return failure;
-    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-    co_return co_await socket.async_connect(end, detail::as_result);
-  }
-
-  std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const {
-    asio::error_code ignored;
-    socket.non_blocking(true, ignored);
-    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-    auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_);
-    channel->send_raw(greeting_);
-    return channel;
-  }
-
-  endpoint at_;
-  std::string greeting_;
-  std::size_t bound_;
-};
-
-}  // namespace elastic
-
 // ---- elastic/rendezvous/node_id.hpp ----
 
 #include <compare>
@@ -10066,760 +10020,6 @@ inline node_id new_node(const std::string& host) {
 }
 
 }  // namespace elastic
-
-// ---- elastic/rendezvous/rendezvous_settings.hpp ----
-
-namespace elastic {
-
-/// By which numbers nodes meet. All durations are over 0.
-struct rendezvous_settings {
-  /// 1 ≤ min_nodes ≤ max_nodes.
-  int min_nodes = 1;
-  int max_nodes = 1;
-  /// How long a node waits for a round that it can be in.
-  duration join_timeout = std::chrono::seconds(600);
-  /// How long a round that has enough nodes waits for further ones, where it cannot know them.
-  duration last_call_timeout = std::chrono::seconds(30);
-  /// How often a node says that it is alive, and after how many that were missed it is lost.
-  duration keep_alive_interval = std::chrono::seconds(5);
-  int keep_alive_max_attempt = 3;
-  /// How long a node whose connection broke has to come back before it is lost.
-  duration reconnect_grace = std::chrono::milliseconds(300);
-
-  /// How long a node may be silent.
-  duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/rendezvous_message.hpp ----
-
-#include <cmath>
-#include <limits>
-
-namespace elastic {
-
-/// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
-/// "kind" is the name of the struct. docs/design.md has the conversation.
-namespace rendezvous_messages {
-
-// ---- from a node ----------------------------------------------------------------------------
-
-/// The first word of a connection, also of one that takes up a broken one.
-struct hello {
-  static constexpr int current_version = 1;
-  int version = current_version;
-  std::string run_id;
-  node_id node;
-  rendezvous_settings settings;
-};
-
-/// Leaves round `after`, where the node is in it, for the next.
-struct join {
-  /// The last round that this node was in; -1: none.
-  std::int64_t after = -1;
-  duration timeout{};
-  /// Where its workers would find each other if it became the node of rank 0.
-  master_endpoint offer;
-};
-
-struct keep_alive {};
-
-/// Workers of this node failed.
-struct failed {
-  std::int64_t round = 0;
-  std::string what;
-};
-
-/// All workers of this node succeeded.
-struct finished {
-  std::int64_t round = 0;
-};
-
-struct leave {};
-
-/// The job has ended, for all nodes.
-struct close_job {
-  job_end end = job_end::failed;
-  std::string why;
-};
-
-struct ask_status {};
-
-// ---- from the server ------------------------------------------------------------------------
-
-struct welcome {
-  /// Whether the server still knows the node, with its place.
-  bool resumed = false;
-};
-
-struct refused {
-  /// The join timeout; otherwise something that waiting does not mend.
-  bool timeout = false;
-  std::string why;
-};
-
-struct placed {
-  std::int64_t round = 0;
-  int rank = 0;
-  int world = 1;
-  master_endpoint master;
-  /// How often workers failed so far.
-  int restarts = 0;
-};
-
-/// The round `round` is to end.
-struct changed {
-  std::int64_t round = 0;
-  rendezvous_change what;
-};
-
-/// The workers of every node have succeeded.
-struct all_finished {
-  std::int64_t round = 0;
-};
-
-struct closed {
-  job_end end = job_end::failed;
-  std::string why;
-};
-
-struct alive {};
-
-struct status {
-  int waiting = 0;
-  bool is_closed = false;
-};
-
-}  // namespace rendezvous_messages
-
-using rendezvous_request =
-    std::variant<rendezvous_messages::hello, rendezvous_messages::join,
-                 rendezvous_messages::keep_alive, rendezvous_messages::failed,
-                 rendezvous_messages::finished, rendezvous_messages::leave,
-                 rendezvous_messages::close_job, rendezvous_messages::ask_status>;
-
-using rendezvous_answer =
-    std::variant<rendezvous_messages::welcome, rendezvous_messages::refused,
-                 rendezvous_messages::placed, rendezvous_messages::changed,
-                 rendezvous_messages::all_finished, rendezvous_messages::closed,
-                 rendezvous_messages::alive, rendezvous_messages::status>;
-
-namespace detail {
-
-using rendezvous_json = nlohmann::ordered_json;
-
-/// Reads the fields of a message. Every error is `errc::protocol_violation` and names the field.
-class message_fields {
- public:
-  explicit message_fields(std::string_view text) {
-    if (text.size() > limits::rendezvous_message_bytes) {
-      refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(),
-                         limits::rendezvous_message_bytes));
-    }
-    json_ = rendezvous_json::parse(text, nullptr, false);
-    if (!json_.is_object()) refuse("is no JSON object");
-  }
-
-  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
-    const rendezvous_json& value = field(name);
-    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
-    const bool too_large = value.is_number_unsigned() &&
-                           value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-    const auto number = too_large ? most : value.get<std::int64_t>();
-    if (too_large || number < least || number > most) {
-      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
-    }
-    return number;
-  }
-
-  int small_number(const char* name, int least, int most) const {
-    return static_cast<int>(number(name, least, most));
-  }
-
-  bool flag(const char* name) const {
-    const rendezvous_json& value = field(name);
-    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
-    return value.get<bool>();
-  }
-
-  std::string text(const char* name) const {
-    const rendezvous_json& value = field(name);
-    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
-    return value.get<std::string>();
-  }
-
-  duration milliseconds(const char* name) const {
-    constexpr std::int64_t longest = 1'000'000'000'000;
-    return std::chrono::milliseconds(number(name, 0, longest));
-  }
-
-  [[noreturn]] static void refuse(const std::string& why) {
-    throw error(errc::protocol_violation, "a message of the rendezvous " + why);
-  }
-
- private:
-  const rendezvous_json& field(const char* name) const {
-    const auto found = json_.find(name);
-    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
-    return *found;
-  }
-
-  rendezvous_json json_;
-};
-
-inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::max() - 1;
-inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
-
-inline std::int64_t whole_milliseconds(duration time) {
-  return std::chrono::ceil<std::chrono::milliseconds>(time).count();
-}
-
-inline std::string quoted(const std::string& text) {
-  // What is not UTF-8 is replaced and not refused: it may be a worker's last words.
-  return rendezvous_json(text).dump(-1, ' ', false, rendezvous_json::error_handler_t::replace);
-}
-
-inline std::string master_fields(const master_endpoint& master) {
-  return fmt::format(R"("address": {}, "port": {}, "served": {})", quoted(master.address),
-                     master.port, master.served_by_agent);
-}
-
-inline master_endpoint read_master(const message_fields& fields) {
-  constexpr int most_ports = 65535;
-  master_endpoint master;
-  master.address = fields.text("address");
-  master.port = static_cast<std::uint16_t>(fields.small_number("port", 0, most_ports));
-  master.served_by_agent = fields.flag("served");
-  return master;
-}
-
-inline const char* text_of(job_end end) {
-  return end == job_end::succeeded ? "succeeded" : "failed";
-}
-
-inline job_end read_job_end(const message_fields& fields) {
-  const std::string end = fields.text("end");
-  if (end == "succeeded") return job_end::succeeded;
-  if (end == "failed") return job_end::failed;
-  message_fields::refuse(fmt::format("has an unknown \"end\": '{:.40}'", end));
-}
-
-inline const char* text_of(change_kind kind) {
-  switch (kind) {
-    case change_kind::node_waiting: return "node_waiting";
-    case change_kind::node_lost: return "node_lost";
-    case change_kind::worker_failed: return "worker_failed";
-  }
-  return "";
-}
-
-inline change_kind read_change_kind(const message_fields& fields) {
-  const std::string kind = fields.text("change");
-  for (const change_kind known :
-       {change_kind::node_waiting, change_kind::node_lost, change_kind::worker_failed}) {
-    if (kind == text_of(known)) return known;
-  }
-  message_fields::refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
-}
-
-/// Writes a message as JSON.
-struct message_writer {
-  std::string operator()(const rendezvous_messages::hello& said) const {
-    const rendezvous_settings& settings = said.settings;
-    return fmt::format(
-        R"({{"kind": "hello", "version": {}, "run_id": {}, "host": {}, "pid": {}, )"
-        R"("local_id": {}, "min_nodes": {}, "max_nodes": {}, "last_call_ms": {}, )"
-        R"("keep_alive_ms": {}, "keep_alive_attempts": {}, "grace_ms": {}}})",
-        said.version, quoted(said.run_id), quoted(said.node.host), said.node.pid,
-        said.node.local_id, settings.min_nodes, settings.max_nodes,
-        whole_milliseconds(settings.last_call_timeout),
-        whole_milliseconds(settings.keep_alive_interval), settings.keep_alive_max_attempt,
-        whole_milliseconds(settings.reconnect_grace));
-  }
-  std::string operator()(const rendezvous_messages::join& said) const {
-    return fmt::format(R"({{"kind": "join", "after": {}, "timeout_ms": {}, {}}})", said.after,
-                       whole_milliseconds(said.timeout), master_fields(said.offer));
-  }
-  std::string operator()(const rendezvous_messages::keep_alive&) const {
-    return R"({"kind": "keep_alive"})";
-  }
-  std::string operator()(const rendezvous_messages::failed& said) const {
-    return fmt::format(R"({{"kind": "failed", "round": {}, "what": {}}})", said.round,
-                       quoted(said.what));
-  }
-  std::string operator()(const rendezvous_messages::finished& said) const {
-    return fmt::format(R"({{"kind": "finished", "round": {}}})", said.round);
-  }
-  std::string operator()(const rendezvous_messages::leave&) const { return R"({"kind": "leave"})"; }
-  std::string operator()(const rendezvous_messages::close_job& said) const {
-    return fmt::format(R"({{"kind": "close", "end": "{}", "why": {}}})", text_of(said.end),
-                       quoted(said.why));
-  }
-  std::string operator()(const rendezvous_messages::ask_status&) const {
-    return R"({"kind": "ask_status"})";
-  }
-
-  std::string operator()(const rendezvous_messages::welcome& said) const {
-    return fmt::format(R"({{"kind": "welcome", "resumed": {}}})", said.resumed);
-  }
-  std::string operator()(const rendezvous_messages::refused& said) const {
-    return fmt::format(R"({{"kind": "refused", "timeout": {}, "why": {}}})", said.timeout,
-                       quoted(said.why));
-  }
-  std::string operator()(const rendezvous_messages::placed& said) const {
-    return fmt::format(
-        R"({{"kind": "placed", "round": {}, "rank": {}, "world": {}, "restarts": {}, {}}})",
-        said.round, said.rank, said.world, said.restarts, master_fields(said.master));
-  }
-  std::string operator()(const rendezvous_messages::changed& said) const {
-    return fmt::format(
-        R"({{"kind": "changed", "round": {}, "change": "{}", "restarts": {}, "what": {}}})",
-        said.round, text_of(said.what.kind), said.what.restarts, quoted(said.what.what));
-  }
-  std::string operator()(const rendezvous_messages::all_finished& said) const {
-    return fmt::format(R"({{"kind": "all_finished", "round": {}}})", said.round);
-  }
-  std::string operator()(const rendezvous_messages::closed& said) const {
-    return fmt::format(R"({{"kind": "closed", "end": "{}", "why": {}}})", text_of(said.end),
-                       quoted(said.why));
-  }
-  std::string operator()(const rendezvous_messages::alive&) const { return R"({"kind": "alive"})"; }
-  std::string operator()(const rendezvous_messages::status& said) const {
-    return fmt::format(R"({{"kind": "status", "waiting": {}, "closed": {}}})", said.waiting,
-                       said.is_closed);
-  }
-};
-
-inline rendezvous_messages::hello read_hello(const message_fields& fields) {
-  constexpr int most = std::numeric_limits<int>::max();
-  rendezvous_messages::hello said;
-  said.version = fields.small_number("version", 1, most);
-  said.run_id = fields.text("run_id");
-  said.node.host = fields.text("host");
-  said.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
-  said.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
-  rendezvous_settings& settings = said.settings;
-  settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
-  settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
-  settings.last_call_timeout = fields.milliseconds("last_call_ms");
-  settings.keep_alive_interval = fields.milliseconds("keep_alive_ms");
-  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
-  settings.reconnect_grace = fields.milliseconds("grace_ms");
-  return said;
-}
-
-}  // namespace detail
-
-/// The message as one JSON object.
-inline std::string to_text(const rendezvous_request& said) {
-  return std::visit(detail::message_writer(), said);
-}
-inline std::string to_text(const rendezvous_answer& said) {
-  return std::visit(detail::message_writer(), said);
-}
-
-/// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
-inline rendezvous_request parse_rendezvous_request(std::string_view text) {
-  namespace messages = rendezvous_messages;
-  const detail::message_fields fields(text);
-  const std::string kind = fields.text("kind");
-  if (kind == "hello") return detail::read_hello(fields);
-  if (kind == "join") {
-    return messages::join{fields.number("after", -1, detail::last_round),
-                          fields.milliseconds("timeout_ms"), detail::read_master(fields)};
-  }
-  if (kind == "keep_alive") return messages::keep_alive{};
-  if (kind == "failed") {
-    return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
-  }
-  if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
-  if (kind == "leave") return messages::leave{};
-  if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
-  if (kind == "ask_status") return messages::ask_status{};
-  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
-}
-
-/// Reads what the server says. Errors: `errc::protocol_violation`, naming what is wrong.
-inline rendezvous_answer parse_rendezvous_answer(std::string_view text) {
-  namespace messages = rendezvous_messages;
-  const detail::message_fields fields(text);
-  const std::string kind = fields.text("kind");
-  if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
-  if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
-  if (kind == "placed") {
-    messages::placed said;
-    said.round = fields.number("round", 0, detail::last_round);
-    said.world = fields.small_number("world", 1, limits::nodes);
-    said.rank = fields.small_number("rank", 0, said.world - 1);
-    said.restarts = fields.small_number("restarts", 0, detail::most_restarts);
-    said.master = detail::read_master(fields);
-    return said;
-  }
-  if (kind == "changed") {
-    messages::changed said;
-    said.round = fields.number("round", 0, detail::last_round);
-    said.what.kind = detail::read_change_kind(fields);
-    said.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
-    said.what.what = fields.text("what");
-    return said;
-  }
-  if (kind == "all_finished") {
-    return messages::all_finished{fields.number("round", 0, detail::last_round)};
-  }
-  if (kind == "closed") return messages::closed{detail::read_job_end(fields), fields.text("why")};
-  if (kind == "alive") return messages::alive{};
-  if (kind == "status") {
-    return messages::status{fields.small_number("waiting", 0, limits::nodes),
-                            fields.flag("closed")};
-  }
-  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/detail/rendezvous_link.hpp ----
-
-namespace elastic::detail {
-
-/// A node's connection to the server of its rendezvous: keeps it, takes it up again where it
-/// breaks, and holds the last that was heard.
-///
-/// Whoever waits for something looks at `heard()`, and awaits `news()` where it is not there yet.
-///
-/// Thread-safety: one strand at a time.
-class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
- public:
-  /// What the server said that still holds.
-  struct knowledge {
-    std::optional<rendezvous_messages::placed> placed;
-    std::optional<rendezvous_change> change;
-    std::optional<rendezvous_messages::closed> closed;
-    std::optional<rendezvous_messages::refused> refused;
-    std::optional<rendezvous_messages::status> status;
-    bool all_finished = false;
-    /// The link has ended for good; nothing more will be heard.
-    std::exception_ptr broken;
-  };
-
-  rendezvous_link(std::shared_ptr<message_connector> connector, rendezvous_messages::hello greeting,
-                  std::shared_ptr<time_source> time, logger log)
-      : connector_(std::move(connector)),
-        greeting_(std::move(greeting)),
-        time_(std::move(time)),
-        log_(std::move(log)) {}
-
-  /// Begins to connect, for at most `patience`.
-  void start(asio::any_io_executor executor, duration patience) {
-    news_.emplace(executor);
-    ended_.emplace(executor);
-    auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
-      self->heard_.broken = failure;
-      self->tell();
-      self->ended_->set();
-    };
-    asio::co_spawn(executor, keep_connected(time_->now() + patience),
-                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
-  }
-
-  /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
-  task<void> stop() {
-    if (!ended_) co_return;
-    const auto channel = channel_;
-    if (channel) {
-      try {
-        co_await with_deadline(*time_, time_->now() + limits::rendezvous_farewell,
-                               channel->flush());
-      } catch (const error&) {
-        // Whom it was for is gone.
-      }
-    }
-    cancel_.emit(asio::cancellation_type::terminal);
-    co_await ended_->wait();
-    if (channel_) channel_->close();
-    channel_.reset();
-    is_welcome_ = false;
-  }
-
-  const knowledge& heard() const { return heard_; }
-
-  bool is_connected() const { return is_welcome_; }
-
-  /// The address of this node on the way to the server; empty while there is no connection.
-  std::string local_address() const { return channel_ ? channel_->local_address() : std::string(); }
-
-  /// Waits until something more was heard.
-  task<void> news() { co_await news_->wait(); }
-
-  /// Says something now, and again whenever the connection was taken up, until something else is
-  /// said so: its effect is the same whether it arrives once or twice.
-  void insist(rendezvous_request what) {
-    standing_ = std::move(what);
-    say(*standing_);
-  }
-
-  /// Says something; without a connection it is lost.
-  void say(const rendezvous_request& what) {
-    if (is_welcome_) channel_->send(to_text(what));
-  }
-
-  /// This node is between two rounds: what was heard of the one that it leaves holds no longer.
-  void begin_join(rendezvous_messages::join wish) {
-    heard_.placed.reset();
-    heard_.change.reset();
-    heard_.refused.reset();
-    heard_.all_finished = false;
-    insist(std::move(wish));
-  }
-
-  void ask_status() {
-    heard_.status.reset();
-    insist_on_status_ = true;
-    say(rendezvous_messages::ask_status{});
-  }
-
-  /// Why the last attempt to connect failed.
-  const std::string& last_problem() const { return last_problem_; }
-
- private:
-  using channel_pointer = std::shared_ptr<message_channel>;
-
-  static constexpr std::chrono::milliseconds first_pause{20};
-  static constexpr std::chrono::milliseconds longest_pause{1000};
-  /// After this time without a connection the log says what is waited for.
-  static constexpr std::chrono::seconds silent_wait{2};
-  /// How long one attempt, and the first answer, may take.
-  static constexpr std::chrono::seconds attempt_timeout{5};
-  /// A server that is about to stop hangs up once; one that does not know us, always.
-  static constexpr int most_hang_ups = 5;
-  static constexpr int most_silences = 2;
-
-  // ---- keeping the connection -----------------------------------------------------------------
-
-  task<void> keep_connected(time_point deadline) {
-    for (;;) {
-      channel_ = co_await connect_until(deadline);
-      std::string why;
-      // The server waits for as long again until it lets the others go on.
-      grace_ = greeting_.settings.reconnect_grace / 2;
-      try {
-        co_await race(listen(), keep_alive());
-      } catch (const error& failure) {
-        // A word that makes no sense will make none the next time.
-        if (failure.code() == errc::protocol_violation && !heard_.closed) throw;
-        why = failure.what();
-      }
-      channel_->close();
-      channel_.reset();
-      is_welcome_ = false;
-      if (heard_.closed) {
-        // The job is over; the server may leave before us.
-        co_return;
-      }
-      log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
-      const time_point now = time_->now();
-      lost_at_ = now + greeting_.settings.reconnect_grace / 2;
-      deadline = now + limits::rendezvous_absence;
-    }
-  }
-
-  /// Tries again and again.
-  task<channel_pointer> connect_until(time_point deadline) {
-    const time_point begun = time_->now();
-    duration pause = first_pause;
-    bool has_warned = false;
-    for (;;) {
-      const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
-      if (channel) co_return channel;
-      const time_point now = time_->now();
-      if (lost_at_ && now >= *lost_at_) {
-        note_lost(fmt::format("the connection to the rendezvous at {} was lost",
-                              connector_->name()),
-                  grace_);
-        lost_at_.reset();
-      }
-      if (now >= deadline) throw error(errc::connection_failed, absence());
-      if (!has_warned && now - begun >= silent_wait) {
-        has_warned = true;
-        log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
-      }
-      const time_point next_try = std::min({deadline, next_limit(), now + pause});
-      co_await time_->sleep_until(next_try);
-      pause = std::min<duration>(pause * 2, longest_pause);
-    }
-  }
-
-  time_point next_limit() const {
-    return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
-  }
-
-  std::string absence() const {
-    return fmt::format("{} the rendezvous at {}: {}",
-                       was_connected_ ? "lost" : "could not reach", connector_->name(),
-                       last_problem_);
-  }
-
-  /// Result: null where this attempt failed.
-  task<channel_pointer> try_connect(time_point deadline) {
-    const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
-    channel_pointer channel;
-    try {
-      auto made = co_await with_deadline(*time_, limit, connector_->connect());
-      if (made) channel = std::move(*made);
-      if (!channel && last_problem_.empty()) last_problem_ = "no answer";
-    } catch (const error& failure) {
-      last_problem_ = failure.what();
-    }
-    if (!channel) co_return nullptr;
-    channel->send(to_text(rendezvous_request(greeting_)));
-    known_alive_at_ = time_->now();
-    unanswered_.clear();
-    if (co_await is_welcomed(channel, limit)) co_return channel;
-    channel->close();
-    co_return nullptr;
-  }
-
-  /// Whether the other side answers as a server of the rendezvous does.
-  task<bool> is_welcomed(channel_pointer channel, time_point limit) {
-    std::optional<rendezvous_answer> said;
-    try {
-      const auto answer = co_await with_deadline(*time_, limit, channel->receive());
-      if (answer) said = parse_rendezvous_answer(*answer);
-      if (!answer) {
-        last_problem_ = "it accepts connections but does not answer";
-        // PyTorch's servers of today ignore what they do not know.
-        if (!was_connected_ && ++silences_ >= most_silences) {
-          throw error(errc::protocol_violation, last_problem_);
-        }
-      }
-    } catch (const error& failure) {
-      last_problem_ = failure.what();
-      const bool is_sure =
-          failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
-      if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
-    }
-    if (!said) co_return false;
-    if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*said)) {
-      throw error(errc::invalid_argument, refusal->why);
-    }
-    const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*said);
-    if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
-    take_up(*channel, welcome->resumed);
-    co_return true;
-  }
-
-  std::string stranger() const {
-    return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
-                       last_problem_);
-  }
-
-  void take_up(message_channel& channel, bool resumed) {
-    is_welcome_ = true;
-    was_connected_ = true;
-    lost_at_.reset();
-    if (!resumed) note_lost("this node was given up by the others", duration::zero());
-    if (standing_) channel.send(to_text(*standing_));
-    if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
-    tell();
-  }
-
-  // ---- the conversation -----------------------------------------------------------------------
-
-  task<void> listen() {
-    for (;;) {
-      const std::string message = co_await channel_->receive();
-      rendezvous_answer said = parse_rendezvous_answer(message);
-      std::visit([this](auto& what) { take(what); }, said);
-      tell();
-    }
-  }
-
-  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
-  /// it says of itself proves nothing, only its answers do.
-  task<void> keep_alive() {
-    const duration interval = greeting_.settings.keep_alive_interval;
-    const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
-    time_point next_word = time_->now() + interval;
-    for (;;) {
-      const time_point next_look = std::min(next_word, known_alive_at_ + patience);
-      co_await time_->sleep_until(next_look);
-      const time_point now = time_->now();
-      if (now >= known_alive_at_ + patience) {
-        grace_ = interval / 2;
-        throw error(errc::connection_failed, "the server does not answer");
-      }
-      if (now < next_word) continue;
-      say(rendezvous_messages::keep_alive{});
-      unanswered_.push_back(now);
-      next_word = now + interval;
-    }
-  }
-
-  void take(const rendezvous_messages::welcome&) {}
-  void take(const rendezvous_messages::alive&) {
-    if (unanswered_.empty()) return;
-    known_alive_at_ = unanswered_.front();
-    unanswered_.pop_front();
-  }
-  void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
-  void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
-  void take(const rendezvous_messages::status& said) {
-    heard_.status = said;
-    insist_on_status_ = false;
-  }
-  void take(const rendezvous_messages::placed& said) {
-    const auto* wish = standing_ ? std::get_if<rendezvous_messages::join>(&*standing_) : nullptr;
-    if (wish == nullptr || said.round <= wish->after) return;
-    standing_.reset();
-    heard_.placed = said;
-  }
-  void take(const rendezvous_messages::changed& said) {
-    if (heard_.placed && heard_.placed->round == said.round && !heard_.change) {
-      heard_.change = said.what;
-    }
-  }
-  void take(const rendezvous_messages::all_finished& said) {
-    if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
-  }
-
-  void note_lost(std::string why, duration grace) {
-    if (!heard_.placed || heard_.change || heard_.all_finished) return;
-    const int restarts = heard_.placed->restarts;
-    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
-    tell();
-  }
-
-  void tell() {
-    news_->set();
-    news_->reset();
-  }
-
-  std::shared_ptr<message_connector> connector_;
-  rendezvous_messages::hello greeting_;
-  std::shared_ptr<time_source> time_;
-  logger log_;
-  std::optional<event_flag> news_;
-  std::optional<event_flag> ended_;
-  asio::cancellation_signal cancel_;
-  channel_pointer channel_;
-  bool is_welcome_ = false;
-  bool was_connected_ = false;
-  /// When a connection that broke counts as the loss of this node, and how long its workers may
-  /// then take to end.
-  std::optional<time_point> lost_at_;
-  duration grace_{};
-  /// When we said the last that the server is known to have heard, and what it has not answered.
-  time_point known_alive_at_;
-  std::deque<time_point> unanswered_;
-  std::optional<rendezvous_request> standing_;
-  bool insist_on_status_ = false;
-  knowledge heard_;
-  std::string last_problem_;
-  int hang_ups_ = 0;
-  int silences_ = 0;
-};
-
-}  // namespace elastic::detail
 
 // ---- elastic/rendezvous/torch_dialect.hpp ----
 
@@ -10903,6 +10103,9 @@ struct stored_state {
   torch_state state;
   /// Names this value: another one that is stored later has another token. Never empty.
   std::string token;
+  /// Those of its nodes that live, as of the same moment, where the place watches over them
+  /// itself; none where only the heartbeats in the state tell.
+  std::optional<std::set<node_id>> living = std::nullopt;
 };
 
 /// What came of storing a state.
@@ -10935,1193 +10138,1260 @@ class rendezvous_backend {
   /// Returns when what is stored is not what `token` names, or may not be: at the latest when it is
   /// time to look again, where the place cannot tell by itself.
   virtual task<void> wait_for_change(std::string token) = 0;
+
+  /// Whether it looks by itself for a place that does not answer, for a while, before it ends with
+  /// an error: then nobody else has to.
+  virtual bool is_patient() const { return false; }
+
+  /// Whether the place itself watches over nodes, by `say_alive`: then no heartbeats are written
+  /// into the state, and its states tell which of their nodes live.
+  virtual bool watches_over_nodes() const { return false; }
+
+  /// This node lives, and will say so again. Called before the node takes a place.
+  virtual task<void> say_alive(node_id) { co_return; }
+
+  /// This node says so no more: others hear of it at once.
+  virtual task<void> say_gone() { co_return; }
+};
+
+/// All nodes that a state names.
+inline std::set<node_id> nodes_of(const torch_state& state) {
+  std::set<node_id> nodes = state.wait_list;
+  nodes.insert(state.redundancy_list.begin(), state.redundancy_list.end());
+  for (const auto& [node, rank] : state.participants) nodes.insert(node);
+  for (const auto& [node, time] : state.last_heartbeats) nodes.insert(node);
+  return nodes;
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_settings.hpp ----
+
+namespace elastic {
+
+/// By which numbers nodes meet. All durations are over 0.
+struct rendezvous_settings {
+  /// 1 ≤ min_nodes ≤ max_nodes.
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// How long a node waits for a round that it can be in.
+  duration join_timeout = std::chrono::seconds(600);
+  /// How long a round that has enough nodes waits for further ones, where it cannot know them.
+  duration last_call_timeout = std::chrono::seconds(30);
+  /// How often a node says that it is alive, and after how many that were missed it is lost.
+  duration keep_alive_interval = std::chrono::seconds(5);
+  int keep_alive_max_attempt = 3;
+  /// How long a node whose connection broke has to come back before it is lost.
+  duration reconnect_grace = std::chrono::milliseconds(300);
+
+  /// How long a node may be silent.
+  duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
 };
 
 }  // namespace elastic
 
-// ---- elastic/rendezvous/detail/base64.hpp ----
-
-// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
-namespace elastic::detail {
-
-inline constexpr std::string_view base64_letters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// How many letters stand for `bytes` bytes.
-constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
-
-inline std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve(base64_size(bytes.size()));
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      const bool there = at + i < bytes.size();
-      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      const bool is_padding = at + i > bytes.size();
-      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
-    }
-  }
-  return text;
-}
-
-/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
-/// text, and texts can be compared instead of values.
-inline std::optional<std::string> from_base64(std::string_view text) {
-  static constexpr auto values = [] {
-    std::array<std::uint8_t, 256> table{};
-    table.fill(64);
-    for (std::uint8_t i = 0; i < 64; ++i) {
-      table[static_cast<unsigned char>(base64_letters[i])] = i;
-    }
-    return table;
-  }();
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  const std::size_t letters = text.size() - padding;
-
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (std::size_t at = 0; at < letters; ++at) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
-    if (value == 64) return std::nullopt;
-    group = (group << 6 | value) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(static_cast<char>(group >> bits & 0xff));
-  }
-  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
-  if (has_rest) return std::nullopt;
-  return bytes;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_format.hpp ----
-
-// What our reader and our writer of Python's pickle format share: the few operations of it that
-// the state of a rendezvous is made of.
-namespace elastic::detail {
-
-/// The operations that are read; every other byte is refused.
-enum class pickle_op : std::uint8_t {
-  mark = 0x28,
-  empty_tuple = 0x29,
-  stop = 0x2e,
-  short_binbytes = 0x43,
-  binint = 0x4a,
-  binint1 = 0x4b,
-  binint2 = 0x4d,
-  none = 0x4e,
-  reduce = 0x52,
-  binunicode = 0x58,
-  build = 0x62,
-  binget = 0x68,
-  long_binget = 0x6a,
-  setitem = 0x73,
-  setitems = 0x75,
-  empty_dict = 0x7d,
-  proto = 0x80,
-  newobj = 0x81,
-  tuple1 = 0x85,
-  tuple2 = 0x86,
-  tuple3 = 0x87,
-  newtrue = 0x88,
-  newfalse = 0x89,
-  long1 = 0x8a,
-  short_binunicode = 0x8c,
-  empty_set = 0x8f,
-  additems = 0x90,
-  stack_global = 0x93,
-  memoize = 0x94,
-  frame = 0x95,
-};
-
-/// The only names of Python that a pickle may mention. They are never looked up: each stands for
-/// itself, and what may be done with it is decided by its place in this list.
-enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
-
-struct pickle_name {
-  std::string_view module;
-  std::string_view name;
-};
-
-/// By `pickle_global`.
-inline constexpr std::array<pickle_name, 5> pickle_globals = {{
-    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
-    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
-    {"datetime", "datetime"},
-    {"datetime", "timezone"},
-    {"datetime", "timedelta"},
-}};
-
-/// How deep values may lie within each other; a state needs 6.
-inline constexpr int pickle_depth = 32;
-/// Marks that are open at the same time, and values on the stack.
-inline constexpr std::size_t pickle_marks = 32;
-inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
-inline constexpr std::size_t pickle_memo = 64 * 1024;
-/// Values that one pickle makes: some 9 for each node.
-inline constexpr std::size_t pickle_values = 256 * 1024;
-
-[[noreturn]] inline void refuse_state(const std::string& why) {
-  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
-}
-
-/// Text from outside as a message may show it: on one line, and not all of a long one.
-inline std::string shown(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return text.size() <= most ? fmt::format("{:?}", text)
-                             : fmt::format("{:?}…", text.substr(0, most));
-}
-
-/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
-/// stand for what Python could not decode.
-inline bool is_pickle_text(std::string_view bytes) {
-  std::size_t at = 0;
-  const auto follows = [&](unsigned low, unsigned high) {
-    if (at == bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    return byte >= low && byte <= high;
-  };
-  while (at < bytes.size()) {
-    const auto first = static_cast<unsigned char>(bytes[at++]);
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
-    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
-    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
-    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
-  }
-  return true;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_reader.hpp ----
-
-namespace elastic::detail {
-
-enum class pickle_kind : std::uint8_t {
-  none,
-  boolean,
-  integer,
-  text,
-  bytes,
-  tuple,
-  dict,
-  set,
-  /// One of `pickle_globals`.
-  global,
-  /// A state or a node.
-  object,
-  /// A datetime, a timezone, which is UTC, and a timedelta.
-  time,
-  zone,
-  span,
-};
-
-/// A value of a pickle, by its place in the reader.
-using pickle_ref = std::uint32_t;
-
-struct pickle_value {
-  pickle_kind kind = pickle_kind::none;
-  /// Whether it may be the key of a dict or in a set.
-  bool is_hashable = true;
-  /// Whether it is part of another value or was remembered and taken again: it cannot change any
-  /// more, so that no value is ever part of itself.
-  bool is_final = false;
-  /// Whether a time says that it is in UTC.
-  bool is_zoned = false;
-  int depth = 1;
-  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
-  /// `pickle_global` of a global or of the class of an object.
-  std::int64_t number = 0;
-  /// A text or bytes, as they stand in the pickle.
-  std::string_view text;
-  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
-  std::vector<pickle_ref> items;
-
-  bool is(pickle_kind wanted) const { return kind == wanted; }
-  bool is(pickle_kind wanted, pickle_global which) const {
-    return kind == wanted && number == static_cast<std::int64_t>(which);
-  }
-};
-
-/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
-/// whatever it names; here nothing is looked up and nothing called.
-///
-/// The values refer to the bytes of the pickle, which must outlive the reader.
-class pickle_reader {
- public:
-  explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
-
-  /// Reads the whole pickle.
-  /// Result: the value that it stands for.
-  /// Errors: `errc::rendezvous_state`.
-  pickle_ref read() {
-    if (next_op() != pickle_op::proto) fail("it does not begin with the protocol of a pickle");
-    const std::uint64_t protocol = number(1);
-    if (protocol != 4 && protocol != 5) {
-      fail(fmt::format("pickle protocol {} is not read, 4 and 5 are", protocol));
-    }
-    for (pickle_op op = next_op(); op != pickle_op::stop; op = next_op()) apply(op);
-    if (!marks_.empty() || stack_.size() != 1) {
-      fail(fmt::format("{} values are left at its end, it must be 1", stack_.size()));
-    }
-    if (used_ != input_.size()) fail("bytes follow its end");
-    return stack_.back();
-  }
-
-  const pickle_value& operator[](pickle_ref ref) const { return values_[ref]; }
-
- private:
-  // ---- bytes ----
-
-  std::string_view take(std::uint64_t count) {
-    if (count > input_.size() - used_) fail("it is cut off");
-    const std::string_view bytes = input_.substr(used_, static_cast<std::size_t>(count));
-    used_ += bytes.size();
-    return bytes;
-  }
-
-  pickle_op next_op() {
-    at_ = used_;
-    return static_cast<pickle_op>(take(1).front());
-  }
-
-  // Little-endian, without a sign.
-  std::uint64_t number(std::size_t size) {
-    std::uint64_t value = 0;
-    int shift = 0;
-    for (const char byte : take(size)) {
-      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
-      shift += 8;
-    }
-    return value;
-  }
-
-  [[noreturn]] void fail(const std::string& why) const {
-    refuse_state(fmt::format("{} (at byte {} of {})", why, at_, input_.size()));
-  }
-
-  // ---- operations ----
-
-  void apply(pickle_op op) {
-    switch (op) {
-      case pickle_op::none: return push(pickle_kind::none);
-      case pickle_op::newtrue: return push(pickle_kind::boolean, 1);
-      case pickle_op::newfalse: return push(pickle_kind::boolean, 0);
-      case pickle_op::binint1: return push_integer(1);
-      case pickle_op::binint2: return push_integer(2);
-      case pickle_op::binint:
-        return push(pickle_kind::integer, static_cast<std::int32_t>(number(4)));
-      case pickle_op::long1: return push_long();
-      case pickle_op::short_binunicode: return push_text(take(number(1)));
-      case pickle_op::binunicode: return push_text(take(number(4)));
-      case pickle_op::short_binbytes: return push_bytes(take(number(1)));
-      case pickle_op::empty_tuple: return push(pickle_kind::tuple);
-      case pickle_op::tuple1: return push_tuple(1);
-      case pickle_op::tuple2: return push_tuple(2);
-      case pickle_op::tuple3: return push_tuple(3);
-      case pickle_op::empty_dict: return push_container(pickle_kind::dict);
-      case pickle_op::empty_set: return push_container(pickle_kind::set);
-      case pickle_op::setitem: return set_item();
-      case pickle_op::setitems: return add_all(pickle_kind::dict);
-      case pickle_op::additems: return add_all(pickle_kind::set);
-      case pickle_op::mark: return open_mark();
-      case pickle_op::stack_global: return push_global();
-      case pickle_op::newobj: return push_object();
-      case pickle_op::reduce: return push_reduced();
-      case pickle_op::build: return build();
-      case pickle_op::memoize: return memoize();
-      case pickle_op::binget: return recall(number(1));
-      case pickle_op::long_binget: return recall(number(4));
-      case pickle_op::frame:
-        // A frame only says how much may be read ahead.
-        if (number(8) > input_.size() - used_) fail("it is cut off");
-        return;
-      default:
-        fail(fmt::format("operation 0x{:02x} is not one that the state of a rendezvous needs",
-                         static_cast<unsigned>(op)));
-    }
-  }
-
-  void push_integer(std::size_t size) {
-    push(pickle_kind::integer, static_cast<std::int64_t>(number(size)));
-  }
-
-  void push_long() {
-    const std::uint64_t size = number(1);
-    if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
-    std::uint64_t bits = number(static_cast<std::size_t>(size));
-    // The highest bit that is there is the sign.
-    const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
-    if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
-    push(pickle_kind::integer, static_cast<std::int64_t>(bits));
-  }
-
-  void push_text(std::string_view text) {
-    if (!is_pickle_text(text)) fail(shown(text) + " is not UTF-8");
-    push(pickle_kind::text);
-    values_.back().text = text;
-  }
-
-  void push_bytes(std::string_view bytes) {
-    push(pickle_kind::bytes);
-    values_.back().text = bytes;
-  }
-
-  void push_container(pickle_kind kind) {
-    push(kind);
-    values_.back().is_hashable = false;
-  }
-
-  void push_tuple(std::size_t size) {
-    std::vector<pickle_ref> items(size);
-    for (std::size_t i = size; i-- > 0;) items[i] = pop();
-    push(pickle_kind::tuple);
-    for (const pickle_ref item : items) {
-      add_item(stack_.back(), item);
-      if (!values_[item].is_hashable) values_.back().is_hashable = false;
-    }
-  }
-
-  void set_item() {
-    const pickle_ref value = pop();
-    const pickle_ref key = pop();
-    add_pair(open_container(pickle_kind::dict), key, value);
-  }
-
-  void add_all(pickle_kind kind) {
-    if (marks_.empty()) fail("values are added that no mark precedes");
-    const std::vector<pickle_ref> items(
-        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
-    stack_.resize(marks_.back());
-    marks_.pop_back();
-    const pickle_ref container = open_container(kind);
-    if (kind == pickle_kind::set) {
-      for (const pickle_ref item : items) add_key(container, item);
-      return;
-    }
-    if (items.size() % 2 != 0) fail("a key has no value");
-    for (std::size_t i = 0; i < items.size(); i += 2) add_pair(container, items[i], items[i + 1]);
-  }
-
-  void open_mark() {
-    if (marks_.size() == pickle_marks) fail(fmt::format("over {} marks are open", pickle_marks));
-    marks_.push_back(stack_.size());
-  }
-
-  void push_global() {
-    const pickle_value& name = values_[pop()];
-    const pickle_value& module = values_[pop()];
-    if (!name.is(pickle_kind::text) || !module.is(pickle_kind::text)) {
-      fail("what it names is not named by texts");
-    }
-    for (std::size_t which = 0; which < pickle_globals.size(); ++which) {
-      if (module.text != pickle_globals[which].module) continue;
-      if (name.text != pickle_globals[which].name) continue;
-      return push(pickle_kind::global, static_cast<std::int64_t>(which));
-    }
-    fail(fmt::format("it names {} of {}, which has no place in the state of a rendezvous",
-                     shown(name.text), shown(module.text)));
-  }
-
-  void push_object() {
-    const pickle_value& arguments = values_[pop()];
-    const pickle_value& type = values_[pop()];
-    const bool is_class = type.is(pickle_kind::global, pickle_global::state) ||
-                          type.is(pickle_kind::global, pickle_global::node);
-    if (!is_class) fail("an object is made of what is neither a state nor a node");
-    if (!arguments.is(pickle_kind::tuple) || !arguments.items.empty()) {
-      fail("an object is made with arguments");
-    }
-    const std::int64_t which = type.number;
-    push(pickle_kind::object, which);
-    values_.back().is_hashable = false;
-  }
-
-  // Python would call a function here; three names have a meaning.
-  void push_reduced() {
-    const pickle_value arguments = values_[pop()];
-    const pickle_value& what = values_[pop()];
-    if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
-    if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
-    if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
-    if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
-    fail("it calls what is neither datetime, timezone nor timedelta");
-  }
-
-  void push_time(std::span<const pickle_ref> arguments) {
-    namespace chrono = std::chrono;
-    constexpr std::size_t size = 10;
-    const bool has_bytes = !arguments.empty() && arguments.size() <= 2 &&
-                           values_[arguments[0]].is(pickle_kind::bytes) &&
-                           values_[arguments[0]].text.size() == size;
-    const bool is_zoned = arguments.size() == 2;
-    if (!has_bytes || (is_zoned && !values_[arguments[1]].is(pickle_kind::zone))) {
-      fail("a datetime is not made of 10 bytes and at most a timezone");
-    }
-    std::uint32_t byte[size];
-    for (std::size_t i = 0; i < size; ++i) {
-      byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
-    }
-    // The highest bit of the month tells two equal times of a clock that was put back apart, which
-    // does not happen in UTC.
-    const int year = static_cast<int>(byte[0] << 8 | byte[1]);
-    const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
-    const std::uint32_t fraction = byte[7] << 16 | byte[8] << 8 | byte[9];
-    const bool is_date = date.ok() && year >= 1 && year <= 9999;
-    if (!is_date || byte[4] > 23 || byte[5] > 59 || byte[6] > 59 || fraction > 999'999) {
-      fail("a datetime has a part that is out of its range");
-    }
-    const chrono::sys_time<chrono::microseconds> time =
-        chrono::sys_days(date) + chrono::hours(byte[4]) + chrono::minutes(byte[5]) +
-        chrono::seconds(byte[6]) + chrono::microseconds(fraction);
-    push(pickle_kind::time, time.time_since_epoch().count());
-    values_.back().is_zoned = is_zoned;
-  }
-
-  void push_zone(std::span<const pickle_ref> arguments) {
-    const bool is_utc = arguments.size() == 1 && values_[arguments[0]].is(pickle_kind::span) &&
-                        values_[arguments[0]].number == 0;
-    if (!is_utc) fail("a timezone is not UTC");
-    push(pickle_kind::zone);
-  }
-
-  void push_span(std::span<const pickle_ref> arguments) {
-    // So that the microseconds fit; Python allows ten times as many days.
-    constexpr std::int64_t most_days = 99'999'999;
-    const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
-      const pickle_value& value = values_[arguments[which]];
-      if (!value.is(pickle_kind::integer) || value.number < least || value.number > most) {
-        fail("a timedelta has a part that is out of its range");
-      }
-      return value.number;
-    };
-    if (arguments.size() != 3) fail("a timedelta is not made of days, seconds and microseconds");
-    const std::int64_t days = part(0, -most_days, most_days);
-    const std::int64_t seconds = part(1, 0, 86'399);
-    push(pickle_kind::span, (days * 86'400 + seconds) * 1'000'000 + part(2, 0, 999'999));
-  }
-
-  void build() {
-    const pickle_ref attributes = pop();
-    const pickle_ref object = open_container(pickle_kind::object);
-    const pickle_value& dict = values_[attributes];
-    if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
-    if (!values_[object].items.empty()) fail("an object gets its attributes twice");
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const pickle_value& name = values_[dict.items[i]];
-      if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
-    }
-    add_item(object, attributes);
-    // Python asks a node for its hash where it becomes a key, so it must be whole by then.
-    values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
-  }
-
-  void memoize() {
-    if (memo_.size() == pickle_memo) fail(fmt::format("over {} values are memoized", pickle_memo));
-    memo_.push_back(top());
-  }
-
-  void recall(std::uint64_t index) {
-    if (index >= memo_.size()) fail("a value is used again that was not memoized");
-    const pickle_ref value = memo_[static_cast<std::size_t>(index)];
-    values_[value].is_final = true;
-    push_ref(value);
-  }
-
-  // ---- stack ----
-
-  void push(pickle_kind kind, std::int64_t value = 0) {
-    if (values_.size() == pickle_values) fail(fmt::format("it has over {} values", pickle_values));
-    pickle_value made;
-    made.kind = kind;
-    made.number = value;
-    values_.push_back(std::move(made));
-    push_ref(static_cast<pickle_ref>(values_.size() - 1));
-  }
-
-  void push_ref(pickle_ref ref) {
-    if (stack_.size() == pickle_stack) fail(fmt::format("its stack is over {}", pickle_stack));
-    stack_.push_back(ref);
-  }
-
-  // What lies below the last mark is out of reach.
-  pickle_ref top() const {
-    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() == floor) fail("a value is used that is not there");
-    return stack_.back();
-  }
-
-  pickle_ref pop() {
-    const pickle_ref value = top();
-    stack_.pop_back();
-    return value;
-  }
-
-  pickle_ref open_container(pickle_kind kind) {
-    const pickle_ref container = top();
-    if (!values_[container].is(kind)) fail("something is put into what cannot hold it");
-    if (values_[container].is_final) fail("a value changes after it was used");
-    return container;
-  }
-
-  void add_pair(pickle_ref dict, pickle_ref key, pickle_ref value) {
-    add_key(dict, key);
-    add_item(dict, value);
-  }
-
-  void add_key(pickle_ref container, pickle_ref key) {
-    if (!values_[key].is_hashable) fail("a key cannot be hashed");
-    add_item(container, key);
-  }
-
-  void add_item(pickle_ref container, pickle_ref item) {
-    if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
-    values_[item].is_final = true;
-    pickle_value& into = values_[container];
-    into.depth = std::max(into.depth, values_[item].depth + 1);
-    if (into.depth > pickle_depth) {
-      fail(fmt::format("values lie over {} deep within each other", pickle_depth));
-    }
-    into.items.push_back(item);
-  }
-
-  std::string_view input_;
-  std::size_t used_ = 0;
-  // Where the operation began that is being read.
-  std::size_t at_ = 0;
-  std::vector<pickle_value> values_;
-  std::vector<pickle_ref> stack_;
-  std::vector<std::size_t> marks_;
-  std::vector<pickle_ref> memo_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/pickle_writer.hpp ----
-
-namespace elastic::detail {
-
-/// Writes the operations of a pickle, with as few kinds of them as a state needs.
-///
-/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
-/// some thousand nodes would be several times as long, and every node reads it every few seconds.
-class pickle_writer {
- public:
-  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
-  explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
-
-  const std::string& written() const { return out_; }
-
-  void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
-
-  /// Puts in what another writer, one that did not memoize, wrote.
-  void piece(std::string_view operations) { out_ += operations; }
-
-  void begin() {
-    op(pickle_op::proto);
-    out_.push_back(4);
-  }
-
-  void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
-
-  void integer(std::int64_t value) {
-    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
-    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
-    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
-    op(pickle_op::long1);
-    out_.push_back(8);
-    little_endian(value, 8);
-  }
-
-  void text(std::string_view value) {
-    if (value.size() <= 0xff) {
-      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
-    } else {
-      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
-    }
-    out_ += value;
-  }
-
-  /// A text that comes more than once.
-  void name(std::string_view value) {
-    once("text " + std::string(value), [&] { text(value); });
-  }
-
-  /// At most 255 bytes.
-  void bytes(std::string_view value) {
-    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
-    out_ += value;
-  }
-
-  void global(pickle_global which) {
-    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
-    once("global " + std::string(named.name), [&] {
-      name(named.module);
-      name(named.name);
-      op(pickle_op::stack_global);
-    });
-  }
-
-  void node(const node_id& id, std::string_view host_attribute) {
-    once("node " + id.text(), [&] {
-      global(pickle_global::node);
-      op(pickle_op::empty_tuple);
-      op(pickle_op::newobj);
-      op(pickle_op::empty_dict);
-      op(pickle_op::mark);
-      name(host_attribute);
-      name(id.host);
-      name("pid");
-      integer(id.pid);
-      name("local_id");
-      integer(id.local_id);
-      op(pickle_op::setitems);
-      op(pickle_op::build);
-    });
-  }
-
-  /// Errors: `errc::invalid_argument` for a year that Python has not.
-  void time(torch_time value, bool zoned) {
-    namespace chrono = std::chrono;
-    const auto day = chrono::floor<chrono::days>(value);
-    const chrono::year_month_day date(day);
-    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
-      throw error(errc::invalid_argument,
-                  "a time of the rendezvous is not in the years 1 to 9999");
-    }
-    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
-    std::string packed;
-    const auto add = [&](auto number, int size) {
-      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
-    };
-    add(static_cast<int>(date.year()), 2);
-    add(static_cast<unsigned>(date.month()), 1);
-    add(static_cast<unsigned>(date.day()), 1);
-    add(clock.hours().count(), 1);
-    add(clock.minutes().count(), 1);
-    add(clock.seconds().count(), 1);
-    add(clock.subseconds().count(), 3);
-    global(pickle_global::datetime);
-    bytes(packed);
-    if (zoned) zone();
-    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
-    op(pickle_op::reduce);
-  }
-
-  /// The timezone UTC.
-  void zone() {
-    once("zone", [&] {
-      global(pickle_global::timezone);
-      span(std::chrono::microseconds(0));
-      op(pickle_op::tuple1);
-      op(pickle_op::reduce);
-    });
-  }
-
-  /// A timedelta.
-  void span(std::chrono::microseconds value) {
-    const auto days = std::chrono::floor<std::chrono::days>(value);
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
-    global(pickle_global::timedelta);
-    integer(days.count());
-    integer(seconds.count());
-    integer((value - days - seconds).count());
-    op(pickle_op::tuple3);
-    op(pickle_op::reduce);
-  }
-
- private:
-  template <class Write>
-  void once(std::string what, Write write) {
-    if (!memoizes_) return write();
-    const auto known = memo_.find(what);
-    if (known != memo_.end()) return recall(known->second);
-    write();
-    op(pickle_op::memoize);
-    const std::size_t index = memo_.size();
-    memo_.emplace(std::move(what), index);
-  }
-
-  void recall(std::size_t index) {
-    const auto number = static_cast<std::int64_t>(index);
-    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
-    else with_number(pickle_op::long_binget, number, 4);
-  }
-
-  void with_number(pickle_op code, std::int64_t value, int size) {
-    op(code);
-    little_endian(value, size);
-  }
-
-  void little_endian(std::int64_t value, int size) {
-    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
-  }
-
-  bool memoizes_;
-  std::string out_;
-  std::map<std::string, std::size_t> memo_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/torch_state_codec.hpp ----
+// ---- elastic/rendezvous/round_state.hpp ----
 
 namespace elastic {
 
-/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
-inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
-
-/// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as
-/// different pickles by others: compare states, not bytes.
+/// What nodes agree on: who is in the round, who waits for the next one.
 ///
-/// Errors: `errc::invalid_argument` for a value that no state may have, which the message names,
-/// and for a redundancy list in a dialect that has none.
-std::string encode_torch_state(const torch_state& state, torch_dialect dialect);
+/// Times are those of one monotonic clock: of the server that keeps the state, or of the one node
+/// that looks at it. Times of two nodes never meet in it.
+struct round_state {
+  std::int64_t round = 0;
+  /// The round has its nodes: those that are in it run.
+  bool complete = false;
+  /// The job has ended; no round follows.
+  bool closed = false;
+  /// The nodes of this round are not known beforehand, so it has a last call once it has enough.
+  bool unknown_nodes = true;
+  /// The end of the last call.
+  std::optional<time_point> deadline = std::nullopt;
+  /// With their ranks, once the round is complete.
+  std::map<node_id, int> participants = {};
+  /// Nodes that the next round takes in.
+  std::set<node_id> wait_list = {};
+  /// Nodes beyond the maximum: they stand by for one that is lost.
+  std::set<node_id> redundancy_list = {};
 
-/// Reads a state of any dialect. Nothing that the pickle names is executed or looked up; what no
-/// agent writes is refused.
-///
-/// Errors: `errc::rendezvous_state`, saying what was found and where.
-torch_state decode_torch_state(std::string_view pickle);
+  friend bool operator==(const round_state&, const round_state&) = default;
+};
 
-/// The state as the text that a store holds.
-/// Errors: those of `encode_torch_state`.
-inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
-  return detail::to_base64(encode_torch_state(state, dialect));
+}  // namespace elastic
+
+// ---- elastic/rendezvous/round_machine.hpp ----
+
+namespace elastic {
+
+/// By whose rules nodes meet.
+enum class round_rules {
+  /// PyTorch's up to 2.2: a node beyond the maximum asks again and again.
+  torch_1_13,
+  /// PyTorch's of 2.6 and newer: a node beyond the maximum stands by.
+  torch_2_6,
+  /// Ours, where one server sees every node: a round whose nodes are known is complete as soon as
+  /// all of them are there, and the wait list never promises more than the next round can hold.
+  direct,
+};
+
+/// What is to happen to one node, by `apply` where it changes the state.
+enum class round_action {
+  /// It is in a complete round.
+  placed,
+  /// Nothing changes until something else does.
+  wait,
+  refuse_closed,
+  refuse_timeout,
+  enter_round,
+  enter_wait_list,
+  enter_redundancy_list,
+  leave_round,
+  leave_wait_list,
+  leave_redundancy_list,
+  /// From the complete round to the wait list of the next.
+  leave_to_rejoin,
+  complete_round,
+};
+
+struct round_decision {
+  round_action action;
+  /// Why, a half sentence.
+  std::string_view reason;
+
+  friend bool operator==(const round_decision&, const round_decision&) = default;
+};
+
+namespace detail {
+
+inline bool contains(const round_state& state, const node_id& node) {
+  return state.participants.count(node) != 0;
 }
 
-/// Reads what a store holds.
-/// Result: none for `torch_no_state` and for an empty text.
-/// Errors: `errc::rendezvous_state`.
-inline std::optional<torch_state> parse_stored_text(std::string_view text) {
-  if (text.empty() || text == torch_no_state) return std::nullopt;
-  if (text.size() > detail::base64_size(limits::rendezvous_state_bytes)) {
-    detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
-                                     detail::base64_size(limits::rendezvous_state_bytes)));
+inline int size_of(const round_state& state) {
+  return static_cast<int>(state.participants.size());
+}
+
+/// Whether a place is neither taken nor promised.
+inline bool has_place(const round_state& state, const rendezvous_settings& settings,
+                      round_rules rules) {
+  const std::size_t promised = rules == round_rules::direct ? state.wait_list.size() : 0;
+  return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
+}
+
+inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
+                                               const rendezvous_settings& settings,
+                                               round_rules rules) {
+  if (state.wait_list.count(node) != 0) {
+    return {round_action::wait, "waits for the nodes of this round to leave it"};
   }
-  const std::optional<std::string> pickle = detail::from_base64(text);
-  if (!pickle) detail::refuse_state("it is not base64");
-  return decode_torch_state(*pickle);
+  if (has_place(state, settings, rules)) {
+    return {round_action::enter_wait_list, "the round runs and has a place for one more"};
+  }
+  if (rules == round_rules::torch_1_13) {
+    return {round_action::wait, "the round runs with the most nodes that are allowed"};
+  }
+  return {round_action::enter_redundancy_list,
+          "the round runs with the most nodes that are allowed"};
+}
+
+/// A round that has enough nodes: whether it waits for more.
+inline round_decision decide_completion(const round_state& state,
+                                        const rendezvous_settings& settings, round_rules rules,
+                                        time_point now) {
+  if (rules == round_rules::direct && !state.unknown_nodes) {
+    const bool all_here =
+        state.wait_list.empty() &&
+        (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
+    if (all_here) return {round_action::complete_round, "every node that is known is there"};
+    return {round_action::wait, "nodes that are known are still to enter"};
+  }
+  if (state.deadline && *state.deadline <= now) {
+    return {round_action::complete_round, "the last call is over"};
+  }
+  return {round_action::wait, "the last call is under way"};
+}
+
+}  // namespace detail
+
+/// What the next step of a node is that wants to be in a round. To be asked again after each step,
+/// until it is `placed`, refused, or waits.
+///
+/// @param deadline  until when the node waits for a place; who stands by waits without an end
+/// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
+inline round_decision decide_join(const round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, round_rules rules,
+                                  time_point now, time_point deadline) {
+  if (state.closed) return {round_action::refuse_closed, "the job has ended"};
+  if (state.redundancy_list.count(node) != 0) {
+    if (detail::has_place(state, settings, rules)) {
+      return {round_action::leave_redundancy_list, "a place has become free"};
+    }
+    return {round_action::wait, "stands by"};
+  }
+  const bool is_in = detail::contains(state, node);
+  if (state.complete && is_in) return {round_action::placed, "the round is complete"};
+  if (now > deadline) {
+    if (is_in) return {round_action::leave_round, "waited long enough"};
+    if (state.wait_list.count(node) != 0) {
+      return {round_action::leave_wait_list, "waited long enough"};
+    }
+    return {round_action::refuse_timeout, "waited long enough"};
+  }
+  if (state.complete) return detail::decide_in_complete_round(state, node, settings, rules);
+  if (!is_in) {
+    const bool may_enter =
+        state.wait_list.count(node) != 0 || detail::has_place(state, settings, rules);
+    if (may_enter) return {round_action::enter_round, "the round takes nodes"};
+    return {round_action::enter_redundancy_list, "all places are promised"};
+  }
+  if (detail::size_of(state) < settings.min_nodes) {
+    return {round_action::wait, "there are not enough nodes"};
+  }
+  return detail::decide_completion(state, settings, rules, now);
+}
+
+/// What the next step of a node is that gives up its place, whatever that is.
+inline round_decision decide_leave(const round_state& state, const node_id& node) {
+  if (detail::contains(state, node)) return {round_action::leave_round, "leaves"};
+  if (state.wait_list.count(node) != 0) return {round_action::leave_wait_list, "leaves"};
+  if (state.redundancy_list.count(node) != 0) {
+    return {round_action::leave_redundancy_list, "leaves"};
+  }
+  return {round_action::wait, "has no place"};
 }
 
 namespace detail {
 
-/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
-/// memory; this is what the resolver gives at most.
-inline constexpr std::size_t node_host_bytes = 1024;
-
-inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
-
-inline std::string_view host_attribute(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
+inline void complete_round(round_state& state) {
+  state.complete = true;
+  state.deadline.reset();
+  int rank = 0;
+  for (auto& [node, its_rank] : state.participants) its_rank = rank++;
 }
 
-// ---- reading ----------------------------------------------------------------------------------
-
-/// Makes a state of the values of a pickle, and notes which dialect they show.
-class torch_state_decoder {
- public:
-  explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
-
-  torch_state decode() {
-    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
-    torch_state state;
-    state.round = integer(take("round"), "round");
-    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
-    state.complete = boolean("complete");
-    state.deadline = optional_time(take("deadline"));
-    state.closed = boolean("closed");
-    read_participants(state);
-    state.wait_list = node_set(take("wait_list"), "wait_list");
-    read_heartbeats(state);
-    const std::optional<pickle_ref> spares = find(redundancy_list_attribute);
-    if (spares) state.redundancy_list = node_set(*spares, redundancy_list_attribute);
-    pickle_writer extra(false);
-    for (const auto& [name, value] : attributes_) keep(state, extra, name, value);
-    judge(state, spares.has_value());
-    return state;
-  }
-
- private:
-  using attributes = std::map<std::string_view, pickle_ref>;
-
-  attributes attributes_of(pickle_ref ref, pickle_global type, const char* otherwise) const {
-    const pickle_value& object = values_[ref];
-    if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
-    const pickle_value& dict = values_[object.items.front()];
-    attributes found;
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const std::string_view name = values_[dict.items[i]].text;
-      if (!found.emplace(name, dict.items[i + 1]).second) {
-        refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
-      }
-    }
-    return found;
-  }
-
-  std::optional<pickle_ref> find(std::string_view name) {
-    const auto found = attributes_.find(name);
-    if (found == attributes_.end()) return std::nullopt;
-    const pickle_ref value = found->second;
-    attributes_.erase(found);
-    return value;
-  }
-
-  pickle_ref take(std::string_view name) {
-    const std::optional<pickle_ref> value = find(name);
-    if (!value) refuse_state(fmt::format("it has no attribute '{}'", name));
-    return *value;
-  }
-
-  std::int64_t integer(pickle_ref ref, std::string_view name) const {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
-    return value.number;
-  }
-
-  bool boolean(std::string_view name) {
-    const pickle_value& value = values_[take(name)];
-    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
-    return value.number != 0;
-  }
-
-  torch_time time(pickle_ref ref) {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
-    (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
-    return torch_time(std::chrono::microseconds(value.number));
-  }
-
-  std::optional<torch_time> optional_time(pickle_ref ref) {
-    if (values_[ref].is(pickle_kind::none)) return std::nullopt;
-    return time(ref);
-  }
-
-  node_id node(pickle_ref ref) {
-    constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
-    const pickle_value& object = values_[ref];
-    if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
-      refuse_state("what should be a node of it is none");
-    }
-    const pickle_value& dict = values_[object.items.front()];
-    if (dict.items.size() != 6) refuse_state(std::string(form));
-    node_id id;
-    bool has_host = false;
-    bool has_pid = false;
-    bool has_local_id = false;
-    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
-      const std::string_view name = values_[dict.items[i]].text;
-      const pickle_ref value = dict.items[i + 1];
-      if (name == "fqdn" || name == "addr") {
-        has_host = true;
-        (name == "fqdn" ? sees_fqdn_ : sees_addr_) = true;
-        id.host = host(value);
-      } else if (name == "pid") {
-        has_pid = true;
-        id.pid = integer(value, "node's pid");
-      } else if (name == "local_id") {
-        has_local_id = true;
-        id.local_id = integer(value, "node's local_id");
-      }
-    }
-    if (!has_host || !has_pid || !has_local_id) refuse_state(std::string(form));
-    return id;
-  }
-
-  std::string host(pickle_ref ref) const {
-    const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::text)) refuse_state("a node of it is named by no text");
-    if (value.text.size() > node_host_bytes) {
-      refuse_state(fmt::format("the name of a node has {} bytes, {} are allowed",
-                               value.text.size(), node_host_bytes));
-    }
-    return std::string(value.text);
-  }
-
-  // The items of a dict or a set of nodes.
-  const std::vector<pickle_ref>& items(pickle_ref ref, pickle_kind kind,
-                                       std::string_view name) const {
-    const pickle_value& value = values_[ref];
-    const bool is_dict = kind == pickle_kind::dict;
-    if (!value.is(kind)) {
-      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
-    }
-    const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
-    if (nodes > static_cast<std::size_t>(limits::nodes)) {
-      refuse_state(fmt::format("its {} has {} nodes, {} are allowed", name, nodes, limits::nodes));
-    }
-    return value.items;
-  }
-
-  [[noreturn]] static void refuse_twice(const node_id& id, std::string_view name) {
-    refuse_state(fmt::format("its {} has the node {} twice", name, shown(id.text())));
-  }
-
-  void read_participants(torch_state& state) {
-    const auto& pairs = items(take("participants"), pickle_kind::dict, "participants");
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      node_id id = node(pairs[i]);
-      const std::int64_t rank = integer(pairs[i + 1], "participant's rank");
-      if (rank < 0 || rank >= limits::nodes) {
-        refuse_state(fmt::format("the node {} has the rank {}, 0 to {} are allowed",
-                                 shown(id.text()), rank, limits::nodes - 1));
-      }
-      const auto [at, is_new] = state.participants.emplace(std::move(id), static_cast<int>(rank));
-      if (!is_new) refuse_twice(at->first, "participants");
-    }
-  }
-
-  void read_heartbeats(torch_state& state) {
-    const auto& pairs = items(take("last_heartbeats"), pickle_kind::dict, "last_heartbeats");
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      node_id id = node(pairs[i]);
-      const auto [at, is_new] = state.last_heartbeats.emplace(std::move(id), time(pairs[i + 1]));
-      if (!is_new) refuse_twice(at->first, "last_heartbeats");
-    }
-  }
-
-  std::set<node_id> node_set(pickle_ref ref, std::string_view name) {
-    std::set<node_id> nodes;
-    for (const pickle_ref item : items(ref, pickle_kind::set, name)) {
-      const auto [at, is_new] = nodes.insert(node(item));
-      if (!is_new) refuse_twice(*at, name);
-    }
-    return nodes;
-  }
-
-  // ---- what the dialect does not know ----
-
-  // All extra attributes are written by one writer, which bounds them together.
-  void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
-    const std::size_t begin = extra.written().size();
-    copy(extra, value);
-    state.extra.emplace(name, extra.written().substr(begin));
-  }
-
-  void copy(pickle_writer& to, pickle_ref ref) {
-    // A value that is used in many places is copied to each of them.
-    if (to.written().size() > limits::rendezvous_state_bytes) {
-      refuse_state(fmt::format("its unknown attributes take over {} bytes",
-                               limits::rendezvous_state_bytes));
-    }
-    const pickle_value& value = values_[ref];
-    switch (value.kind) {
-      case pickle_kind::none: return to.op(pickle_op::none);
-      case pickle_kind::boolean: return to.boolean(value.number != 0);
-      case pickle_kind::integer: return to.integer(value.number);
-      case pickle_kind::text: return to.text(value.text);
-      case pickle_kind::bytes: return to.bytes(value.text);
-      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
-      case pickle_kind::zone: return to.zone();
-      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
-      case pickle_kind::object: return copy_node(to, ref);
-      case pickle_kind::tuple: return copy_tuple(to, value);
-      case pickle_kind::dict:
-        to.op(pickle_op::empty_dict);
-        return copy_items(to, value, pickle_op::setitems);
-      case pickle_kind::set:
-        to.op(pickle_op::empty_set);
-        return copy_items(to, value, pickle_op::additems);
-      default: refuse_state("an unknown attribute of it cannot be kept");
-    }
-  }
-
-  void copy_node(pickle_writer& to, pickle_ref ref) {
-    const bool saw_fqdn = std::exchange(sees_fqdn_, false);
-    const node_id id = node(ref);
-    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
-    sees_fqdn_ = sees_fqdn_ || saw_fqdn;
-  }
-
-  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
-    constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
-                                   pickle_op::tuple3};
-    for (const pickle_ref item : tuple.items) copy(to, item);
-    to.op(codes[tuple.items.size()]);
-  }
-
-  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
-    if (container.items.empty()) return;
-    to.op(pickle_op::mark);
-    for (const pickle_ref item : container.items) copy(to, item);
-    to.op(code);
-  }
-
-  // ---- the dialect ----
-
-  void judge(torch_state& state, bool has_spares) const {
-    if (sees_fqdn_ && sees_addr_) {
-      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and with addr (2.0)");
-    }
-    if (sees_unzoned_ && sees_zoned_) {
-      refuse_state("it mixes dialects: times without a timezone (PyTorch 1.13, 2.0) and in UTC "
-                   "(2.6)");
-    }
-    if (sees_fqdn_ && sees_zoned_) {
-      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and times in UTC (2.6)");
-    }
-    if (sees_zoned_ && !has_spares) {
-      refuse_state("it mixes dialects: times in UTC (PyTorch 2.6) without a redundancy_list");
-    }
-    const bool is_old = sees_fqdn_ || sees_unzoned_;
-    if (is_old && !state.redundancy_list.empty()) {
-      refuse_state(fmt::format("it mixes dialects: nodes in a redundancy_list (PyTorch 2.6) and {}",
-                               sees_fqdn_ ? "nodes with fqdn (1.13)"
-                                          : "times without a timezone (1.13, 2.0); agents of 2.3 "
-                                            "to 2.5, which do, are not supported"));
-    }
-    if (sees_fqdn_) {
-      state.seen_dialect = torch_dialect::torch_1_13;
-    } else if (has_spares && !is_old) {
-      state.seen_dialect = torch_dialect::torch_2_6;
-    } else if (sees_addr_) {
-      state.seen_dialect = torch_dialect::torch_2_0;
-    }
-    if (is_old && has_spares) {
-      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
-      state.extra.emplace(redundancy_list_attribute,
-                          std::string(1, static_cast<char>(pickle_op::empty_set)));
-    }
-  }
-
-  pickle_reader values_;
-  // Those of the state that were not read yet.
-  attributes attributes_;
-  bool sees_fqdn_ = false;
-  bool sees_addr_ = false;
-  bool sees_unzoned_ = false;
-  bool sees_zoned_ = false;
-};
-
-// ---- writing ----------------------------------------------------------------------------------
-
-[[noreturn]] inline void refuse_to_write(const std::string& why) {
-  throw error(errc::invalid_argument, "the state of the rendezvous cannot be written: " + why);
+inline void enter_round(round_state& state, const node_id& node,
+                        const rendezvous_settings& settings, time_point now) {
+  state.wait_list.erase(node);
+  state.participants[node] = 0;
+  if (size_of(state) == settings.min_nodes) state.deadline = now + settings.last_call_timeout;
+  if (size_of(state) == settings.max_nodes) complete_round(state);
 }
 
-/// Writes a state for one dialect.
-class torch_state_encoder {
- public:
-  explicit torch_state_encoder(torch_dialect dialect)
-      : host_attribute_(host_attribute(dialect)),
-        is_modern_(dialect == torch_dialect::torch_2_6) {}
-
-  std::string encode(const torch_state& state) {
-    if (state.round < 0) refuse_to_write(fmt::format("its round is {}", state.round));
-    if (!is_modern_ && !state.redundancy_list.empty()) {
-      refuse_to_write("it has a redundancy list, which only the dialect 2.6 knows");
-    }
-    out_.begin();
-    out_.global(pickle_global::state);
-    out_.op(pickle_op::empty_tuple);
-    out_.op(pickle_op::newobj);
-    out_.op(pickle_op::empty_dict);
-    out_.op(pickle_op::mark);
-    out_.text("round");
-    out_.integer(state.round);
-    out_.text("complete");
-    out_.boolean(state.complete);
-    out_.text("deadline");
-    if (state.deadline) out_.time(*state.deadline, is_modern_);
-    else out_.op(pickle_op::none);
-    out_.text("closed");
-    out_.boolean(state.closed);
-    out_.text("participants");
-    dict(state.participants, [&](int rank) { write_rank(rank); });
-    out_.text("wait_list");
-    set(state.wait_list);
-    if (is_modern_) {
-      out_.text(redundancy_list_attribute);
-      set(state.redundancy_list);
-    }
-    out_.text("last_heartbeats");
-    dict(state.last_heartbeats, [&](torch_time time) { out_.time(time, is_modern_); });
-    for (const auto& [name, value] : state.extra) {
-      if (is_modern_ && name == redundancy_list_attribute) continue;
-      out_.text(name);
-      out_.piece(value);
-    }
-    out_.op(pickle_op::setitems);
-    out_.op(pickle_op::build);
-    out_.op(pickle_op::stop);
-    if (out_.written().size() > limits::rendezvous_state_bytes) {
-      refuse_to_write(fmt::format("it has {} bytes, {} are allowed", out_.written().size(),
-                                  limits::rendezvous_state_bytes));
-    }
-    return out_.written();
+/// What follows from a participant's going: the last one of a complete round begins the next.
+inline void note_departure(round_state& state, const rendezvous_settings& settings) {
+  if (state.complete && state.participants.empty()) {
+    state.complete = false;
+    ++state.round;
+    state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
   }
-
- private:
-  template <class Value, class Write>
-  void dict(const std::map<node_id, Value>& entries, Write write) {
-    out_.op(pickle_op::empty_dict);
-    if (entries.empty()) return;
-    out_.op(pickle_op::mark);
-    for (const auto& [id, value] : entries) {
-      write_node(id);
-      write(value);
-    }
-    out_.op(pickle_op::setitems);
-  }
-
-  void set(const std::set<node_id>& nodes) {
-    out_.op(pickle_op::empty_set);
-    if (nodes.empty()) return;
-    out_.op(pickle_op::mark);
-    for (const node_id& id : nodes) write_node(id);
-    out_.op(pickle_op::additems);
-  }
-
-  void write_node(const node_id& id) {
-    if (id.host.size() > node_host_bytes || !is_pickle_text(id.host)) {
-      refuse_to_write(fmt::format("the name of the node {} is not UTF-8 of at most {} bytes",
-                                  shown(id.text()), node_host_bytes));
-    }
-    out_.node(id, host_attribute_);
-  }
-
-  void write_rank(int rank) {
-    if (rank < 0 || rank >= limits::nodes) {
-      refuse_to_write(fmt::format("it has the rank {}, 0 to {} are allowed", rank,
-                                  limits::nodes - 1));
-    }
-    out_.integer(rank);
-  }
-
-  std::string_view host_attribute_;
-  bool is_modern_;
-  pickle_writer out_{true};
-};
+  if (!state.complete && size_of(state) < settings.min_nodes) state.deadline.reset();
+}
 
 }  // namespace detail
 
-inline std::string encode_torch_state(const torch_state& state, torch_dialect dialect) {
-  return detail::torch_state_encoder(dialect).encode(state);
-}
-
-inline torch_state decode_torch_state(std::string_view pickle) {
-  if (pickle.size() > limits::rendezvous_state_bytes) {
-    detail::refuse_state(fmt::format("it has {} bytes, {} are allowed", pickle.size(),
-                                     limits::rendezvous_state_bytes));
+/// Carries out a step of a node.
+/// Source: _DistributedRendezvousOpExecutor of PyTorch's dynamic rendezvous.
+inline void apply(round_state& state, round_action action, const node_id& node,
+                  const rendezvous_settings& settings, time_point now) {
+  switch (action) {
+    case round_action::placed:
+    case round_action::wait:
+    case round_action::refuse_closed:
+    case round_action::refuse_timeout: break;
+    case round_action::enter_round: detail::enter_round(state, node, settings, now); break;
+    case round_action::enter_wait_list: state.wait_list.insert(node); break;
+    case round_action::enter_redundancy_list: state.redundancy_list.insert(node); break;
+    case round_action::leave_wait_list: state.wait_list.erase(node); break;
+    case round_action::leave_redundancy_list: state.redundancy_list.erase(node); break;
+    case round_action::leave_round:
+      state.participants.erase(node);
+      detail::note_departure(state, settings);
+      break;
+    case round_action::leave_to_rejoin:
+      ELASTIC_ASSERT(state.complete && detail::contains(state, node));
+      state.participants.erase(node);
+      state.wait_list.insert(node);
+      detail::note_departure(state, settings);
+      break;
+    case round_action::complete_round: detail::complete_round(state); break;
   }
-  return detail::torch_state_decoder(pickle).decode();
 }
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/torch_state_clock.hpp ----
+
+namespace elastic {
+
+/// Turns the times of day that a state holds, each by the clock of another node, into times of
+/// this node. What counts is when a value was first seen here: no two clocks are compared, so
+/// that a node whose clock is wrong is neither lost nor immortal.
+class torch_state_clock {
+ public:
+  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
+  void observe(const torch_state& state, time_point now) {
+    observed_ = now;
+    std::map<node_id, seen> heartbeats;
+    for (const auto& [id, value] : state.last_heartbeats) {
+      const auto known = heartbeats_.find(id);
+      const bool is_new = known == heartbeats_.end() || known->second.value != value;
+      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
+    }
+    heartbeats_.swap(heartbeats);
+    if (!state.deadline) {
+      deadline_.reset();
+    } else if (!deadline_ || deadline_->value != *state.deadline) {
+      deadline_ = seen{*state.deadline, now};
+    }
+  }
+
+  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
+  /// read, in their order. What happened since is not known, so a node is not lost only because
+  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
+  /// says that it is.
+  std::vector<node_id> dead(duration allowed) const {
+    std::vector<node_id> nodes;
+    for (const auto& [id, heartbeat] : heartbeats_) {
+      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
+    }
+    return nodes;
+  }
+
+  /// When the deadline that the state has now was first seen; none where it has none.
+  std::optional<time_point> deadline_seen() const {
+    if (!deadline_) return std::nullopt;
+    return deadline_->since;
+  }
+
+ private:
+  struct seen {
+    torch_time value;
+    time_point since;
+  };
+
+  time_point observed_;
+  std::map<node_id, seen> heartbeats_;
+  std::optional<seen> deadline_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/torch_round.hpp ----
+
+namespace elastic::detail {
+
+/// One node's way to the state that the nodes of a rendezvous share: reads it in this node's time,
+/// without those that are dead, changes it step by step, and says that this node lives.
+///
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class torch_round final : public std::enable_shared_from_this<torch_round> {
+ public:
+  /// The state as it was read, and what it means here and now.
+  struct view {
+    torch_state stored;
+    /// Empty where nothing is stored.
+    std::string token;
+    /// In this node's time, without the nodes that are dead.
+    round_state state;
+    std::vector<node_id> dead;
+  };
+
+  torch_round(std::string run_id, node_id node, rendezvous_settings settings,
+              torch_dialect dialect, std::shared_ptr<rendezvous_backend> backend,
+              std::shared_ptr<store> agents, std::shared_ptr<time_source> time, logger log)
+      : run_id_(std::move(run_id)),
+        node_(std::move(node)),
+        settings_(settings),
+        dialect_(dialect),
+        backend_(std::move(backend)),
+        agents_(std::move(agents)),
+        time_(std::move(time)),
+        log_(std::move(log)) {}
+
+  const node_id& node() const { return node_; }
+  round_rules rules() const {
+    return dialect_ == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
+  }
+
+  /// The prefix of the keys of one round in the agents' store.
+  std::string prefix(std::int64_t round) const {
+    return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
+  }
+
+  /// The state as it is now.
+  task<view> look() {
+    const auto get = [](rendezvous_backend& from) { return from.get(); };
+    std::optional<stored_state> stored = co_await patiently<std::optional<stored_state>>(get);
+    co_return co_await take_in(std::move(stored));
+  }
+
+  /// Carries out one step of this node on what was seen.
+  /// Result: what is stored then; the step was lost where another node's came first.
+  task<view> carry_out(view seen, round_action action) {
+    const time_point now = time_->now();
+    apply(seen.state, action, node_, settings_, now);
+    const bool has_place = is_named(seen.state);
+    if (has_place) seen.stored.last_heartbeats[node_] = next_heartbeat();
+    if (!has_place) seen.stored.last_heartbeats.erase(node_);
+    co_return co_await write(std::move(seen));
+  }
+
+  /// Marks the rendezvous as closed.
+  task<void> close() {
+    view seen = co_await look();
+    while (!seen.state.closed) {
+      seen.state.closed = true;
+      seen = co_await write(std::move(seen));
+    }
+  }
+
+  /// Gives up whatever place this node has.
+  /// @param rejoins  it goes on to the next round
+  task<view> leave(bool rejoins) {
+    view seen = co_await look();
+    for (;;) {
+      round_action action = decide_leave(seen.state, node_).action;
+      if (action == round_action::wait || seen.state.closed) co_return seen;
+      if (action == round_action::leave_round && seen.state.complete && rejoins) {
+        // In one step: nobody sees the round without this node but that it waits for the next.
+        action = round_action::leave_to_rejoin;
+      }
+      seen = co_await carry_out(std::move(seen), action);
+      if (action == round_action::leave_to_rejoin && !contains(seen.state, node_)) co_return seen;
+    }
+  }
+
+  /// Waits until the state may have changed, at most until `deadline`.
+  task<void> wait_for_change(std::string token, time_point deadline) {
+    task<void> waiting = backend_->wait_for_change(std::move(token));
+    co_await with_deadline(*time_, deadline, std::move(waiting));
+  }
+
+  /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
+  /// cease because PyTorch's agents wait and write over one connection.
+  task<bool> has_ended(std::int64_t round, int rank) {
+    std::vector<std::string> keys;
+    keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
+    co_return co_await agents_->check(std::move(keys));
+  }
+
+  /// Says to a place that watches over its nodes that this one lives: before it takes a place.
+  task<void> announce() {
+    const auto say = [this](rendezvous_backend& to) { return answered(to.say_alive(node_)); };
+    co_await patiently<bool>(say);
+  }
+
+  /// Says so no more.
+  task<void> withdraw() { co_await backend_->say_gone(); }
+
+  /// Begins to say that this node lives, as long as it has a place.
+  void start_heartbeats(asio::any_io_executor executor) {
+    if (ended_) return;
+    ended_.emplace(executor);
+    auto on_end = [self = shared_from_this()](std::exception_ptr) { self->ended_->set(); };
+    asio::co_spawn(executor, keep_alive(),
+                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  }
+
+  task<void> stop_heartbeats() {
+    if (!ended_) co_return;
+    cancel_.emit(asio::cancellation_type::terminal);
+    co_await ended_->wait();
+  }
+
+  /// Whether nodes whose workers have ended may be silent. Who looks for a new round must not wait
+  /// for them: they cannot know of it.
+  void spare_ended(bool whether) { spares_ended_ = whether; }
+
+  /// From now on a place that cannot be reached is not tried again.
+  void hurry() { is_patient_ = false; }
+
+ private:
+  static constexpr std::chrono::milliseconds retry_pause{200};
+
+  struct own_deadline {
+    torch_time written;
+    time_point at;
+  };
+
+  // A store that was reached before may come back.
+  template <class T, class Ask>
+  task<T> patiently(Ask ask) {
+    if (backend_->is_patient()) co_return co_await ask(*backend_);
+    const time_point limit = time_->now() + limits::rendezvous_absence;
+    for (;;) {
+      std::exception_ptr failure;
+      try {
+        task<T> asking = ask(*backend_);
+        std::optional<T> answer = co_await with_deadline(
+            *time_, time_->now() + settings_.silence(), std::move(asking));
+        if (answer) {
+          was_reached_ = true;
+          co_return std::move(*answer);
+        }
+        throw error(errc::connection_failed, "the rendezvous' state cannot be had: no answer");
+      } catch (const error& problem) {
+        const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
+                                   is_patient_ && time_->now() < limit;
+        if (!may_come_back) throw;
+        log_.debug("the rendezvous' state cannot be reached, trying again: {}", problem.what());
+      }
+      co_await time_->sleep_until(time_->now() + retry_pause);
+    }
+  }
+
+  static task<bool> answered(task<void> work) {
+    co_await std::move(work);
+    co_return true;
+  }
+
+  bool is_named(const round_state& state) const {
+    return contains(state, node_) || state.wait_list.count(node_) != 0 ||
+           state.redundancy_list.count(node_) != 0;
+  }
+
+  // ---- reading --------------------------------------------------------------------------------
+
+  task<view> take_in(std::optional<stored_state> stored) {
+    view seen;
+    if (stored) {
+      seen.stored = std::move(stored->state);
+      seen.token = std::move(stored->token);
+    }
+    clock_.observe(seen.stored, time_->now());
+    seen.state = translated(seen.stored);
+    const bool is_told = stored && stored->living;
+    std::vector<node_id> silent = is_told ? missing(seen.stored, *stored->living)
+                                          : clock_.dead(settings_.silence());
+    std::erase(silent, node_);
+    if (!silent.empty() && seen.state.complete && spares_ended_) {
+      silent = co_await without_ended(std::move(silent), seen.state);
+    }
+    for (const node_id& node : silent) bury(seen, node);
+    seen.dead = std::move(silent);
+    co_return seen;
+  }
+
+  // By what the place itself tells of its nodes.
+  static std::vector<node_id> missing(const torch_state& stored, const std::set<node_id>& living) {
+    std::vector<node_id> nodes;
+    for (const node_id& node : nodes_of(stored)) {
+      if (living.count(node) == 0) nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+  round_state translated(const torch_state& stored) const {
+    round_state state;
+    state.round = stored.round;
+    state.complete = stored.complete;
+    state.closed = stored.closed;
+    state.participants = stored.participants;
+    state.wait_list = stored.wait_list;
+    state.redundancy_list = stored.redundancy_list;
+    if (stored.deadline) {
+      // Whoever set it waits so long from then on, by a clock that is not ours.
+      const time_point seen = clock_.deadline_seen().value_or(time_->now());
+      const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
+      state.deadline = is_own ? own_deadline_->at : seen + settings_.last_call_timeout;
+    }
+    return state;
+  }
+
+  // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
+  task<std::vector<node_id>> without_ended(std::vector<node_id> silent, round_state in) {
+    std::vector<node_id> dead;
+    int arrived = co_await arrived_at_barrier(in.round);
+    for (const node_id& node : silent) {
+      const auto place = in.participants.find(node);
+      bool is_spared = false;
+      if (place != in.participants.end()) {
+        is_spared = dialect_ == torch_dialect::torch_2_6
+                        ? arrived-- > 0
+                        : co_await has_ended(in.round, place->second);
+      }
+      if (!is_spared) dead.push_back(node);
+    }
+    co_return dead;
+  }
+
+  // PyTorch's newer barrier only counts: who has come there is not known, but how many.
+  task<int> arrived_at_barrier(std::int64_t round) {
+    if (dialect_ != torch_dialect::torch_2_6) co_return 0;
+    const std::string key = prefix(round) + "/torchelastic/agent/terminal_state/num_members";
+    std::vector<std::string> keys(1, key);
+    const bool has_begun = co_await agents_->check(std::move(keys));
+    if (!has_begun) co_return 0;
+    co_return static_cast<int>(co_await agents_->add(key, 0));
+  }
+
+  void bury(view& seen, const node_id& node) {
+    round_state& state = seen.state;
+    if (contains(state, node)) apply(state, round_action::leave_round, node, settings_, {});
+    state.wait_list.erase(node);
+    state.redundancy_list.erase(node);
+    seen.stored.last_heartbeats.erase(node);
+  }
+
+  // ---- writing --------------------------------------------------------------------------------
+
+  task<view> write(view wanted) {
+    torch_state& stored = wanted.stored;
+    const round_state& state = wanted.state;
+    stored.round = state.round;
+    stored.complete = state.complete;
+    stored.closed = state.closed;
+    stored.participants = state.participants;
+    stored.wait_list = state.wait_list;
+    stored.redundancy_list = state.redundancy_list;
+    if (!state.deadline) stored.deadline.reset();
+    if (state.deadline && !stored.deadline) {
+      own_deadline_ = own_deadline{wall_now() + std::chrono::duration_cast<torch_time::duration>(
+                                                    *state.deadline - time_->now()),
+                                   *state.deadline};
+      stored.deadline = own_deadline_->written;
+    }
+    const auto set = [&wanted](rendezvous_backend& to) {
+      return to.set(wanted.stored, wanted.token);
+    };
+    set_outcome outcome = co_await patiently<set_outcome>(set);
+    co_return co_await take_in(std::move(outcome.stored));
+  }
+
+  torch_time wall_now() const {
+    return std::chrono::time_point_cast<torch_time::duration>(time_->wall_now());
+  }
+
+  // Each is another one, also where the clock was set back: others look at whether it changes.
+  torch_time next_heartbeat() {
+    heartbeat_ = std::max(wall_now(), heartbeat_ + torch_time::duration(1));
+    return heartbeat_;
+  }
+
+  // ---- heartbeats -----------------------------------------------------------------------------
+
+  task<void> keep_alive() {
+    for (;;) {
+      co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
+      try {
+        co_await beat();
+      } catch (const error& failure) {
+        // Whoever waits for the rendezvous hears of it, too.
+        log_.debug("this node could not say that it lives: {}", failure.what());
+      }
+    }
+  }
+
+  task<void> beat() {
+    if (backend_->watches_over_nodes()) {
+      co_await announce();
+      co_return;
+    }
+    view seen = co_await look();
+    for (;;) {
+      const auto mine = seen.stored.last_heartbeats.find(node_);
+      if (mine == seen.stored.last_heartbeats.end()) co_return;
+      const torch_time before = mine->second;
+      mine->second = next_heartbeat();
+      seen = co_await write(std::move(seen));
+      const auto now = seen.stored.last_heartbeats.find(node_);
+      if (now == seen.stored.last_heartbeats.end() || now->second > before) co_return;
+    }
+  }
+
+  const std::string run_id_;
+  const node_id node_;
+  const rendezvous_settings settings_;
+  const torch_dialect dialect_;
+  const std::shared_ptr<rendezvous_backend> backend_;
+  const std::shared_ptr<store> agents_;
+  const std::shared_ptr<time_source> time_;
+  const logger log_;
+  torch_state_clock clock_;
+  std::optional<own_deadline> own_deadline_;
+  torch_time heartbeat_{};
+  std::optional<event_flag> ended_;
+  asio::cancellation_signal cancel_;
+  bool spares_ended_ = false;
+  bool was_reached_ = false;
+  bool is_patient_ = true;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/exit_barrier.hpp ----
+
+namespace elastic {
+
+/// Waits until every agent of the round has come here, so that one that finishes early is not
+/// taken for a lost node.
+///
+/// Bound the wait by `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; this agent stays counted as having come.
+/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
+  const std::string prefix = "torchelastic/agent/terminal_state/";
+  const std::string last_key = prefix + "last_member";
+  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
+  if (arrived < group_world_size) {
+    co_await agents->get(last_key);
+  } else {
+    // The last one knows, and does not ask: whoever serves the store may leave at this word.
+    co_await agents->set(last_key, "<val_ignored>");
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_parameters.hpp ----
+
+#include <fmt/ranges.h>
+
+namespace elastic {
+
+/// What a rendezvous handler is made from: what the user asked for, and the services it may use.
+struct rendezvous_parameters {
+  /// A name of the registry: "static", "c10d".
+  std::string backend = "static";
+  /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.
+  std::string endpoint;
+  /// Names the job: nodes with the same run id meet. Must not be empty.
+  std::string run_id = "none";
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// This node's group rank, where the backend does not assign one (static).
+  int node_rank = 0;
+  /// The address that this node gives to others; empty: found out by the backend.
+  std::string local_address;
+  /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
+  /// 0 does.
+  bool share_worker_store = true;
+  /// Whether stores that this node serves use an io_uring where the kernel allows one.
+  bool use_ring = true;
+  /// Further settings of the backend, the `--rdzv-conf` pairs.
+  std::map<std::string, std::string, std::less<>> configuration;
+
+  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  logger log;
+
+  /// A setting in seconds, `fallback` where it was not given.
+  /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
+  duration seconds(std::string_view name, duration fallback) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return fallback;
+    double value = 0;
+    const char* end = found->second.data() + found->second.size();
+    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+    if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
+                              found->second));
+    }
+    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+  }
+
+  /// A setting that is a whole number over 0, `fallback` where it was not given.
+  /// Errors: `errc::invalid_argument` where it is none.
+  int whole_number(std::string_view name, int fallback) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return fallback;
+    int value = 0;
+    const char* end = found->second.data() + found->second.size();
+    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+    if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
+                            found->second));
+  }
+
+  /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
+  /// Errors: `errc::invalid_argument` where it is none.
+  std::optional<bool> yes_or_no(std::string_view name) const {
+    const auto found = configuration.find(name);
+    if (found == configuration.end()) return std::nullopt;
+    std::string value = found->second;
+    for (char& letter : value) {
+      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    }
+    for (const char* yes : {"1", "true", "t", "yes", "y"}) {
+      if (value == yes) return true;
+    }
+    for (const char* no : {"0", "false", "f", "no", "n"}) {
+      if (value == no) return false;
+    }
+    throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
+                                                    found->second));
+  }
+
+  /// By which numbers the nodes meet.
+  /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
+  /// waits that do not exist here.
+  rendezvous_settings settings() const {
+    rendezvous_settings settings;
+    settings.min_nodes = min_nodes;
+    settings.max_nodes = max_nodes;
+    settings.join_timeout = seconds("join_timeout", settings.join_timeout);
+    settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
+    settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+    settings.keep_alive_max_attempt =
+        whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
+    settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
+    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
+      seconds(name, {});
+    }
+    return settings;
+  }
+
+  /// Warns of settings that `backend` does not use, such as misspelt ones.
+  void warn_of_unused(std::vector<std::string_view> used) const {
+    for (const auto& [name, value] : configuration) {
+      if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+      log.warning("--rdzv-conf {}={} is not used by the rendezvous backend '{}', which knows: {}",
+                  name, value, backend, fmt::join(used, ", "));
+    }
+  }
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/free_port.hpp ----
+
+namespace elastic {
+
+/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
+/// else may take it before it is used: bind port 0 yourself where you can.
+///
+/// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
+/// port of it can be bound.
+inline std::uint16_t free_port(const std::string& address) {
+  asio::error_code failure;
+  const auto parsed = asio::ip::make_address(address, failure);
+  if (failure) {
+    throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
+  }
+  asio::io_context context(1);
+  asio::ip::tcp::acceptor acceptor(context);
+  const asio::ip::tcp::endpoint any_port(parsed, 0);
+  acceptor.open(any_port.protocol(), failure);
+  if (!failure) acceptor.bind(any_port, failure);
+  if (failure) {
+    throw error(errc::connection_failed,
+                fmt::format("no port of {} can be bound: {}", address, failure.message()));
+  }
+  return acceptor.local_endpoint().port();
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/tcp_store_bounds.hpp ----
+
+namespace elastic {
+
+/// What a TCPStore server takes from one client before it hangs up.
+struct tcp_store_bounds {
+  std::size_t key_bytes = limits::store_key_bytes;
+  std::size_t value_bytes = limits::store_value_bytes;
+  /// Keys, or pairs of key and value, of one request.
+  std::size_t keys_per_request = limits::store_keys_per_request;
+  /// One request with all of its keys and values.
+  std::size_t request_bytes = limits::store_request_bytes;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/tcp_store_generation.hpp ----
+
+namespace elastic {
+
+/// Which of PyTorch's wire formats a TCPStore speaks. The three share one port of our server; a
+/// client has to know which one its server understands.
+enum class tcp_store_generation {
+  /// PyTorch 1.x up to 2.0.
+  torch_1_13,
+  /// PyTorch 2.1.
+  torch_2_1,
+  /// PyTorch 2.2 and later, and our own server.
+  torch_2_2,
+  /// A client finds out, at the price of a connection (see `tcp_store`).
+  probe,
+};
+
+/// How a server tells PyTorch up to 2.0 from 2.1, which say the same bytes for different things:
+/// 7 is WATCH_KEY or DELETE_KEY, 8 is DELETE_KEY or APPEND.
+enum class tcp_store_legacy_dialect {
+  /// 7 as the first request of a connection is WATCH_KEY, later DELETE_KEY; 8 is DELETE_KEY until
+  /// the connection has sent what only 2.1 knows. Agents and process groups need neither.
+  guess,
+  torch_1_13,
+  torch_2_1,
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/detail/tcp_store_protocol.hpp ----
+
+// PyTorch's TCPStore on the wire, as encoding and decoding alone. A request is one byte of
+// operation and its operands; there are no frames and no request numbers. Integers are in the
+// byte order of the host, texts follow their length in 64 bits.
+namespace elastic::detail {
+
+/// What a request asks for, whatever byte its generation has for it.
+enum class store_op : std::uint8_t {
+  validate,
+  set,
+  compare_set,
+  get,
+  add,
+  check,
+  wait,
+  num_keys,
+  watch_key,
+  erase,
+  append,
+  multi_get,
+  multi_set,
+  cancel_wait,
+  ping,
+  queue_push,
+  queue_pop,
+  queue_length,
+  list_keys,
+  barrier,
+  unknown,
+};
+
+inline constexpr std::uint32_t validate_magic = 0x3C85F7CE;
+/// The key that counts the processes of a group, the only one without "/" before it.
+inline constexpr std::string_view workers_key = "init/";
+
+inline constexpr char reply_ready = 0;
+inline constexpr char reply_not_ready = 1;
+inline constexpr char reply_stop_waiting = 0;
+inline constexpr char reply_wait_cancelled = 1;
+inline constexpr char reply_watching = 3;
+
+// ---- bytes of the operations ----------------------------------------------------------------
+
+inline constexpr std::array<store_op, 9> ops_of_1_13 = {
+    store_op::set,  store_op::compare_set, store_op::get,       store_op::add,  store_op::check,
+    store_op::wait, store_op::num_keys,    store_op::watch_key, store_op::erase};
+
+inline constexpr std::array<store_op, 12> ops_of_2_1 = {
+    store_op::set,  store_op::compare_set, store_op::get,       store_op::add,
+    store_op::check, store_op::wait,       store_op::num_keys,  store_op::erase,
+    store_op::append, store_op::multi_get, store_op::multi_set, store_op::cancel_wait};
+
+inline constexpr std::array<store_op, 19> ops_of_2_2 = {
+    store_op::validate, store_op::set,       store_op::compare_set, store_op::get,
+    store_op::add,      store_op::check,     store_op::wait,        store_op::num_keys,
+    store_op::erase,    store_op::append,    store_op::multi_get,   store_op::multi_set,
+    store_op::cancel_wait, store_op::ping,   store_op::queue_push,  store_op::queue_pop,
+    store_op::queue_length, store_op::list_keys, store_op::barrier};
+
+inline std::span<const store_op> ops_of(tcp_store_generation generation) {
+  switch (generation) {
+    case tcp_store_generation::torch_1_13: return ops_of_1_13;
+    case tcp_store_generation::torch_2_1: return ops_of_2_1;
+    default: return ops_of_2_2;
+  }
+}
+
+inline store_op decode_op(tcp_store_generation generation, char byte) {
+  const auto ops = ops_of(generation);
+  const auto index = static_cast<unsigned char>(byte);
+  return index < ops.size() ? ops[index] : store_op::unknown;
+}
+
+/// Result: -1 where the generation has no such operation.
+inline int encode_op(tcp_store_generation generation, store_op op) {
+  const auto ops = ops_of(generation);
+  for (std::size_t index = 0; index < ops.size(); ++index) {
+    if (ops[index] == op) return static_cast<int>(index);
+  }
+  return -1;
+}
+
+// ---- integers and texts ---------------------------------------------------------------------
+
+template <class Integer>
+void append_integer(std::string& out, Integer value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
+}
+
+template <class Integer>
+Integer load_integer(const char* bytes) {
+  Integer value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+inline void append_text(std::string& out, std::string_view text) {
+  append_integer<std::uint64_t>(out, text.size());
+  out.append(text);
+}
+
+// ---- requests, as a client writes them ------------------------------------------------------
+
+/// Writes requests of one generation behind what `out` holds already. Keys are those of the wire.
+/// The operation must be one of the generation's (see `knows`).
+class request_writer {
+ public:
+  explicit request_writer(tcp_store_generation generation) : generation_(generation) {}
+
+  bool knows(store_op op) const { return encode_op(generation_, op) >= 0; }
+
+  /// The first bytes of a connection, none for the generations that have no greeting.
+  void greeting(std::string& out) const {
+    if (!knows(store_op::validate)) return;
+    operation(out, store_op::validate);
+    append_integer(out, validate_magic);
+  }
+
+  /// An operation without operands.
+  void operation(std::string& out, store_op op) const {
+    const int byte = encode_op(generation_, op);
+    ELASTIC_ASSERT(byte >= 0);
+    out.push_back(static_cast<char>(byte));
+  }
+
+  /// One with a key: get, erase, queue_pop, queue_length, watch_key.
+  void with_key(std::string& out, store_op op, std::string_view key) const {
+    operation(out, op);
+    append_text(out, key);
+  }
+
+  /// One with a key and a value: set, append, queue_push.
+  void with_value(std::string& out, store_op op, std::string_view key,
+                  std::string_view value) const {
+    with_key(out, op, key);
+    append_text(out, value);
+  }
+
+  /// One with a key and a number: add, barrier.
+  void with_number(std::string& out, store_op op, std::string_view key,
+                   std::int64_t number) const {
+    with_key(out, op, key);
+    append_integer(out, number);
+  }
+
+  /// One with any number of keys: check, wait, multi_get.
+  void with_keys(std::string& out, store_op op, std::span<const std::string> keys) const {
+    operation(out, op);
+    append_integer<std::uint64_t>(out, keys.size());
+    for (const std::string& key : keys) append_text(out, key);
+  }
+
+  void compare_set(std::string& out, std::string_view key, std::string_view expected,
+                   std::string_view desired) const {
+    with_value(out, store_op::compare_set, key, expected);
+    append_text(out, desired);
+  }
+
+  void ping(std::string& out, std::uint32_t nonce) const {
+    operation(out, store_op::ping);
+    append_integer(out, nonce);
+  }
+
+ private:
+  tcp_store_generation generation_;
+};
+
+// ---- requests, as a server reads them -------------------------------------------------------
+
+/// One request. The views are into the bytes that were given to the parser.
+struct store_request {
+  store_op op = store_op::unknown;
+  /// Keys and values in the order of the wire: {key, value}, {key, expected, desired}, all keys
+  /// of a wait, or key, value, key, value of a multi_set.
+  std::vector<std::string_view> texts;
+  /// The delta of an add, the world of a barrier, the nonce of a ping, the magic of a validate.
+  std::int64_t number = 0;
+};
+
+/// Finds the request at the front of a stream of bytes, however it is cut into pieces. What was
+/// found of an incomplete request is kept, so that no byte is looked at twice.
+class request_parser {
+ public:
+  enum class outcome { incomplete, complete, malformed };
+
+  explicit request_parser(const tcp_store_bounds& bounds) : bounds_(bounds) {}
+
+  /// True before the first byte of a request.
+  bool at_start() const { return used_ == 0; }
+
+  /// Names the operation of the request; its byte is the first of `input`.
+  void begin(store_op op) {
+    request_.op = op;
+    request_.number = 0;
+    fields_ = layout_of(op);
+    pieces_.clear();
+    items_left_ = 0;
+    used_ = 1;
+  }
+
+  /// Goes on with the request that `begin` named.
+  /// @param input  all of its bytes that are there, the first one included
+  outcome parse(std::string_view input) {
+    while (*fields_ != '\0') {
+      const outcome result = parse_field(input);
+      if (result != outcome::complete) return result;
+    }
+    request_.texts.clear();
+    for (const piece& text : pieces_) {
+      request_.texts.push_back(input.substr(text.offset, text.size));
+    }
+    return outcome::complete;
+  }
+
+  /// The complete request and how many bytes it took.
+  const store_request& request() const { return request_; }
+  std::size_t used() const { return used_; }
+
+  /// Makes ready for the next request. What a large one needed is not kept.
+  void finish() {
+    used_ = 0;
+    constexpr std::size_t texts_kept = 64;
+    if (pieces_.capacity() > texts_kept) {
+      pieces_ = {};
+      request_.texts = {};
+    }
+  }
+
+  /// Why a request is malformed.
+  std::string_view complaint() const { return complaint_; }
+
+ private:
+  struct piece {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+  };
+
+  // One letter per operand: k key, v value, i 64-bit number, u 32-bit number, n count of keys,
+  // p count of pairs. While a list is read, `items_left_` counts and the letter stays.
+  static const char* layout_of(store_op op) {
+    switch (op) {
+      case store_op::validate:
+      case store_op::ping: return "u";
+      case store_op::set:
+      case store_op::append:
+      case store_op::queue_push: return "kv";
+      case store_op::compare_set: return "kvv";
+      case store_op::get:
+      case store_op::watch_key:
+      case store_op::erase:
+      case store_op::queue_pop:
+      case store_op::queue_length: return "k";
+      case store_op::add:
+      case store_op::barrier: return "ki";
+      case store_op::check:
+      case store_op::wait:
+      case store_op::multi_get: return "n";
+      case store_op::multi_set: return "p";
+      default: return "";
+    }
+  }
+
+  outcome parse_field(std::string_view input) {
+    switch (*fields_) {
+      case 'k': return parse_single(input, bounds_.key_bytes);
+      case 'v': return parse_single(input, bounds_.value_bytes);
+      case 'i': return parse_number<std::int64_t>(input);
+      case 'u': return parse_number<std::uint32_t>(input);
+      default: return parse_list(input);
+    }
+  }
+
+  outcome parse_single(std::string_view input, std::size_t bound) {
+    const outcome result = parse_text(input, bound);
+    if (result == outcome::complete) ++fields_;
+    return result;
+  }
+
+  template <class Integer>
+  outcome parse_number(std::string_view input) {
+    if (input.size() - used_ < sizeof(Integer)) return outcome::incomplete;
+    request_.number = static_cast<std::int64_t>(load_integer<Integer>(input.data() + used_));
+    used_ += sizeof(Integer);
+    ++fields_;
+    return outcome::complete;
+  }
+
+  outcome parse_list(std::string_view input) {
+    const bool of_pairs = *fields_ == 'p';
+    if (items_left_ == 0) {
+      if (input.size() - used_ < sizeof(std::uint64_t)) return outcome::incomplete;
+      const auto count = load_integer<std::uint64_t>(input.data() + used_);
+      if (count > bounds_.keys_per_request) return complain("too many keys");
+      used_ += sizeof count;
+      items_left_ = of_pairs ? 2 * count : count;
+    }
+    while (items_left_ > 0) {
+      const bool is_value = of_pairs && items_left_ % 2 == 1;
+      const outcome result = parse_text(input, is_value ? bounds_.value_bytes : bounds_.key_bytes);
+      if (result != outcome::complete) return result;
+      --items_left_;
+    }
+    ++fields_;
+    return outcome::complete;
+  }
+
+  // The length is judged as soon as it is there, so that nothing is kept for a text that would
+  // be refused.
+  outcome parse_text(std::string_view input, std::size_t bound) {
+    const std::size_t there = input.size() - used_;
+    if (there < sizeof(std::uint64_t)) return outcome::incomplete;
+    const auto size = load_integer<std::uint64_t>(input.data() + used_);
+    if (size > bound) {
+      return complain(bound == bounds_.key_bytes ? "a key is too long" : "a value is too long");
+    }
+    const std::size_t end = used_ + sizeof size + size;
+    if (end > bounds_.request_bytes) return complain("the request is too long");
+    if (input.size() < end) return outcome::incomplete;
+    pieces_.push_back(piece{used_ + sizeof size, static_cast<std::size_t>(size)});
+    used_ = end;
+    return outcome::complete;
+  }
+
+  outcome complain(std::string_view what) {
+    complaint_ = what;
+    return outcome::malformed;
+  }
+
+  tcp_store_bounds bounds_;
+  store_request request_;
+  const char* fields_ = "";
+  std::vector<piece> pieces_;
+  std::size_t items_left_ = 0;
+  std::size_t used_ = 0;
+  std::string_view complaint_;
+};
+
+// ---- which generation a connection speaks ---------------------------------------------------
+
+enum class first_bytes { undecided, legacy, modern, foreign, extension };
+
+/// The bytes of a modern greeting, its operation included.
+inline constexpr std::size_t greeting_bytes = 1 + sizeof validate_magic;
+
+/// Judges the first bytes of a connection. There is no doubt: the magic as the length of an old
+/// client's key would be far over any bound.
+inline first_bytes classify(std::string_view input) {
+  if (input.empty()) return first_bytes::undecided;
+  const auto op = static_cast<unsigned char>(input.front());
+  if (op != 0) return op < ops_of_2_1.size() ? first_bytes::legacy : first_bytes::foreign;
+  if (input.size() < greeting_bytes) return first_bytes::undecided;
+  return load_integer<std::uint32_t>(input.data() + 1) == validate_magic ? first_bytes::modern
+                                                                         : first_bytes::legacy;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/detail/store_keys.hpp ----
+
+#include <limits>
 
 // What all stores make of the keys and values of their user. All that is named `check` throws
 // `errc::invalid_argument`.
@@ -12729,1045 +11999,6 @@ inline std::size_t key_value_engine::bytes() const {
 
 }  // namespace elastic
 
-// ---- elastic/store/key_watch.hpp ----
-
-namespace elastic {
-
-/// Tells a coroutine when one key changes of a table in this process, such as that of a server:
-///
-///     key_watch watch(executor, server.engine(), "key");
-///     while (watch.value() == known) co_await watch.changed();
-///
-/// Thread-safety: one strand at a time, whoever changes the key.
-class key_watch {
- public:
-  /// @param key  as users of a store name it
-  key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
-            const std::string& key)
-      : engine_(std::move(engine)),
-        key_(detail::store_wire_key(key)),
-        changed_(executor),
-        listening_(std::make_shared<listener>(executor, changed_)),
-        id_(engine_->watch(key_, listening_)) {}
-  ~key_watch() {
-    engine_->unwatch(id_);
-    listening_->forget();
-  }
-  key_watch(const key_watch&) = delete;
-  key_watch& operator=(const key_watch&) = delete;
-
-  /// The value at present; empty where there is none.
-  std::string value() const { return engine_->find(key_).value_or(std::string()); }
-
-  /// Waits for a change after the last that was waited for.
-  /// Cancellation: all types, no effect.
-  task<void> changed() {
-    co_await changed_.wait();
-    changed_.reset();
-  }
-
- private:
-  // The flag is the watch's own, and taken away with it: a notice may still be under way then.
-  class listener final : public key_value_engine::listener,
-                         public std::enable_shared_from_this<listener> {
-   public:
-    listener(asio::any_io_executor executor, event_flag& flag)
-        : executor_(std::move(executor)), flag_(&flag) {}
-
-    void on_ready(key_value_engine::wait_id) noexcept override {}
-    void on_change(const key_value_engine::change&) noexcept override {
-      asio::post(executor_, [self = shared_from_this()] {
-        if (self->flag_ != nullptr) self->flag_->set();
-      });
-    }
-
-    void forget() { flag_ = nullptr; }
-
-   private:
-    asio::any_io_executor executor_;
-    event_flag* flag_;
-  };
-
-  std::shared_ptr<key_value_engine> engine_;
-  std::string key_;
-  event_flag changed_;
-  std::shared_ptr<listener> listening_;
-  key_value_engine::wait_id id_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/store_rendezvous_backend.hpp ----
-
-namespace elastic {
-
-/// The key under which the agents of PyTorch keep the state of their rendezvous.
-inline std::string torch_state_key(std::string_view run_id) {
-  return fmt::format("torch.rendezvous.{}", run_id);
-}
-
-/// Keeps the state of a rendezvous in a store, where and as torchrun's `c10d` backend does.
-///
-/// Thread-safety: one strand at a time.
-class store_rendezvous_backend final : public rendezvous_backend {
- public:
-  /// How long it waits before a store is looked at again that cannot tell of a change.
-  static constexpr std::chrono::seconds pause{1};
-
-  /// @param dialect  what is written; a state of another dialect is refused
-  /// @param engine   the table of `where`, if that is in this process: then a change is told at
-  ///                 once
-  store_rendezvous_backend(std::shared_ptr<store> where, std::string run_id, torch_dialect dialect,
-                           std::shared_ptr<time_source> time,
-                           std::shared_ptr<key_value_engine> engine = nullptr)
-      : store_(std::move(where)),
-        key_(torch_state_key(run_id)),
-        dialect_(dialect),
-        time_(std::move(time)),
-        engine_(std::move(engine)) {}
-
-  task<std::optional<stored_state>> get() override {
-    std::string text = co_await exchange("", std::string(torch_no_state));
-    co_return parse(std::move(text));
-  }
-
-  task<set_outcome> set(torch_state state, std::string token) override {
-    const std::string wanted = stored_text(state, dialect_);
-    if (token.empty()) token = torch_no_state;
-    std::string text = co_await exchange(token, wanted);
-    set_outcome outcome;
-    outcome.was_set = text == wanted;
-    // A key that is gone is answered by what was expected of it: it is made anew.
-    const bool may_be_gone = !outcome.was_set && text == token;
-    if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
-    outcome.stored = parse(std::move(text));
-    co_return outcome;
-  }
-
-  task<void> wait_for_change(std::string token) override {
-    if (!engine_) {
-      co_await time_->sleep_until(time_->now() + pause);
-      co_return;
-    }
-    if (token.empty()) token = torch_no_state;
-    key_watch watch(co_await asio::this_coro::executor, engine_, key_);
-    while (watch.value() == token) co_await watch.changed();
-  }
-
-  /// Which dialect the state under a run id is written in; none where there is no state yet, or
-  /// one that holds nothing that tells.
-  /// Errors: those of the store; `errc::rendezvous_state`.
-  static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> where,
-                                                         std::string run_id) {
-    const std::string key = torch_state_key(run_id);
-    const std::string nothing(torch_no_state);
-    const std::string text = co_await where->compare_set(key, "", nothing);
-    const std::optional<torch_state> state = read(text, key);
-    if (!state) co_return std::nullopt;
-    co_return state->seen_dialect;
-  }
-
- private:
-  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
-  // a plain GET, never waits for the key to exist.
-  task<std::string> exchange(std::string expected, std::string desired) {
-    return store_->compare_set(key_, std::move(expected), std::move(desired));
-  }
-
-  static std::optional<torch_state> read(const std::string& text, const std::string& key) {
-    try {
-      return parse_stored_text(text);
-    } catch (const error& failure) {
-      throw error(errc::rendezvous_state,
-                  fmt::format("{} (the store's key '{}')", failure.what(), key));
-    }
-  }
-
-  std::optional<stored_state> parse(std::string text) const {
-    std::optional<torch_state> state = read(text, key_);
-    if (!state) return std::nullopt;
-    const auto seen = state->seen_dialect;
-    if (seen && *seen != dialect_) {
-      throw error(errc::rendezvous_state,
-                  fmt::format("the state under the store's key '{}' is in the dialect {} and this "
-                              "node speaks {}: all nodes of a job need one dialect (--rdzv-conf "
-                              "dialect={})",
-                              key_, to_text(*seen), to_text(dialect_), to_text(*seen)));
-    }
-    return stored_state{std::move(*state), std::move(text)};
-  }
-
-  std::shared_ptr<store> store_;
-  std::string key_;
-  torch_dialect dialect_;
-  std::shared_ptr<time_source> time_;
-  std::shared_ptr<key_value_engine> engine_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/detail/torch_agent_watch.hpp ----
-
-namespace elastic::detail {
-
-/// Warns, once, where agents of PyTorch try to meet in a store whose nodes meet in another way.
-///
-/// Thread-safety: told by whichever thread changes the store.
-class torch_agent_watch final : public key_value_engine::listener,
-                                public std::enable_shared_from_this<torch_agent_watch> {
- public:
-  torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id, logger log)
-      : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
-  ~torch_agent_watch() override { engine_->unwatch(id_); }
-  torch_agent_watch(const torch_agent_watch&) = delete;
-  torch_agent_watch& operator=(const torch_agent_watch&) = delete;
-
-  void begin() { id_ = engine_->watch("/" + torch_state_key(run_id_), weak_from_this()); }
-
-  void on_ready(key_value_engine::wait_id) noexcept override {}
-
-  // The table tells one change after the other.
-  void on_change(const key_value_engine::change& change) noexcept override {
-    if (has_warned_) return;
-    try {
-      const std::optional<torch_dialect> dialect = dialect_of(change.new_value);
-      if (!dialect) return;
-      has_warned_ = true;
-      log_.warning("a node of torchrun came to join the job '{}' and cannot, because the others "
-                   "meet in elasticrun's own way: for a mixed job start every node of elasticrun "
-                   "with --rdzv-conf dialect={}",
-                   run_id_, to_text(*dialect));
-    } catch (const std::exception&) {
-      // Not a state.
-    }
-  }
-
- private:
-  // What an agent of PyTorch leaves first says nothing yet.
-  static std::optional<torch_dialect> dialect_of(std::string_view value) {
-    const std::optional<torch_state> state = parse_stored_text(value);
-    return state ? state->seen_dialect : std::nullopt;
-  }
-
-  std::shared_ptr<key_value_engine> engine_;
-  std::string run_id_;
-  logger log_;
-  key_value_engine::wait_id id_ = 0;
-  bool has_warned_ = false;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/rendezvous_parameters.hpp ----
-
-#include <fmt/ranges.h>
-
-namespace elastic {
-
-/// What a rendezvous handler is made from: what the user asked for, and the services it may use.
-struct rendezvous_parameters {
-  /// A name of the registry: "static", "c10d".
-  std::string backend = "static";
-  /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.
-  std::string endpoint;
-  /// Names the job: nodes with the same run id meet. Must not be empty.
-  std::string run_id = "none";
-  int min_nodes = 1;
-  int max_nodes = 1;
-  /// This node's group rank, where the backend does not assign one (static).
-  int node_rank = 0;
-  /// The address that this node gives to others; empty: found out by the backend.
-  std::string local_address;
-  /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
-  /// 0 does.
-  bool share_worker_store = true;
-  /// Whether stores that this node serves use an io_uring where the kernel allows one.
-  bool use_ring = true;
-  /// Further settings of the backend, the `--rdzv-conf` pairs.
-  std::map<std::string, std::string, std::less<>> configuration;
-
-  std::shared_ptr<time_source> time = std::make_shared<system_time>();
-  logger log;
-
-  /// A setting in seconds, `fallback` where it was not given.
-  /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
-  duration seconds(std::string_view name, duration fallback) const {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return fallback;
-    double value = 0;
-    const char* end = found->second.data() + found->second.size();
-    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
-    if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
-      throw error(errc::invalid_argument,
-                  fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
-                              found->second));
-    }
-    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
-  }
-
-  /// A setting that is a whole number over 0, `fallback` where it was not given.
-  /// Errors: `errc::invalid_argument` where it is none.
-  int whole_number(std::string_view name, int fallback) const {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return fallback;
-    int value = 0;
-    const char* end = found->second.data() + found->second.size();
-    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
-    if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
-                            found->second));
-  }
-
-  /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
-  /// Errors: `errc::invalid_argument` where it is none.
-  std::optional<bool> yes_or_no(std::string_view name) const {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return std::nullopt;
-    std::string value = found->second;
-    for (char& letter : value) {
-      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    }
-    for (const char* yes : {"1", "true", "t", "yes", "y"}) {
-      if (value == yes) return true;
-    }
-    for (const char* no : {"0", "false", "f", "no", "n"}) {
-      if (value == no) return false;
-    }
-    throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
-                                                    found->second));
-  }
-
-  /// By which numbers the nodes meet.
-  /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
-  /// waits that do not exist here.
-  rendezvous_settings settings() const {
-    rendezvous_settings settings;
-    settings.min_nodes = min_nodes;
-    settings.max_nodes = max_nodes;
-    settings.join_timeout = seconds("join_timeout", settings.join_timeout);
-    settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
-    settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
-    settings.keep_alive_max_attempt =
-        whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
-    settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
-    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
-      seconds(name, {});
-    }
-    return settings;
-  }
-
-  /// Warns of settings that `backend` does not use, such as misspelt ones.
-  void warn_of_unused(std::vector<std::string_view> used) const {
-    for (const auto& [name, value] : configuration) {
-      if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-      log.warning("--rdzv-conf {}={} is not used by the rendezvous backend '{}', which knows: {}",
-                  name, value, backend, fmt::join(used, ", "));
-    }
-  }
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/round_state.hpp ----
-
-namespace elastic {
-
-/// What nodes agree on: who is in the round, who waits for the next one.
-///
-/// Times are those of one monotonic clock: of the server that keeps the state, or of the one node
-/// that looks at it. Times of two nodes never meet in it.
-struct round_state {
-  std::int64_t round = 0;
-  /// The round has its nodes: those that are in it run.
-  bool complete = false;
-  /// The job has ended; no round follows.
-  bool closed = false;
-  /// The nodes of this round are not known beforehand, so it has a last call once it has enough.
-  bool unknown_nodes = true;
-  /// The end of the last call.
-  std::optional<time_point> deadline = std::nullopt;
-  /// With their ranks, once the round is complete.
-  std::map<node_id, int> participants = {};
-  /// Nodes that the next round takes in.
-  std::set<node_id> wait_list = {};
-  /// Nodes beyond the maximum: they stand by for one that is lost.
-  std::set<node_id> redundancy_list = {};
-
-  friend bool operator==(const round_state&, const round_state&) = default;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/round_machine.hpp ----
-
-namespace elastic {
-
-/// By whose rules nodes meet.
-enum class round_rules {
-  /// PyTorch's up to 2.2: a node beyond the maximum asks again and again.
-  torch_1_13,
-  /// PyTorch's of 2.6 and newer: a node beyond the maximum stands by.
-  torch_2_6,
-  /// Ours, where one server sees every node: a round whose nodes are known is complete as soon as
-  /// all of them are there, and the wait list never promises more than the next round can hold.
-  direct,
-};
-
-/// What is to happen to one node, by `apply` where it changes the state.
-enum class round_action {
-  /// It is in a complete round.
-  placed,
-  /// Nothing changes until something else does.
-  wait,
-  refuse_closed,
-  refuse_timeout,
-  enter_round,
-  enter_wait_list,
-  enter_redundancy_list,
-  leave_round,
-  leave_wait_list,
-  leave_redundancy_list,
-  /// From the complete round to the wait list of the next.
-  leave_to_rejoin,
-  complete_round,
-};
-
-struct round_decision {
-  round_action action;
-  /// Why, a half sentence.
-  std::string_view reason;
-
-  friend bool operator==(const round_decision&, const round_decision&) = default;
-};
-
-namespace detail {
-
-inline bool contains(const round_state& state, const node_id& node) {
-  return state.participants.count(node) != 0;
-}
-
-inline int size_of(const round_state& state) {
-  return static_cast<int>(state.participants.size());
-}
-
-/// Whether a place is neither taken nor promised.
-inline bool has_place(const round_state& state, const rendezvous_settings& settings,
-                      round_rules rules) {
-  const std::size_t promised = rules == round_rules::direct ? state.wait_list.size() : 0;
-  return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
-}
-
-inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
-                                               const rendezvous_settings& settings,
-                                               round_rules rules) {
-  if (state.wait_list.count(node) != 0) {
-    return {round_action::wait, "waits for the nodes of this round to leave it"};
-  }
-  if (has_place(state, settings, rules)) {
-    return {round_action::enter_wait_list, "the round runs and has a place for one more"};
-  }
-  if (rules == round_rules::torch_1_13) {
-    return {round_action::wait, "the round runs with the most nodes that are allowed"};
-  }
-  return {round_action::enter_redundancy_list,
-          "the round runs with the most nodes that are allowed"};
-}
-
-/// A round that has enough nodes: whether it waits for more.
-inline round_decision decide_completion(const round_state& state,
-                                        const rendezvous_settings& settings, round_rules rules,
-                                        time_point now) {
-  if (rules == round_rules::direct && !state.unknown_nodes) {
-    const bool all_here =
-        state.wait_list.empty() &&
-        (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
-    if (all_here) return {round_action::complete_round, "every node that is known is there"};
-    return {round_action::wait, "nodes that are known are still to enter"};
-  }
-  if (state.deadline && *state.deadline <= now) {
-    return {round_action::complete_round, "the last call is over"};
-  }
-  return {round_action::wait, "the last call is under way"};
-}
-
-}  // namespace detail
-
-/// What the next step of a node is that wants to be in a round. To be asked again after each step,
-/// until it is `placed`, refused, or waits.
-///
-/// @param deadline  until when the node waits for a place; who stands by waits without an end
-/// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
-inline round_decision decide_join(const round_state& state, const node_id& node,
-                                  const rendezvous_settings& settings, round_rules rules,
-                                  time_point now, time_point deadline) {
-  if (state.closed) return {round_action::refuse_closed, "the job has ended"};
-  if (state.redundancy_list.count(node) != 0) {
-    if (detail::has_place(state, settings, rules)) {
-      return {round_action::leave_redundancy_list, "a place has become free"};
-    }
-    return {round_action::wait, "stands by"};
-  }
-  const bool is_in = detail::contains(state, node);
-  if (state.complete && is_in) return {round_action::placed, "the round is complete"};
-  if (now > deadline) {
-    if (is_in) return {round_action::leave_round, "waited long enough"};
-    if (state.wait_list.count(node) != 0) {
-      return {round_action::leave_wait_list, "waited long enough"};
-    }
-    return {round_action::refuse_timeout, "waited long enough"};
-  }
-  if (state.complete) return detail::decide_in_complete_round(state, node, settings, rules);
-  if (!is_in) {
-    const bool may_enter =
-        state.wait_list.count(node) != 0 || detail::has_place(state, settings, rules);
-    if (may_enter) return {round_action::enter_round, "the round takes nodes"};
-    return {round_action::enter_redundancy_list, "all places are promised"};
-  }
-  if (detail::size_of(state) < settings.min_nodes) {
-    return {round_action::wait, "there are not enough nodes"};
-  }
-  return detail::decide_completion(state, settings, rules, now);
-}
-
-/// What the next step of a node is that gives up its place, whatever that is.
-inline round_decision decide_leave(const round_state& state, const node_id& node) {
-  if (detail::contains(state, node)) return {round_action::leave_round, "leaves"};
-  if (state.wait_list.count(node) != 0) return {round_action::leave_wait_list, "leaves"};
-  if (state.redundancy_list.count(node) != 0) {
-    return {round_action::leave_redundancy_list, "leaves"};
-  }
-  return {round_action::wait, "has no place"};
-}
-
-namespace detail {
-
-inline void complete_round(round_state& state) {
-  state.complete = true;
-  state.deadline.reset();
-  int rank = 0;
-  for (auto& [node, its_rank] : state.participants) its_rank = rank++;
-}
-
-inline void enter_round(round_state& state, const node_id& node,
-                        const rendezvous_settings& settings, time_point now) {
-  state.wait_list.erase(node);
-  state.participants[node] = 0;
-  if (size_of(state) == settings.min_nodes) state.deadline = now + settings.last_call_timeout;
-  if (size_of(state) == settings.max_nodes) complete_round(state);
-}
-
-/// What follows from a participant's going: the last one of a complete round begins the next.
-inline void note_departure(round_state& state, const rendezvous_settings& settings) {
-  if (state.complete && state.participants.empty()) {
-    state.complete = false;
-    ++state.round;
-    state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
-  }
-  if (!state.complete && size_of(state) < settings.min_nodes) state.deadline.reset();
-}
-
-}  // namespace detail
-
-/// Carries out a step of a node.
-/// Source: _DistributedRendezvousOpExecutor of PyTorch's dynamic rendezvous.
-inline void apply(round_state& state, round_action action, const node_id& node,
-                  const rendezvous_settings& settings, time_point now) {
-  switch (action) {
-    case round_action::placed:
-    case round_action::wait:
-    case round_action::refuse_closed:
-    case round_action::refuse_timeout: break;
-    case round_action::enter_round: detail::enter_round(state, node, settings, now); break;
-    case round_action::enter_wait_list: state.wait_list.insert(node); break;
-    case round_action::enter_redundancy_list: state.redundancy_list.insert(node); break;
-    case round_action::leave_wait_list: state.wait_list.erase(node); break;
-    case round_action::leave_redundancy_list: state.redundancy_list.erase(node); break;
-    case round_action::leave_round:
-      state.participants.erase(node);
-      detail::note_departure(state, settings);
-      break;
-    case round_action::leave_to_rejoin:
-      ELASTIC_ASSERT(state.complete && detail::contains(state, node));
-      state.participants.erase(node);
-      state.wait_list.insert(node);
-      detail::note_departure(state, settings);
-      break;
-    case round_action::complete_round: detail::complete_round(state); break;
-  }
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/rendezvous_coordinator.hpp ----
-
-namespace elastic {
-
-/// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
-/// the time go in, answers come out.
-///
-/// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
-/// because its connection broke in between, has its effect once.
-///
-/// Thread-safety: one strand at a time.
-class rendezvous_coordinator {
- public:
-  /// A connection, as its owner numbers it. Never used twice.
-  using connection = std::uint64_t;
-
-  /// The two ends of a connection, as the server sees them; numeric.
-  struct addresses {
-    std::string here;
-    std::string there;
-    /// The node is on the server's own host, and reaches it without a network.
-    bool is_loopback = true;
-  };
-
-  struct sending {
-    connection to;
-    rendezvous_answer what;
-  };
-
-  explicit rendezvous_coordinator(std::string run_id, logger log = {})
-      : run_id_(std::move(run_id)), log_(std::move(log)) {}
-
-  // ---- what happens ---------------------------------------------------------------------------
-
-  void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
-
-  /// A node says something. The first thing is its `hello`; a connection that says anything else
-  /// before, or after its node was given up, is dropped.
-  void received(connection from, const rendezvous_request& said, time_point now) {
-    if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
-      welcome(from, *greeting, now);
-      return;
-    }
-    const auto found = nodes_.find(from);
-    if (found == nodes_.end()) {
-      dropped_.push_back(from);
-      return;
-    }
-    const node_id node = found->second;
-    members_.at(node).heard = now;
-    std::visit([&](const auto& what) { take(node, what, now); }, said);
-    settle(now);
-  }
-
-  /// The connection is gone. Its node has the grace to come back by another one.
-  void disconnected(connection from, time_point now) {
-    ends_.erase(from);
-    const auto found = nodes_.find(from);
-    if (found == nodes_.end()) return;
-    member& gone = members_.at(found->second);
-    nodes_.erase(found);
-    gone.link.reset();
-    gone.given_up_at = now + settings_.reconnect_grace;
-    wake_at(*gone.given_up_at);
-  }
-
-  /// The time is now `now`.
-  void advance(time_point now) {
-    if (now < next_) return;
-    for (const node_id& node : overdue_nodes(now)) give_up(node, now);
-    settle_all_ = true;
-    settle(now);
-    plan_next(now);
-  }
-
-  // ---- what comes of it -----------------------------------------------------------------------
-
-  /// When `advance` is due; `time_point::max()` where nothing is.
-  time_point next_deadline() const { return next_; }
-
-  /// The answers since the last call, in their order.
-  std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
-
-  /// The connections to close since the last call.
-  std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
-
-  const round_state& state() const { return state_; }
-  int restarts() const { return restarts_; }
-
-  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping.
-  bool is_idle() const { return members_.empty() && nodes_.empty(); }
-
- private:
-  struct member {
-    std::optional<connection> link;
-    addresses ends;
-    time_point heard;
-    /// Without a link: when it is lost.
-    std::optional<time_point> given_up_at;
-    /// Until when it waits for a place; none: it does not.
-    std::optional<time_point> join_deadline;
-    duration join_timeout{};
-    master_endpoint offer;
-    bool has_finished = false;
-  };
-
-  struct ending {
-    job_end how;
-    std::string why;
-  };
-
-  // ---- connections ----------------------------------------------------------------------------
-
-  void welcome(connection from, const rendezvous_messages::hello& said, time_point now) {
-    if (nodes_.count(from) != 0) {
-      dropped_.push_back(from);
-      return;
-    }
-    if (const auto why = objection(said)) {
-      answers_.push_back({from, rendezvous_messages::refused{false, *why}});
-      return;
-    }
-    if (members_.empty()) settings_ = said.settings;
-    const auto [place, is_new] = members_.try_emplace(said.node);
-    member& node = place->second;
-    if (node.link) {
-      // It knows before we do that its former connection is of no use.
-      nodes_.erase(*node.link);
-      dropped_.push_back(*node.link);
-    }
-    nodes_[from] = said.node;
-    node.link = from;
-    node.ends = ends_[from];
-    node.heard = now;
-    node.given_up_at.reset();
-    wake_at(now + settings_.silence());
-    answer(said.node, rendezvous_messages::welcome{!is_new});
-    if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
-    if (!is_new) repeat_news(said.node);
-  }
-
-  std::optional<std::string> objection(const rendezvous_messages::hello& said) const {
-    if (said.version != rendezvous_messages::hello::current_version) {
-      return fmt::format("this node speaks version {} of the rendezvous, the server version {}",
-                         said.version, rendezvous_messages::hello::current_version);
-    }
-    if (said.settings.keep_alive_interval <= duration::zero()) {
-      return std::string("the keep-alive interval must be over 0");
-    }
-    const bool differs = said.settings.min_nodes != settings_.min_nodes ||
-                         said.settings.max_nodes != settings_.max_nodes;
-    if (members_.empty() || !differs) return std::nullopt;
-    return fmt::format("the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
-                       "job of the same run id, or another --nnodes",
-                       run_id_, settings_.min_nodes, settings_.max_nodes, said.settings.min_nodes,
-                       said.settings.max_nodes);
-  }
-
-  // What a node that has come back may have missed.
-  void repeat_news(const node_id& node) {
-    if (!state_.complete || state_.participants.count(node) == 0) return;
-    if (!members_.at(node).join_deadline) answer_placed(node);
-    if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
-    if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
-  }
-
-  // ---- what nodes say -------------------------------------------------------------------------
-
-  // Taken before it comes to this.
-  void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
-
-  void take(const node_id& node, const rendezvous_messages::join& said, time_point now) {
-    member& one = members_.at(node);
-    one.join_timeout = said.timeout;
-    one.join_deadline = now + said.timeout;
-    one.offer = said.offer;
-    joining_.insert(node);
-    wake_at(*one.join_deadline);
-    if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
-    // A repeated word, where this round is the one that it asked for.
-    if (said.after < state_.round) return step(node, now);
-    if (!change_) announce(change_kind::node_waiting, fmt::format("node {} waits to join",
-                                                                  node.text()));
-    carry_out(round_action::leave_to_rejoin, "meets again", node, now);
-    step(node, now);
-  }
-
-  void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point) {
-    answer(node, rendezvous_messages::alive{});
-  }
-
-  void take(const node_id& node, const rendezvous_messages::failed& said, time_point) {
-    if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
-    const bool is_in = state_.complete && state_.participants.count(node) != 0;
-    if (!is_in || said.round != state_.round) {
-      const rendezvous_change over{change_kind::node_lost,
-                                   fmt::format("round {} is over", said.round), restarts_};
-      return answer(node, rendezvous_messages::changed{said.round, over});
-    }
-    if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
-    // Workers whose peers vanish fail, too: that is not their fault.
-    if (const auto missing = missing_participant()) {
-      return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
-    }
-    ++restarts_;
-    announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), said.what));
-  }
-
-  void take(const node_id& node, const rendezvous_messages::finished& said, time_point) {
-    if (!state_.complete || said.round != state_.round) return;
-    if (state_.participants.count(node) == 0) return;
-    members_.at(node).has_finished = true;
-    some_finished_ = true;
-    look_whether_all_finished();
-    if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
-  }
-
-  void take(const node_id& node, const rendezvous_messages::leave&, time_point now) {
-    nodes_.erase(*members_.at(node).link);
-    dropped_.push_back(*members_.at(node).link);
-    remove(node, "left", now);
-  }
-
-  void take(const node_id&, const rendezvous_messages::close_job& said, time_point) {
-    if (ending_) return;
-    ending_ = ending{said.end, said.why};
-    state_.closed = true;
-    log_.info("rendezvous of job '{}': closed: {}", run_id_, said.why);
-    for (const auto& [node, one] : members_) {
-      if (joining_.count(node) != 0) continue;
-      answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
-    }
-    settle_all_ = true;
-  }
-
-  void take(const node_id& node, const rendezvous_messages::ask_status&, time_point) {
-    answer(node, rendezvous_messages::status{static_cast<int>(state_.wait_list.size()),
-                                             state_.closed});
-  }
-
-  // ---- the machine ----------------------------------------------------------------------------
-
-  // All steps that a node can take now.
-  void step(const node_id& node, time_point now) {
-    for (;;) {
-      member& one = members_.at(node);
-      const round_decision decision = decide_join(state_, node, settings_, round_rules::direct, now,
-                                                  *one.join_deadline);
-      switch (decision.action) {
-        case round_action::wait: return;
-        case round_action::placed:
-          end_joining(node);
-          return answer_placed(node);
-        case round_action::refuse_closed:
-          end_joining(node);
-          return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
-        case round_action::refuse_timeout:
-          end_joining(node);
-          return answer(node, rendezvous_messages::refused{true, missing_nodes()});
-        default: carry_out(decision.action, decision.reason, node, now);
-      }
-      if (decision.action == round_action::leave_redundancy_list) {
-        one.join_deadline = now + one.join_timeout;
-      } else if (decision.action == round_action::enter_wait_list) {
-        announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
-      }
-    }
-  }
-
-  void carry_out(round_action action, std::string_view reason, const node_id& node,
-                 time_point now) {
-    const std::int64_t round = state_.round;
-    const bool was_complete = state_.complete;
-    apply(state_, action, node, settings_, now);
-    log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
-               verb_of(action), reason);
-    const bool frees_place =
-        action == round_action::leave_round || action == round_action::leave_wait_list;
-    if (frees_place || round != state_.round || was_complete != state_.complete) {
-      settle_all_ = true;
-    }
-    if (round != state_.round) begin_round();
-    if (!was_complete && state_.complete) note_completion();
-    if (state_.deadline) wake_at(*state_.deadline);
-  }
-
-  void begin_round() {
-    change_.reset();
-    some_finished_ = false;
-    all_finished_ = false;
-    for (auto& [node, one] : members_) one.has_finished = false;
-  }
-
-  // What one node's step makes possible for others.
-  void settle(time_point now) {
-    while (std::exchange(settle_all_, false)) {
-      const std::vector<node_id> waiting(joining_.begin(), joining_.end());
-      for (const node_id& node : waiting) {
-        if (joining_.count(node) != 0) step(node, now);
-      }
-    }
-  }
-
-  void end_joining(const node_id& node) {
-    joining_.erase(node);
-    members_.at(node).join_deadline.reset();
-  }
-
-  // ---- losses ---------------------------------------------------------------------------------
-
-  std::vector<node_id> overdue_nodes(time_point now) const {
-    std::vector<node_id> overdue;
-    for (const auto& [node, one] : members_) {
-      if (lost_at(one) <= now) overdue.push_back(node);
-    }
-    return overdue;
-  }
-
-  time_point lost_at(const member& one) const {
-    return one.given_up_at ? *one.given_up_at : one.heard + settings_.silence();
-  }
-
-  void give_up(const node_id& node, time_point now) {
-    const member& one = members_.at(node);
-    if (one.link) {
-      nodes_.erase(*one.link);
-      dropped_.push_back(*one.link);
-    }
-    remove(node, one.link ? "is silent" : "is gone", now);
-  }
-
-  void remove(const node_id& node, std::string_view how, time_point now) {
-    const bool has_finished = members_.at(node).has_finished;
-    const bool ran = state_.complete && state_.participants.count(node) != 0;
-    members_.erase(node);
-    joining_.erase(node);
-    if (ran && !has_finished && !ending_) {
-      announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
-    }
-    const round_decision decision = decide_leave(state_, node);
-    carry_out(decision.action, how, node, now);
-    look_whether_all_finished();
-  }
-
-  std::optional<node_id> missing_participant() const {
-    for (const auto& [node, rank] : state_.participants) {
-      const auto found = members_.find(node);
-      if (found == members_.end() || !found->second.link) return node;
-    }
-    return std::nullopt;
-  }
-
-  // ---- news -----------------------------------------------------------------------------------
-
-  // The first change of a round is the one that counts: what follows, follows from it.
-  void announce(change_kind kind, std::string what) {
-    const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
-    if (!state_.complete || change_ || is_ending_well) return;
-    change_ = rendezvous_change{kind, std::move(what), restarts_};
-    log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
-    for (const auto& [node, rank] : state_.participants) {
-      answer(node, rendezvous_messages::changed{state_.round, *change_});
-    }
-  }
-
-  void look_whether_all_finished() {
-    if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
-    for (const auto& [node, rank] : state_.participants) {
-      const auto found = members_.find(node);
-      if (found != members_.end() && !found->second.has_finished) return;
-    }
-    all_finished_ = true;
-    for (const auto& [node, rank] : state_.participants) {
-      answer(node, rendezvous_messages::all_finished{state_.round});
-    }
-  }
-
-  void answer_placed(const node_id& node) {
-    answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
-                                             master_, restarts_});
-  }
-
-  void answer(const node_id& node, rendezvous_answer what) {
-    const auto found = members_.find(node);
-    if (found == members_.end() || !found->second.link) return;
-    answers_.push_back({*found->second.link, std::move(what)});
-  }
-
-  // For a node that has just given up its place, and is counted all the same.
-  std::string missing_nodes() const {
-    return fmt::format("{} of at least {} nodes had joined",
-                       state_.participants.size() + state_.wait_list.size() + 1,
-                       settings_.min_nodes);
-  }
-
-  // Kept, because some of the nodes may have left when another asks again for its place.
-  void note_completion() {
-    world_ = static_cast<int>(state_.participants.size());
-    choose_master();
-  }
-
-  // The node of rank 0 serves the workers. One on this host reached us without a network and does
-  // not know by which address the others reach it; we do, by the way that they came.
-  void choose_master() {
-    const auto first = members_.find(state_.participants.begin()->first);
-    master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
-    if (first == members_.end() || !first->second.ends.is_loopback) return;
-    if (master_.address != first->second.ends.there) return;
-    for (const auto& [node, rank] : state_.participants) {
-      const auto other = members_.find(node);
-      if (other == members_.end() || other->second.ends.is_loopback) continue;
-      master_.address = other->second.ends.here;
-      return;
-    }
-  }
-
-  // ---- time -----------------------------------------------------------------------------------
-
-  void wake_at(time_point when) { next_ = std::min(next_, when); }
-
-  void plan_next(time_point now) {
-    next_ = time_point::max();
-    for (const auto& [node, one] : members_) {
-      wake_at(lost_at(one));
-      const bool stands_by = state_.redundancy_list.count(node) != 0;
-      if (one.join_deadline && !stands_by) wake_at(std::max(*one.join_deadline, now) + duration(1));
-    }
-    if (state_.deadline) wake_at(*state_.deadline);
-  }
-
-  static std::string_view verb_of(round_action action) {
-    switch (action) {
-      case round_action::enter_round: return "enters the round";
-      case round_action::enter_wait_list: return "waits for the next round";
-      case round_action::enter_redundancy_list: return "stands by";
-      case round_action::leave_round: return "leaves the round";
-      case round_action::leave_wait_list: return "waits no longer";
-      case round_action::leave_redundancy_list: return "stands by no longer";
-      case round_action::leave_to_rejoin: return "leaves the round for the next";
-      case round_action::complete_round: return "completes the round";
-      default: return "stays";
-    }
-  }
-
-  std::string run_id_;
-  logger log_;
-  rendezvous_settings settings_;
-  round_state state_;
-  std::map<node_id, member> members_;
-  std::unordered_map<connection, node_id> nodes_;
-  std::unordered_map<connection, addresses> ends_;
-  /// Those that wait for a place.
-  std::set<node_id> joining_;
-  bool settle_all_ = false;
-  /// Why the round ends.
-  std::optional<rendezvous_change> change_;
-  bool some_finished_ = false;
-  bool all_finished_ = false;
-  std::optional<ending> ending_;
-  master_endpoint master_;
-  int world_ = 0;
-  int restarts_ = 0;
-  time_point next_ = time_point::max();
-  std::vector<sending> answers_;
-  std::vector<connection> dropped_;
-};
-
-}  // namespace elastic
-
 // ---- elastic/store/store_extension.hpp ----
 
 namespace elastic {
@@ -13818,576 +12049,6 @@ class store_extension {
 };
 
 }  // namespace elastic
-
-// ---- elastic/rendezvous/rendezvous_service.hpp ----
-
-namespace elastic {
-
-/// The rendezvous of any number of jobs, on the port of a store server.
-///
-/// Give it to one server, as its extension.
-/// Thread-safety: as the server's extensions have it.
-class rendezvous_service final : public store_extension {
- public:
-  /// What nodes begin with.
-  static constexpr std::string_view first_words = "elastic rendezvous\n";
-
-  /// @param time  empty: the clocks of the machine
-  explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr)
-      : log_(std::move(log)), time_(std::move(time)) {
-    if (!time_) time_ = std::make_shared<system_time>();
-  }
-
-  std::string_view greeting() const override { return first_words; }
-
-  task<void> run() override {
-    earlier_.emplace(co_await asio::this_coro::executor);
-    for (;;) {
-      earlier_->reset();
-      planned_ = next_deadline();
-      co_await with_deadline(*time_, planned_, earlier_->wait());
-      for (auto& [run_id, job] : jobs_) {
-        job.advance(time_->now());
-        deliver(job);
-      }
-    }
-  }
-
-  std::unique_ptr<conversation> begin(client& from) override {
-    return std::make_unique<node_conversation>(*this, from);
-  }
-
- private:
-  using connection = rendezvous_coordinator::connection;
-
-  class node_conversation final : public conversation {
-   public:
-    node_conversation(rendezvous_service& of, client& from)
-        : of_(of), id_(of.enter(from)), frames_(limits::rendezvous_message_bytes) {}
-    ~node_conversation() override { of_.gone(id_); }
-    node_conversation(const node_conversation&) = delete;
-    node_conversation& operator=(const node_conversation&) = delete;
-
-    void received(std::string_view bytes) override {
-      frames_.append(bytes);
-      while (const auto message = frames_.next()) of_.received(id_, *message);
-    }
-
-   private:
-    rendezvous_service& of_;
-    connection id_;
-    frame_reader frames_;
-  };
-
-  struct node_connection {
-    client* peer;
-    /// Null until it has said which.
-    rendezvous_coordinator* job = nullptr;
-  };
-
-  // ---- what clients do ------------------------------------------------------------------------
-
-  connection enter(client& from) {
-    connections_[++last_] = node_connection{&from};
-    return last_;
-  }
-
-  void gone(connection id) {
-    const auto found = connections_.find(id);
-    rendezvous_coordinator* job = found->second.job;
-    connections_.erase(found);
-    if (job == nullptr) return;
-    job->disconnected(id, time_->now());
-    plan(*job);
-  }
-
-  void received(connection id, std::string_view message) {
-    const rendezvous_request said = parse_rendezvous_request(message);
-    node_connection& from = connections_.at(id);
-    if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
-      if (from.job == nullptr) introduce(id, from, greeting->run_id);
-    }
-    if (from.job == nullptr) {
-      throw error(errc::protocol_violation, "a node of the rendezvous did not say which job it is "
-                                            "of");
-    }
-    rendezvous_coordinator& job = *from.job;
-    job.received(id, said, time_->now());
-    deliver(job);
-    plan(job);
-  }
-
-  void introduce(connection id, node_connection& from, const std::string& run_id) {
-    const auto found = jobs_.find(run_id);
-    if (found == jobs_.end()) make_room();
-    from.job = found != jobs_.end() ? &found->second
-                                    : &jobs_.try_emplace(run_id, run_id, log_).first->second;
-    const auto here = from.peer->here();
-    const auto there = from.peer->there();
-    const asio::ip::address node = plain_address(there.address());
-    const asio::ip::address server = plain_address(here.address());
-    from.job->connected(id, {server.to_string(), node.to_string(),
-                             node.is_loopback() || node == server});
-  }
-
-  // Jobs that nobody takes part in are forgotten, those that have ended last of all.
-  void make_room() {
-    std::erase_if(jobs_, [](const auto& job) {
-      return job.second.is_idle() && !job.second.state().closed;
-    });
-    if (jobs_.size() < limits::rendezvous_jobs) return;
-    std::erase_if(jobs_, [](const auto& job) { return job.second.is_idle(); });
-    if (jobs_.size() < limits::rendezvous_jobs) return;
-    throw error(errc::protocol_violation,
-                fmt::format("a node of one more job than the {} that may meet here",
-                            limits::rendezvous_jobs));
-  }
-
-  // ---- what they are told ---------------------------------------------------------------------
-
-  // What is sent may end connections, which is heard of here again.
-  void deliver(rendezvous_coordinator& job) {
-    for (const auto& answer : job.take_answers()) {
-      const auto to = connections_.find(answer.to);
-      if (to == connections_.end()) continue;
-      frame_.clear();
-      append_frame(frame_, to_text(answer.what));
-      to->second.peer->send(frame_);
-    }
-    for (const connection id : job.take_dropped()) {
-      const auto to = connections_.find(id);
-      if (to != connections_.end()) to->second.peer->hang_up();
-    }
-  }
-
-  // ---- time -----------------------------------------------------------------------------------
-
-  time_point next_deadline() const {
-    time_point next = time_point::max();
-    for (const auto& [run_id, job] : jobs_) next = std::min(next, job.next_deadline());
-    return next;
-  }
-
-  void plan(const rendezvous_coordinator& job) {
-    if (earlier_ && job.next_deadline() < planned_) earlier_->set();
-  }
-
-  logger log_;
-  std::shared_ptr<time_source> time_;
-  std::map<std::string, rendezvous_coordinator, std::less<>> jobs_;
-  std::unordered_map<connection, node_connection> connections_;
-  connection last_ = 0;
-  std::optional<event_flag> earlier_;
-  time_point planned_ = time_point::max();
-  std::string frame_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/store/tcp_store_bounds.hpp ----
-
-namespace elastic {
-
-/// What a TCPStore server takes from one client before it hangs up.
-struct tcp_store_bounds {
-  std::size_t key_bytes = limits::store_key_bytes;
-  std::size_t value_bytes = limits::store_value_bytes;
-  /// Keys, or pairs of key and value, of one request.
-  std::size_t keys_per_request = limits::store_keys_per_request;
-  /// One request with all of its keys and values.
-  std::size_t request_bytes = limits::store_request_bytes;
-};
-
-}  // namespace elastic
-
-// ---- elastic/store/tcp_store_generation.hpp ----
-
-namespace elastic {
-
-/// Which of PyTorch's wire formats a TCPStore speaks. The three share one port of our server; a
-/// client has to know which one its server understands.
-enum class tcp_store_generation {
-  /// PyTorch 1.x up to 2.0.
-  torch_1_13,
-  /// PyTorch 2.1.
-  torch_2_1,
-  /// PyTorch 2.2 and later, and our own server.
-  torch_2_2,
-  /// A client finds out, at the price of a connection (see `tcp_store`).
-  probe,
-};
-
-/// How a server tells PyTorch up to 2.0 from 2.1, which say the same bytes for different things:
-/// 7 is WATCH_KEY or DELETE_KEY, 8 is DELETE_KEY or APPEND.
-enum class tcp_store_legacy_dialect {
-  /// 7 as the first request of a connection is WATCH_KEY, later DELETE_KEY; 8 is DELETE_KEY until
-  /// the connection has sent what only 2.1 knows. Agents and process groups need neither.
-  guess,
-  torch_1_13,
-  torch_2_1,
-};
-
-}  // namespace elastic
-
-// ---- elastic/store/detail/tcp_store_protocol.hpp ----
-
-// PyTorch's TCPStore on the wire, as encoding and decoding alone. A request is one byte of
-// operation and its operands; there are no frames and no request numbers. Integers are in the
-// byte order of the host, texts follow their length in 64 bits.
-namespace elastic::detail {
-
-/// What a request asks for, whatever byte its generation has for it.
-enum class store_op : std::uint8_t {
-  validate,
-  set,
-  compare_set,
-  get,
-  add,
-  check,
-  wait,
-  num_keys,
-  watch_key,
-  erase,
-  append,
-  multi_get,
-  multi_set,
-  cancel_wait,
-  ping,
-  queue_push,
-  queue_pop,
-  queue_length,
-  list_keys,
-  barrier,
-  unknown,
-};
-
-inline constexpr std::uint32_t validate_magic = 0x3C85F7CE;
-/// The key that counts the processes of a group, the only one without "/" before it.
-inline constexpr std::string_view workers_key = "init/";
-
-inline constexpr char reply_ready = 0;
-inline constexpr char reply_not_ready = 1;
-inline constexpr char reply_stop_waiting = 0;
-inline constexpr char reply_wait_cancelled = 1;
-inline constexpr char reply_watching = 3;
-
-// ---- bytes of the operations ----------------------------------------------------------------
-
-inline constexpr std::array<store_op, 9> ops_of_1_13 = {
-    store_op::set,  store_op::compare_set, store_op::get,       store_op::add,  store_op::check,
-    store_op::wait, store_op::num_keys,    store_op::watch_key, store_op::erase};
-
-inline constexpr std::array<store_op, 12> ops_of_2_1 = {
-    store_op::set,  store_op::compare_set, store_op::get,       store_op::add,
-    store_op::check, store_op::wait,       store_op::num_keys,  store_op::erase,
-    store_op::append, store_op::multi_get, store_op::multi_set, store_op::cancel_wait};
-
-inline constexpr std::array<store_op, 19> ops_of_2_2 = {
-    store_op::validate, store_op::set,       store_op::compare_set, store_op::get,
-    store_op::add,      store_op::check,     store_op::wait,        store_op::num_keys,
-    store_op::erase,    store_op::append,    store_op::multi_get,   store_op::multi_set,
-    store_op::cancel_wait, store_op::ping,   store_op::queue_push,  store_op::queue_pop,
-    store_op::queue_length, store_op::list_keys, store_op::barrier};
-
-inline std::span<const store_op> ops_of(tcp_store_generation generation) {
-  switch (generation) {
-    case tcp_store_generation::torch_1_13: return ops_of_1_13;
-    case tcp_store_generation::torch_2_1: return ops_of_2_1;
-    default: return ops_of_2_2;
-  }
-}
-
-inline store_op decode_op(tcp_store_generation generation, char byte) {
-  const auto ops = ops_of(generation);
-  const auto index = static_cast<unsigned char>(byte);
-  return index < ops.size() ? ops[index] : store_op::unknown;
-}
-
-/// Result: -1 where the generation has no such operation.
-inline int encode_op(tcp_store_generation generation, store_op op) {
-  const auto ops = ops_of(generation);
-  for (std::size_t index = 0; index < ops.size(); ++index) {
-    if (ops[index] == op) return static_cast<int>(index);
-  }
-  return -1;
-}
-
-// ---- integers and texts ---------------------------------------------------------------------
-
-template <class Integer>
-void append_integer(std::string& out, Integer value) {
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  out.append(bytes, sizeof value);
-}
-
-template <class Integer>
-Integer load_integer(const char* bytes) {
-  Integer value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
-inline void append_text(std::string& out, std::string_view text) {
-  append_integer<std::uint64_t>(out, text.size());
-  out.append(text);
-}
-
-// ---- requests, as a client writes them ------------------------------------------------------
-
-/// Writes requests of one generation behind what `out` holds already. Keys are those of the wire.
-/// The operation must be one of the generation's (see `knows`).
-class request_writer {
- public:
-  explicit request_writer(tcp_store_generation generation) : generation_(generation) {}
-
-  bool knows(store_op op) const { return encode_op(generation_, op) >= 0; }
-
-  /// The first bytes of a connection, none for the generations that have no greeting.
-  void greeting(std::string& out) const {
-    if (!knows(store_op::validate)) return;
-    operation(out, store_op::validate);
-    append_integer(out, validate_magic);
-  }
-
-  /// An operation without operands.
-  void operation(std::string& out, store_op op) const {
-    const int byte = encode_op(generation_, op);
-    ELASTIC_ASSERT(byte >= 0);
-    out.push_back(static_cast<char>(byte));
-  }
-
-  /// One with a key: get, erase, queue_pop, queue_length, watch_key.
-  void with_key(std::string& out, store_op op, std::string_view key) const {
-    operation(out, op);
-    append_text(out, key);
-  }
-
-  /// One with a key and a value: set, append, queue_push.
-  void with_value(std::string& out, store_op op, std::string_view key,
-                  std::string_view value) const {
-    with_key(out, op, key);
-    append_text(out, value);
-  }
-
-  /// One with a key and a number: add, barrier.
-  void with_number(std::string& out, store_op op, std::string_view key,
-                   std::int64_t number) const {
-    with_key(out, op, key);
-    append_integer(out, number);
-  }
-
-  /// One with any number of keys: check, wait, multi_get.
-  void with_keys(std::string& out, store_op op, std::span<const std::string> keys) const {
-    operation(out, op);
-    append_integer<std::uint64_t>(out, keys.size());
-    for (const std::string& key : keys) append_text(out, key);
-  }
-
-  void compare_set(std::string& out, std::string_view key, std::string_view expected,
-                   std::string_view desired) const {
-    with_value(out, store_op::compare_set, key, expected);
-    append_text(out, desired);
-  }
-
-  void ping(std::string& out, std::uint32_t nonce) const {
-    operation(out, store_op::ping);
-    append_integer(out, nonce);
-  }
-
- private:
-  tcp_store_generation generation_;
-};
-
-// ---- requests, as a server reads them -------------------------------------------------------
-
-/// One request. The views are into the bytes that were given to the parser.
-struct store_request {
-  store_op op = store_op::unknown;
-  /// Keys and values in the order of the wire: {key, value}, {key, expected, desired}, all keys
-  /// of a wait, or key, value, key, value of a multi_set.
-  std::vector<std::string_view> texts;
-  /// The delta of an add, the world of a barrier, the nonce of a ping, the magic of a validate.
-  std::int64_t number = 0;
-};
-
-/// Finds the request at the front of a stream of bytes, however it is cut into pieces. What was
-/// found of an incomplete request is kept, so that no byte is looked at twice.
-class request_parser {
- public:
-  enum class outcome { incomplete, complete, malformed };
-
-  explicit request_parser(const tcp_store_bounds& bounds) : bounds_(bounds) {}
-
-  /// True before the first byte of a request.
-  bool at_start() const { return used_ == 0; }
-
-  /// Names the operation of the request; its byte is the first of `input`.
-  void begin(store_op op) {
-    request_.op = op;
-    request_.number = 0;
-    fields_ = layout_of(op);
-    pieces_.clear();
-    items_left_ = 0;
-    used_ = 1;
-  }
-
-  /// Goes on with the request that `begin` named.
-  /// @param input  all of its bytes that are there, the first one included
-  outcome parse(std::string_view input) {
-    while (*fields_ != '\0') {
-      const outcome result = parse_field(input);
-      if (result != outcome::complete) return result;
-    }
-    request_.texts.clear();
-    for (const piece& text : pieces_) {
-      request_.texts.push_back(input.substr(text.offset, text.size));
-    }
-    return outcome::complete;
-  }
-
-  /// The complete request and how many bytes it took.
-  const store_request& request() const { return request_; }
-  std::size_t used() const { return used_; }
-
-  /// Makes ready for the next request. What a large one needed is not kept.
-  void finish() {
-    used_ = 0;
-    constexpr std::size_t texts_kept = 64;
-    if (pieces_.capacity() > texts_kept) {
-      pieces_ = {};
-      request_.texts = {};
-    }
-  }
-
-  /// Why a request is malformed.
-  std::string_view complaint() const { return complaint_; }
-
- private:
-  struct piece {
-    std::size_t offset = 0;
-    std::size_t size = 0;
-  };
-
-  // One letter per operand: k key, v value, i 64-bit number, u 32-bit number, n count of keys,
-  // p count of pairs. While a list is read, `items_left_` counts and the letter stays.
-  static const char* layout_of(store_op op) {
-    switch (op) {
-      case store_op::validate:
-      case store_op::ping: return "u";
-      case store_op::set:
-      case store_op::append:
-      case store_op::queue_push: return "kv";
-      case store_op::compare_set: return "kvv";
-      case store_op::get:
-      case store_op::watch_key:
-      case store_op::erase:
-      case store_op::queue_pop:
-      case store_op::queue_length: return "k";
-      case store_op::add:
-      case store_op::barrier: return "ki";
-      case store_op::check:
-      case store_op::wait:
-      case store_op::multi_get: return "n";
-      case store_op::multi_set: return "p";
-      default: return "";
-    }
-  }
-
-  outcome parse_field(std::string_view input) {
-    switch (*fields_) {
-      case 'k': return parse_single(input, bounds_.key_bytes);
-      case 'v': return parse_single(input, bounds_.value_bytes);
-      case 'i': return parse_number<std::int64_t>(input);
-      case 'u': return parse_number<std::uint32_t>(input);
-      default: return parse_list(input);
-    }
-  }
-
-  outcome parse_single(std::string_view input, std::size_t bound) {
-    const outcome result = parse_text(input, bound);
-    if (result == outcome::complete) ++fields_;
-    return result;
-  }
-
-  template <class Integer>
-  outcome parse_number(std::string_view input) {
-    if (input.size() - used_ < sizeof(Integer)) return outcome::incomplete;
-    request_.number = static_cast<std::int64_t>(load_integer<Integer>(input.data() + used_));
-    used_ += sizeof(Integer);
-    ++fields_;
-    return outcome::complete;
-  }
-
-  outcome parse_list(std::string_view input) {
-    const bool of_pairs = *fields_ == 'p';
-    if (items_left_ == 0) {
-      if (input.size() - used_ < sizeof(std::uint64_t)) return outcome::incomplete;
-      const auto count = load_integer<std::uint64_t>(input.data() + used_);
-      if (count > bounds_.keys_per_request) return complain("too many keys");
-      used_ += sizeof count;
-      items_left_ = of_pairs ? 2 * count : count;
-    }
-    while (items_left_ > 0) {
-      const bool is_value = of_pairs && items_left_ % 2 == 1;
-      const outcome result = parse_text(input, is_value ? bounds_.value_bytes : bounds_.key_bytes);
-      if (result != outcome::complete) return result;
-      --items_left_;
-    }
-    ++fields_;
-    return outcome::complete;
-  }
-
-  // The length is judged as soon as it is there, so that nothing is kept for a text that would
-  // be refused.
-  outcome parse_text(std::string_view input, std::size_t bound) {
-    const std::size_t there = input.size() - used_;
-    if (there < sizeof(std::uint64_t)) return outcome::incomplete;
-    const auto size = load_integer<std::uint64_t>(input.data() + used_);
-    if (size > bound) {
-      return complain(bound == bounds_.key_bytes ? "a key is too long" : "a value is too long");
-    }
-    const std::size_t end = used_ + sizeof size + size;
-    if (end > bounds_.request_bytes) return complain("the request is too long");
-    if (input.size() < end) return outcome::incomplete;
-    pieces_.push_back(piece{used_ + sizeof size, static_cast<std::size_t>(size)});
-    used_ = end;
-    return outcome::complete;
-  }
-
-  outcome complain(std::string_view what) {
-    complaint_ = what;
-    return outcome::malformed;
-  }
-
-  tcp_store_bounds bounds_;
-  store_request request_;
-  const char* fields_ = "";
-  std::vector<piece> pieces_;
-  std::size_t items_left_ = 0;
-  std::size_t used_ = 0;
-  std::string_view complaint_;
-};
-
-// ---- which generation a connection speaks ---------------------------------------------------
-
-enum class first_bytes { undecided, legacy, modern, foreign, extension };
-
-/// The bytes of a modern greeting, its operation included.
-inline constexpr std::size_t greeting_bytes = 1 + sizeof validate_magic;
-
-/// Judges the first bytes of a connection. There is no doubt: the magic as the length of an old
-/// client's key would be far over any bound.
-inline first_bytes classify(std::string_view input) {
-  if (input.empty()) return first_bytes::undecided;
-  const auto op = static_cast<unsigned char>(input.front());
-  if (op != 0) return op < ops_of_2_1.size() ? first_bytes::legacy : first_bytes::foreign;
-  if (input.size() < greeting_bytes) return first_bytes::undecided;
-  return load_integer<std::uint32_t>(input.data() + 1) == validate_magic ? first_bytes::modern
-                                                                         : first_bytes::legacy;
-}
-
-}  // namespace elastic::detail
 
 // ---- elastic/store/detail/tcp_store_session.hpp ----
 
@@ -15575,6 +13236,6171 @@ inline task<void> tcp_store_server::stop() {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/worker_store_host.hpp ----
+
+namespace elastic {
+
+/// The store in which the workers of one round find each other, served by the agent on a socket of
+/// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
+/// only an empty store keeps one attempt from reading what the one before left.
+///
+/// Thread-safety: one strand at a time.
+class worker_store_host {
+ public:
+  explicit worker_store_host(const rendezvous_parameters& parameters)
+      : address_(parameters.local_address),
+        share_(parameters.share_worker_store),
+        use_ring_(parameters.use_ring),
+        log_(parameters.log) {}
+
+  /// Serves a new store at any port and says where: at the address that the user chose for this
+  /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
+  /// of rank 0.
+  ///
+  /// @param reachable  a numeric address of this host
+  /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// Errors: `errc::connection_failed`, naming the address.
+  master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
+                        bool is_alone) {
+    master_endpoint at;
+    at.address = address_.empty() ? reachable : address_;
+    at.served_by_agent = share_;
+    if (!share_) {
+      at.port = free_port(reachable);
+      return at;
+    }
+    tcp_store_server_options options;
+    if (is_alone) options.address = reachable;
+    if (!is_alone) options.address.clear();
+    options.use_ring = use_ring_;
+    options.log = log_;
+    server_ = std::make_unique<tcp_store_server>(std::move(executor), options);
+    at.port = server_->port();
+    return at;
+  }
+
+  /// Ends what was served; no connection is left when this returns.
+  task<void> stop() {
+    const std::unique_ptr<tcp_store_server> ending = std::move(server_);
+    if (ending) co_await ending->stop();
+  }
+
+ private:
+  std::string address_;
+  bool share_;
+  bool use_ring_;
+  logger log_;
+  std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/prefix_store.hpp ----
+
+namespace elastic {
+
+/// A view of another store in which every key stands under a prefix: "key" is "prefix/key" there,
+/// as PyTorch's PrefixStore has it. `num_keys` counts the whole store.
+///
+/// Errors, cancellation and thread-safety: those of the store within.
+class prefix_store final : public store {
+ public:
+  prefix_store(std::string prefix, std::shared_ptr<store> inner)
+      : prefix_(std::move(prefix) + "/"), inner_(std::move(inner)) {}
+
+  task<void> set(std::string key, std::string value) override {
+    return inner_->set(prefix_ + key, std::move(value));
+  }
+
+  task<std::string> get(std::string key) override { return inner_->get(prefix_ + key); }
+
+  task<std::int64_t> add(std::string key, std::int64_t delta) override {
+    return inner_->add(prefix_ + key, delta);
+  }
+
+  task<std::string> compare_set(std::string key, std::string expected,
+                                std::string desired) override {
+    return inner_->compare_set(prefix_ + key, std::move(expected), std::move(desired));
+  }
+
+  task<void> wait(std::vector<std::string> keys) override {
+    return inner_->wait(prefixed(std::move(keys)));
+  }
+
+  task<bool> check(std::vector<std::string> keys) override {
+    return inner_->check(prefixed(std::move(keys)));
+  }
+
+  task<bool> erase(std::string key) override { return inner_->erase(prefix_ + key); }
+
+  task<std::int64_t> num_keys() override { return inner_->num_keys(); }
+
+  task<void> append(std::string key, std::string value) override {
+    return inner_->append(prefix_ + key, std::move(value));
+  }
+
+  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    return inner_->multi_get(prefixed(std::move(keys)));
+  }
+
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    for (auto& pair : pairs) pair.first.insert(0, prefix_);
+    return inner_->multi_set(std::move(pairs));
+  }
+
+ private:
+  std::vector<std::string> prefixed(std::vector<std::string> keys) const {
+    for (std::string& key : keys) key.insert(0, prefix_);
+    return keys;
+  }
+
+  std::string prefix_;
+  std::shared_ptr<store> inner_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/dynamic_rendezvous.hpp ----
+
+namespace elastic {
+
+/// What a dynamic_rendezvous is made from.
+struct dynamic_rendezvous_options {
+  rendezvous_parameters parameters;
+  /// How the agents of the job talk.
+  torch_dialect dialect = torch_dialect::torch_2_6;
+  /// Where the state is kept, and a store for what else agents tell each other. Must be set.
+  std::shared_ptr<rendezvous_backend> backend;
+  std::shared_ptr<store> agents;
+  /// Tells this agent from all others.
+  node_id node;
+  /// A numeric address of this host that the other nodes can reach.
+  std::string address = "127.0.0.1";
+};
+
+/// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
+/// its own steps in it, by the rules of torchrun, whose nodes may be among them.
+///
+/// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
+/// another node counts. Worker failures are counted by each node for itself.
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
+class dynamic_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for a setting out of bounds.
+  explicit dynamic_rendezvous(dynamic_rendezvous_options options)
+      : parameters_(std::move(options.parameters)),
+        settings_(parameters_.settings()),
+        dialect_(options.dialect),
+        agents_(std::move(options.agents)),
+        address_(std::move(options.address)),
+        workers_(with_sharing(parameters_, dialect_)),
+        shared_(std::make_shared<detail::torch_round>(
+            parameters_.run_id, std::move(options.node), settings_, dialect_,
+            std::move(options.backend), agents_, parameters_.time, parameters_.log)) {}
+
+  std::string backend() const override { return parameters_.backend; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    co_await workers_.stop();
+    auto executor = co_await asio::this_coro::executor;
+    shared_->start_heartbeats(executor);
+    change_.reset();
+    is_finished_ = false;
+    members_.clear();
+    shared_->spare_ended(false);
+    co_await with_rollback(join(), give_up_place());
+    co_return co_await placed_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override {
+    while (!change_) {
+      view seen = co_await shared_->look();
+      if (seen.state.closed) {
+        co_await check_end();
+      } else {
+        std::optional<rendezvous_change> found = co_await change_of(seen);
+        // It may have been found by another meanwhile.
+        if (found && !change_) change_ = std::move(found);
+        if (change_) break;
+      }
+      const time_point limit = now() + settings_.keep_alive_interval;
+      co_await shared_->wait_for_change(seen.token, limit);
+    }
+    co_return *change_;
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    const view seen = co_await shared_->look();
+    if (seen.state.closed) co_await throw_closed();
+    if (!change_) change_ = co_await change_of(seen);
+    if (!change_) {
+      change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+    }
+    co_return *change_;
+  }
+
+  task<void> exit_barrier() override {
+    is_finished_ = true;
+    if (gathers()) {
+      const std::string mine = std::to_string(rank_);
+      co_await gather(round_agents_, terminal_state, mine, rank_, size());
+    } else {
+      co_await elastic::exit_barrier(round_agents_, size());
+    }
+    // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+    const std::optional<job_ending> end = co_await ending();
+    if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
+  }
+
+  task<int> num_nodes_waiting() override {
+    const view seen = co_await shared_->look();
+    co_return static_cast<int>(seen.state.wait_list.size());
+  }
+
+  task<bool> is_closed() override {
+    const view seen = co_await shared_->look();
+    co_return seen.state.closed;
+  }
+
+  task<void> close(job_end how, std::string why) override {
+    // Whoever served the state may have left, once the job has succeeded.
+    shared_->hurry();
+    const time_point limit = now() + limits::rendezvous_absence;
+    bool is_told = false;
+    try {
+      is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
+    } catch (const error& failure) {
+      if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+      is_told = true;
+    }
+    if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
+  }
+
+  task<void> shutdown() override {
+    shared_->hurry();
+    co_await shared_->stop_heartbeats();
+    co_await workers_.stop();
+    co_await say_farewell(depart());
+  }
+
+ private:
+  using view = detail::torch_round::view;
+
+  struct job_ending {
+    job_end how = job_end::failed;
+    std::string why;
+  };
+
+  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
+  inline static const std::string failed_word = "failed: ";
+  inline static const std::string succeeded_word = "succeeded: ";
+  /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
+  /// agents of 2.6 and newer may say so in the first round only.
+  static constexpr std::chrono::seconds master_patience{5};
+
+  // Agents of before 2.4 do not serve the workers' store.
+  static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
+                                            torch_dialect dialect) {
+    if (dialect != torch_dialect::torch_2_6) parameters.share_worker_store = false;
+    return parameters;
+  }
+
+  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
+  int size() const { return static_cast<int>(members_.size()); }
+  time_point now() const { return parameters_.time->now(); }
+
+  // ---- joining --------------------------------------------------------------------------------
+
+  task<void> join() {
+    time_point deadline = now() + settings_.join_timeout;
+    co_await shared_->announce();
+    view seen = co_await shared_->leave(true);
+    std::string_view told;
+    for (;;) {
+      const round_decision next = decide_join(seen.state, shared_->node(), settings_,
+                                              shared_->rules(), now(), deadline);
+      if (told != next.reason) {
+        parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), seen.state.round,
+                              next.reason);
+      }
+      told = next.reason;
+      switch (next.action) {
+        case round_action::placed: take_place(seen.state); co_return;
+        case round_action::refuse_closed: co_await throw_closed(); break;
+        case round_action::refuse_timeout: throw_timeout(seen.state); break;
+        case round_action::wait:
+          co_await shared_->wait_for_change(seen.token, next_look(seen.state, deadline));
+          seen = co_await shared_->look();
+          break;
+        default:
+          // Who stood by begins to wait anew.
+          if (next.action == round_action::leave_redundancy_list) {
+            deadline = now() + settings_.join_timeout;
+          }
+          seen = co_await shared_->carry_out(std::move(seen), next.action);
+      }
+    }
+  }
+
+  // When time alone makes a difference.
+  time_point next_look(const round_state& state, time_point deadline) const {
+    time_point next = now() + settings_.keep_alive_interval;
+    if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
+    if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
+    return next;
+  }
+
+  void take_place(const round_state& state) {
+    members_ = state.participants;
+    round_ = state.round;
+    rank_ = members_.at(shared_->node());
+    shared_->spare_ended(true);
+    round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+  }
+
+  [[noreturn]] void throw_timeout(const round_state& state) const {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
+                            "round {} has {} of {} to {} nodes",
+                            run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
+                            state.round, state.participants.size(), settings_.min_nodes,
+                            settings_.max_nodes));
+  }
+
+  task<rendezvous_round> placed_round() {
+    rendezvous_round met;
+    met.round = round_;
+    met.group_rank = rank_;
+    met.group_world_size = size();
+    met.restarts = restarts_;
+    met.agents = round_agents_;
+    met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+    if (rank_ == 0) {
+      met.master = workers_.serve(co_await asio::this_coro::executor, address_,
+                                  is_loopback(address_));
+    }
+    if (!gathers()) met.master = co_await shared_master(met.master);
+    co_return met;
+  }
+
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
+  task<master_endpoint> shared_master(master_endpoint mine) {
+    mine.served_by_agent = parameters_.share_worker_store;
+    const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
+    task<master_endpoint> agreeing = agree_on_master(round_agents_, mine, rank_);
+    const std::optional<master_endpoint> told =
+        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+    if (told) master_ = told;
+    if (master_) co_return *master_;
+    throw error(errc::rendezvous_timeout,
+                "the node of rank 0 did not say where it serves the workers' store");
+  }
+
+  // ---- what happens in a round ----------------------------------------------------------------
+
+  task<std::optional<rendezvous_change>> change_of(view seen) {
+    const round_state& state = seen.state;
+    const std::map<node_id, int> members = members_;
+    if (state.round != round_ || !detail::contains(state, shared_->node())) {
+      co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    }
+    for (const auto& [node, its_rank] : members) {
+      if (detail::contains(state, node)) continue;
+      if (state.wait_list.count(node) != 0) {
+        co_return change(change_kind::node_waiting,
+                         fmt::format("node {} has left the round to meet again", node.text()));
+      }
+      const bool is_dead = std::count(seen.dead.begin(), seen.dead.end(), node) != 0;
+      if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
+      co_return change(change_kind::node_lost,
+                       fmt::format("node {} {}", node.text(),
+                                   is_dead ? "does not answer" : "has left or was given up"));
+    }
+    // Whose workers are done does not begin anew for one that comes late.
+    if (!state.wait_list.empty() && !is_finished_) {
+      co_return change(change_kind::node_waiting, fmt::format("node {} waits to join",
+                                                              state.wait_list.begin()->text()));
+    }
+    co_return std::nullopt;
+  }
+
+  rendezvous_change change(change_kind kind, std::string what) const {
+    return {kind, std::move(what), restarts_};
+  }
+
+  // ---- the end --------------------------------------------------------------------------------
+
+  /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
+  std::string ending_key() const {
+    return fmt::format("torch.rendezvous.{}.elastic/end", run_id());
+  }
+
+  task<std::optional<job_ending>> ending() {
+    std::vector<std::string> keys(1, ending_key());
+    const bool is_told = co_await agents_->check(std::move(keys));
+    if (!is_told) co_return std::nullopt;
+    const std::string key = ending_key();
+    const std::string text = co_await agents_->get(key);
+    job_ending end;
+    const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
+    if (has_succeeded) end.how = job_end::succeeded;
+    const std::string& word = has_succeeded ? succeeded_word : failed_word;
+    end.why = text.substr(std::min(text.size(), word.size()));
+    co_return end;
+  }
+
+  task<void> throw_closed() {
+    const std::optional<job_ending> end = co_await ending();
+    if (!end) {
+      throw error(errc::rendezvous_closed,
+                  fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
+                              "not say how the job has ended",
+                              run_id()));
+    }
+    throw error(end->how == job_end::succeeded ? errc::rendezvous_finished
+                                               : errc::rendezvous_closed,
+                end->why);
+  }
+
+  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
+  /// still about to hear of it.
+  task<void> check_end() {
+    if (is_finished_) {
+      const std::optional<job_ending> end = co_await ending();
+      if (end && end->how == job_end::succeeded) co_return;
+      if (!end && co_await all_have_ended()) co_return;
+    }
+    co_await throw_closed();
+  }
+
+  task<void> tell_end(job_end how, std::string why) {
+    const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+    const std::string key = ending_key();
+    const std::string nothing;
+    co_await agents_->compare_set(key, nothing, text);
+    co_await shared_->close();
+    if (how == job_end::failed) co_await release_barrier();
+  }
+
+  task<bool> all_have_ended() {
+    std::vector<std::string> keys;
+    if (gathers()) keys = detail::rank_keys(terminal_state, size(), "");
+    if (!gathers()) keys.push_back(terminal_state + "/last_member");
+    co_return co_await round_agents_->check(std::move(keys));
+  }
+
+  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
+  task<void> release_barrier() {
+    if (!gathers() || members_.empty()) co_return;
+    const std::string key = terminal_state + std::to_string(rank_);
+    std::vector<std::pair<std::string, std::string>> pairs;
+    pairs.emplace_back(key, std::to_string(rank_));
+    pairs.emplace_back(key + detail::gathered_suffix, "FIN");
+    co_await round_agents_->multi_set(std::move(pairs));
+  }
+
+  task<void> give_up_place() { return say_farewell(give_up_any_place()); }
+
+  task<void> say_farewell(task<void> words) {
+    const time_point limit = now() + limits::rendezvous_farewell;
+    try {
+      co_await with_deadline(*parameters_.time, limit, std::move(words));
+    } catch (const error& failure) {
+      // Then the others find out that this node is gone.
+      parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
+    }
+  }
+
+  task<void> give_up_any_place() { co_await shared_->leave(false); }
+
+  task<void> depart() {
+    co_await shared_->leave(false);
+    co_await shared_->withdraw();
+  }
+
+  rendezvous_parameters parameters_;
+  rendezvous_settings settings_;
+  torch_dialect dialect_;
+  std::shared_ptr<store> agents_;
+  std::string address_;
+  worker_store_host workers_;
+  std::shared_ptr<detail::torch_round> shared_;
+  /// The round that this node is in: its nodes with their ranks.
+  std::map<node_id, int> members_;
+  std::int64_t round_ = -1;
+  int rank_ = 0;
+  std::shared_ptr<store> round_agents_;
+  /// Where the workers of the last round met.
+  std::optional<master_endpoint> master_;
+  std::optional<rendezvous_change> change_;
+  int restarts_ = 0;
+  bool is_finished_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/reachable_address.hpp ----
+
+namespace elastic {
+
+/// A numeric address by which other hosts probably reach this one: that on the way to one of
+/// `towards`, else to the outside, else what its own name stands for. Loopback only where there is
+/// no other: what is reached by loopback may be there on every host.
+inline task<std::string> reachable_address(std::vector<std::string> towards) {
+  auto executor = co_await asio::this_coro::executor;
+  // Addresses for documentation: nobody has them, and nothing is sent.
+  towards.push_back("192.0.2.1");
+  towards.push_back("2001:db8::1");
+  for (const std::string& host : towards) {
+    const auto found = co_await detail::resolve_addresses(host, nullptr);
+    for (const auto& address : found) {
+      const asio::ip::address own = address_towards(executor, address);
+      if (!own.is_unspecified() && !own.is_loopback()) co_return own.to_string();
+    }
+  }
+  const std::string name = host_name();
+  const auto own = co_await detail::resolve_addresses(name, nullptr);
+  for (const auto& address : own) {
+    if (!address.is_loopback()) co_return address.to_string();
+  }
+  co_return std::string("127.0.0.1");
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/dynamic_options.hpp ----
+
+namespace elastic::detail {
+
+/// What a dynamic_rendezvous of this node is made from, but for where its state is.
+/// @param towards  hosts that every node reaches
+inline task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
+                                                        std::vector<std::string> towards) {
+  dynamic_rendezvous_options options;
+  options.node = new_node(parameters.local_address);
+  const bool stays_here = is_loopback(parameters.local_address);
+  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  options.parameters = std::move(parameters);
+  co_return options;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_format.hpp ----
+
+// What our reader and our writer of Python's pickle format share: the few operations of it that
+// the state of a rendezvous is made of.
+namespace elastic::detail {
+
+/// The operations that are read; every other byte is refused.
+enum class pickle_op : std::uint8_t {
+  mark = 0x28,
+  empty_tuple = 0x29,
+  stop = 0x2e,
+  short_binbytes = 0x43,
+  binint = 0x4a,
+  binint1 = 0x4b,
+  binint2 = 0x4d,
+  none = 0x4e,
+  reduce = 0x52,
+  binunicode = 0x58,
+  build = 0x62,
+  binget = 0x68,
+  long_binget = 0x6a,
+  setitem = 0x73,
+  setitems = 0x75,
+  empty_dict = 0x7d,
+  proto = 0x80,
+  newobj = 0x81,
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  newtrue = 0x88,
+  newfalse = 0x89,
+  long1 = 0x8a,
+  short_binunicode = 0x8c,
+  empty_set = 0x8f,
+  additems = 0x90,
+  stack_global = 0x93,
+  memoize = 0x94,
+  frame = 0x95,
+};
+
+/// The only names of Python that a pickle may mention. They are never looked up: each stands for
+/// itself, and what may be done with it is decided by its place in this list.
+enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
+
+struct pickle_name {
+  std::string_view module;
+  std::string_view name;
+};
+
+/// By `pickle_global`.
+inline constexpr std::array<pickle_name, 5> pickle_globals = {{
+    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
+    {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
+    {"datetime", "datetime"},
+    {"datetime", "timezone"},
+    {"datetime", "timedelta"},
+}};
+
+/// How deep values may lie within each other; a state needs 6.
+inline constexpr int pickle_depth = 32;
+/// Marks that are open at the same time, and values on the stack.
+inline constexpr std::size_t pickle_marks = 32;
+inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
+inline constexpr std::size_t pickle_memo = 64 * 1024;
+/// Values that one pickle makes: some 9 for each node.
+inline constexpr std::size_t pickle_values = 256 * 1024;
+
+[[noreturn]] inline void refuse_state(const std::string& why) {
+  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
+}
+
+/// Text from outside as a message may show it: on one line, and not all of a long one.
+inline std::string shown(std::string_view text) {
+  constexpr std::size_t most = 80;
+  return text.size() <= most ? fmt::format("{:?}", text)
+                             : fmt::format("{:?}…", text.substr(0, most));
+}
+
+/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
+/// stand for what Python could not decode.
+inline bool is_pickle_text(std::string_view bytes) {
+  std::size_t at = 0;
+  const auto follows = [&](unsigned low, unsigned high) {
+    if (at == bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    return byte >= low && byte <= high;
+  };
+  while (at < bytes.size()) {
+    const auto first = static_cast<unsigned char>(bytes[at++]);
+    if (first < 0x80) continue;
+    if (first < 0xc2 || first > 0xf4) return false;
+    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
+    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
+    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
+    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
+  }
+  return true;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_reader.hpp ----
+
+namespace elastic::detail {
+
+enum class pickle_kind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  text,
+  bytes,
+  tuple,
+  dict,
+  set,
+  /// One of `pickle_globals`.
+  global,
+  /// A state or a node.
+  object,
+  /// A datetime, a timezone, which is UTC, and a timedelta.
+  time,
+  zone,
+  span,
+};
+
+/// A value of a pickle, by its place in the reader.
+using pickle_ref = std::uint32_t;
+
+struct pickle_value {
+  pickle_kind kind = pickle_kind::none;
+  /// Whether it may be the key of a dict or in a set.
+  bool is_hashable = true;
+  /// Whether it is part of another value or was remembered and taken again: it cannot change any
+  /// more, so that no value is ever part of itself.
+  bool is_final = false;
+  /// Whether a time says that it is in UTC.
+  bool is_zoned = false;
+  int depth = 1;
+  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
+  /// `pickle_global` of a global or of the class of an object.
+  std::int64_t number = 0;
+  /// A text or bytes, as they stand in the pickle.
+  std::string_view text;
+  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
+  std::vector<pickle_ref> items;
+
+  bool is(pickle_kind wanted) const { return kind == wanted; }
+  bool is(pickle_kind wanted, pickle_global which) const {
+    return kind == wanted && number == static_cast<std::int64_t>(which);
+  }
+};
+
+/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
+/// whatever it names; here nothing is looked up and nothing called.
+///
+/// The values refer to the bytes of the pickle, which must outlive the reader.
+class pickle_reader {
+ public:
+  explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
+
+  /// Reads the whole pickle.
+  /// Result: the value that it stands for.
+  /// Errors: `errc::rendezvous_state`.
+  pickle_ref read() {
+    if (next_op() != pickle_op::proto) fail("it does not begin with the protocol of a pickle");
+    const std::uint64_t protocol = number(1);
+    if (protocol != 4 && protocol != 5) {
+      fail(fmt::format("pickle protocol {} is not read, 4 and 5 are", protocol));
+    }
+    for (pickle_op op = next_op(); op != pickle_op::stop; op = next_op()) apply(op);
+    if (!marks_.empty() || stack_.size() != 1) {
+      fail(fmt::format("{} values are left at its end, it must be 1", stack_.size()));
+    }
+    if (used_ != input_.size()) fail("bytes follow its end");
+    return stack_.back();
+  }
+
+  const pickle_value& operator[](pickle_ref ref) const { return values_[ref]; }
+
+ private:
+  // ---- bytes ----
+
+  std::string_view take(std::uint64_t count) {
+    if (count > input_.size() - used_) fail("it is cut off");
+    const std::string_view bytes = input_.substr(used_, static_cast<std::size_t>(count));
+    used_ += bytes.size();
+    return bytes;
+  }
+
+  pickle_op next_op() {
+    at_ = used_;
+    return static_cast<pickle_op>(take(1).front());
+  }
+
+  // Little-endian, without a sign.
+  std::uint64_t number(std::size_t size) {
+    std::uint64_t value = 0;
+    int shift = 0;
+    for (const char byte : take(size)) {
+      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
+      shift += 8;
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& why) const {
+    refuse_state(fmt::format("{} (at byte {} of {})", why, at_, input_.size()));
+  }
+
+  // ---- operations ----
+
+  void apply(pickle_op op) {
+    switch (op) {
+      case pickle_op::none: return push(pickle_kind::none);
+      case pickle_op::newtrue: return push(pickle_kind::boolean, 1);
+      case pickle_op::newfalse: return push(pickle_kind::boolean, 0);
+      case pickle_op::binint1: return push_integer(1);
+      case pickle_op::binint2: return push_integer(2);
+      case pickle_op::binint:
+        return push(pickle_kind::integer, static_cast<std::int32_t>(number(4)));
+      case pickle_op::long1: return push_long();
+      case pickle_op::short_binunicode: return push_text(take(number(1)));
+      case pickle_op::binunicode: return push_text(take(number(4)));
+      case pickle_op::short_binbytes: return push_bytes(take(number(1)));
+      case pickle_op::empty_tuple: return push(pickle_kind::tuple);
+      case pickle_op::tuple1: return push_tuple(1);
+      case pickle_op::tuple2: return push_tuple(2);
+      case pickle_op::tuple3: return push_tuple(3);
+      case pickle_op::empty_dict: return push_container(pickle_kind::dict);
+      case pickle_op::empty_set: return push_container(pickle_kind::set);
+      case pickle_op::setitem: return set_item();
+      case pickle_op::setitems: return add_all(pickle_kind::dict);
+      case pickle_op::additems: return add_all(pickle_kind::set);
+      case pickle_op::mark: return open_mark();
+      case pickle_op::stack_global: return push_global();
+      case pickle_op::newobj: return push_object();
+      case pickle_op::reduce: return push_reduced();
+      case pickle_op::build: return build();
+      case pickle_op::memoize: return memoize();
+      case pickle_op::binget: return recall(number(1));
+      case pickle_op::long_binget: return recall(number(4));
+      case pickle_op::frame:
+        // A frame only says how much may be read ahead.
+        if (number(8) > input_.size() - used_) fail("it is cut off");
+        return;
+      default:
+        fail(fmt::format("operation 0x{:02x} is not one that the state of a rendezvous needs",
+                         static_cast<unsigned>(op)));
+    }
+  }
+
+  void push_integer(std::size_t size) {
+    push(pickle_kind::integer, static_cast<std::int64_t>(number(size)));
+  }
+
+  void push_long() {
+    const std::uint64_t size = number(1);
+    if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
+    std::uint64_t bits = number(static_cast<std::size_t>(size));
+    // The highest bit that is there is the sign.
+    const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
+    if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
+    push(pickle_kind::integer, static_cast<std::int64_t>(bits));
+  }
+
+  void push_text(std::string_view text) {
+    if (!is_pickle_text(text)) fail(shown(text) + " is not UTF-8");
+    push(pickle_kind::text);
+    values_.back().text = text;
+  }
+
+  void push_bytes(std::string_view bytes) {
+    push(pickle_kind::bytes);
+    values_.back().text = bytes;
+  }
+
+  void push_container(pickle_kind kind) {
+    push(kind);
+    values_.back().is_hashable = false;
+  }
+
+  void push_tuple(std::size_t size) {
+    std::vector<pickle_ref> items(size);
+    for (std::size_t i = size; i-- > 0;) items[i] = pop();
+    push(pickle_kind::tuple);
+    for (const pickle_ref item : items) {
+      add_item(stack_.back(), item);
+      if (!values_[item].is_hashable) values_.back().is_hashable = false;
+    }
+  }
+
+  void set_item() {
+    const pickle_ref value = pop();
+    const pickle_ref key = pop();
+    add_pair(open_container(pickle_kind::dict), key, value);
+  }
+
+  void add_all(pickle_kind kind) {
+    if (marks_.empty()) fail("values are added that no mark precedes");
+    const std::vector<pickle_ref> items(
+        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
+    stack_.resize(marks_.back());
+    marks_.pop_back();
+    const pickle_ref container = open_container(kind);
+    if (kind == pickle_kind::set) {
+      for (const pickle_ref item : items) add_key(container, item);
+      return;
+    }
+    if (items.size() % 2 != 0) fail("a key has no value");
+    for (std::size_t i = 0; i < items.size(); i += 2) add_pair(container, items[i], items[i + 1]);
+  }
+
+  void open_mark() {
+    if (marks_.size() == pickle_marks) fail(fmt::format("over {} marks are open", pickle_marks));
+    marks_.push_back(stack_.size());
+  }
+
+  void push_global() {
+    const pickle_value& name = values_[pop()];
+    const pickle_value& module = values_[pop()];
+    if (!name.is(pickle_kind::text) || !module.is(pickle_kind::text)) {
+      fail("what it names is not named by texts");
+    }
+    for (std::size_t which = 0; which < pickle_globals.size(); ++which) {
+      if (module.text != pickle_globals[which].module) continue;
+      if (name.text != pickle_globals[which].name) continue;
+      return push(pickle_kind::global, static_cast<std::int64_t>(which));
+    }
+    fail(fmt::format("it names {} of {}, which has no place in the state of a rendezvous",
+                     shown(name.text), shown(module.text)));
+  }
+
+  void push_object() {
+    const pickle_value& arguments = values_[pop()];
+    const pickle_value& type = values_[pop()];
+    const bool is_class = type.is(pickle_kind::global, pickle_global::state) ||
+                          type.is(pickle_kind::global, pickle_global::node);
+    if (!is_class) fail("an object is made of what is neither a state nor a node");
+    if (!arguments.is(pickle_kind::tuple) || !arguments.items.empty()) {
+      fail("an object is made with arguments");
+    }
+    const std::int64_t which = type.number;
+    push(pickle_kind::object, which);
+    values_.back().is_hashable = false;
+  }
+
+  // Python would call a function here; three names have a meaning.
+  void push_reduced() {
+    const pickle_value arguments = values_[pop()];
+    const pickle_value& what = values_[pop()];
+    if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
+    if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
+    if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
+    if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
+    fail("it calls what is neither datetime, timezone nor timedelta");
+  }
+
+  void push_time(std::span<const pickle_ref> arguments) {
+    namespace chrono = std::chrono;
+    constexpr std::size_t size = 10;
+    const bool has_bytes = !arguments.empty() && arguments.size() <= 2 &&
+                           values_[arguments[0]].is(pickle_kind::bytes) &&
+                           values_[arguments[0]].text.size() == size;
+    const bool is_zoned = arguments.size() == 2;
+    if (!has_bytes || (is_zoned && !values_[arguments[1]].is(pickle_kind::zone))) {
+      fail("a datetime is not made of 10 bytes and at most a timezone");
+    }
+    std::uint32_t byte[size];
+    for (std::size_t i = 0; i < size; ++i) {
+      byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
+    }
+    // The highest bit of the month tells two equal times of a clock that was put back apart, which
+    // does not happen in UTC.
+    const int year = static_cast<int>(byte[0] << 8 | byte[1]);
+    const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
+    const std::uint32_t fraction = byte[7] << 16 | byte[8] << 8 | byte[9];
+    const bool is_date = date.ok() && year >= 1 && year <= 9999;
+    if (!is_date || byte[4] > 23 || byte[5] > 59 || byte[6] > 59 || fraction > 999'999) {
+      fail("a datetime has a part that is out of its range");
+    }
+    const chrono::sys_time<chrono::microseconds> time =
+        chrono::sys_days(date) + chrono::hours(byte[4]) + chrono::minutes(byte[5]) +
+        chrono::seconds(byte[6]) + chrono::microseconds(fraction);
+    push(pickle_kind::time, time.time_since_epoch().count());
+    values_.back().is_zoned = is_zoned;
+  }
+
+  void push_zone(std::span<const pickle_ref> arguments) {
+    const bool is_utc = arguments.size() == 1 && values_[arguments[0]].is(pickle_kind::span) &&
+                        values_[arguments[0]].number == 0;
+    if (!is_utc) fail("a timezone is not UTC");
+    push(pickle_kind::zone);
+  }
+
+  void push_span(std::span<const pickle_ref> arguments) {
+    // So that the microseconds fit; Python allows ten times as many days.
+    constexpr std::int64_t most_days = 99'999'999;
+    const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
+      const pickle_value& value = values_[arguments[which]];
+      if (!value.is(pickle_kind::integer) || value.number < least || value.number > most) {
+        fail("a timedelta has a part that is out of its range");
+      }
+      return value.number;
+    };
+    if (arguments.size() != 3) fail("a timedelta is not made of days, seconds and microseconds");
+    const std::int64_t days = part(0, -most_days, most_days);
+    const std::int64_t seconds = part(1, 0, 86'399);
+    push(pickle_kind::span, (days * 86'400 + seconds) * 1'000'000 + part(2, 0, 999'999));
+  }
+
+  void build() {
+    const pickle_ref attributes = pop();
+    const pickle_ref object = open_container(pickle_kind::object);
+    const pickle_value& dict = values_[attributes];
+    if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
+    if (!values_[object].items.empty()) fail("an object gets its attributes twice");
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const pickle_value& name = values_[dict.items[i]];
+      if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
+    }
+    add_item(object, attributes);
+    // Python asks a node for its hash where it becomes a key, so it must be whole by then.
+    values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
+  }
+
+  void memoize() {
+    if (memo_.size() == pickle_memo) fail(fmt::format("over {} values are memoized", pickle_memo));
+    memo_.push_back(top());
+  }
+
+  void recall(std::uint64_t index) {
+    if (index >= memo_.size()) fail("a value is used again that was not memoized");
+    const pickle_ref value = memo_[static_cast<std::size_t>(index)];
+    values_[value].is_final = true;
+    push_ref(value);
+  }
+
+  // ---- stack ----
+
+  void push(pickle_kind kind, std::int64_t value = 0) {
+    if (values_.size() == pickle_values) fail(fmt::format("it has over {} values", pickle_values));
+    pickle_value made;
+    made.kind = kind;
+    made.number = value;
+    values_.push_back(std::move(made));
+    push_ref(static_cast<pickle_ref>(values_.size() - 1));
+  }
+
+  void push_ref(pickle_ref ref) {
+    if (stack_.size() == pickle_stack) fail(fmt::format("its stack is over {}", pickle_stack));
+    stack_.push_back(ref);
+  }
+
+  // What lies below the last mark is out of reach.
+  pickle_ref top() const {
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    if (stack_.size() == floor) fail("a value is used that is not there");
+    return stack_.back();
+  }
+
+  pickle_ref pop() {
+    const pickle_ref value = top();
+    stack_.pop_back();
+    return value;
+  }
+
+  pickle_ref open_container(pickle_kind kind) {
+    const pickle_ref container = top();
+    if (!values_[container].is(kind)) fail("something is put into what cannot hold it");
+    if (values_[container].is_final) fail("a value changes after it was used");
+    return container;
+  }
+
+  void add_pair(pickle_ref dict, pickle_ref key, pickle_ref value) {
+    add_key(dict, key);
+    add_item(dict, value);
+  }
+
+  void add_key(pickle_ref container, pickle_ref key) {
+    if (!values_[key].is_hashable) fail("a key cannot be hashed");
+    add_item(container, key);
+  }
+
+  void add_item(pickle_ref container, pickle_ref item) {
+    if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
+    values_[item].is_final = true;
+    pickle_value& into = values_[container];
+    into.depth = std::max(into.depth, values_[item].depth + 1);
+    if (into.depth > pickle_depth) {
+      fail(fmt::format("values lie over {} deep within each other", pickle_depth));
+    }
+    into.items.push_back(item);
+  }
+
+  std::string_view input_;
+  std::size_t used_ = 0;
+  // Where the operation began that is being read.
+  std::size_t at_ = 0;
+  std::vector<pickle_value> values_;
+  std::vector<pickle_ref> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<pickle_ref> memo_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/pickle_writer.hpp ----
+
+namespace elastic::detail {
+
+/// Writes the operations of a pickle, with as few kinds of them as a state needs.
+///
+/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
+/// some thousand nodes would be several times as long, and every node reads it every few seconds.
+class pickle_writer {
+ public:
+  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
+  explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
+
+  const std::string& written() const { return out_; }
+
+  void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
+
+  /// Puts in what another writer, one that did not memoize, wrote.
+  void piece(std::string_view operations) { out_ += operations; }
+
+  void begin() {
+    op(pickle_op::proto);
+    out_.push_back(4);
+  }
+
+  void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
+
+  void integer(std::int64_t value) {
+    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
+    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
+    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
+    op(pickle_op::long1);
+    out_.push_back(8);
+    little_endian(value, 8);
+  }
+
+  void text(std::string_view value) {
+    if (value.size() <= 0xff) {
+      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
+    } else {
+      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
+    }
+    out_ += value;
+  }
+
+  /// A text that comes more than once.
+  void name(std::string_view value) {
+    once("text " + std::string(value), [&] { text(value); });
+  }
+
+  /// At most 255 bytes.
+  void bytes(std::string_view value) {
+    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
+    out_ += value;
+  }
+
+  void global(pickle_global which) {
+    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
+    once("global " + std::string(named.name), [&] {
+      name(named.module);
+      name(named.name);
+      op(pickle_op::stack_global);
+    });
+  }
+
+  void node(const node_id& id, std::string_view host_attribute) {
+    once("node " + id.text(), [&] {
+      global(pickle_global::node);
+      op(pickle_op::empty_tuple);
+      op(pickle_op::newobj);
+      op(pickle_op::empty_dict);
+      op(pickle_op::mark);
+      name(host_attribute);
+      name(id.host);
+      name("pid");
+      integer(id.pid);
+      name("local_id");
+      integer(id.local_id);
+      op(pickle_op::setitems);
+      op(pickle_op::build);
+    });
+  }
+
+  /// Errors: `errc::invalid_argument` for a year that Python has not.
+  void time(torch_time value, bool zoned) {
+    namespace chrono = std::chrono;
+    const auto day = chrono::floor<chrono::days>(value);
+    const chrono::year_month_day date(day);
+    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
+      throw error(errc::invalid_argument,
+                  "a time of the rendezvous is not in the years 1 to 9999");
+    }
+    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
+    std::string packed;
+    const auto add = [&](auto number, int size) {
+      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
+    };
+    add(static_cast<int>(date.year()), 2);
+    add(static_cast<unsigned>(date.month()), 1);
+    add(static_cast<unsigned>(date.day()), 1);
+    add(clock.hours().count(), 1);
+    add(clock.minutes().count(), 1);
+    add(clock.seconds().count(), 1);
+    add(clock.subseconds().count(), 3);
+    global(pickle_global::datetime);
+    bytes(packed);
+    if (zoned) zone();
+    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
+    op(pickle_op::reduce);
+  }
+
+  /// The timezone UTC.
+  void zone() {
+    once("zone", [&] {
+      global(pickle_global::timezone);
+      span(std::chrono::microseconds(0));
+      op(pickle_op::tuple1);
+      op(pickle_op::reduce);
+    });
+  }
+
+  /// A timedelta.
+  void span(std::chrono::microseconds value) {
+    const auto days = std::chrono::floor<std::chrono::days>(value);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
+    global(pickle_global::timedelta);
+    integer(days.count());
+    integer(seconds.count());
+    integer((value - days - seconds).count());
+    op(pickle_op::tuple3);
+    op(pickle_op::reduce);
+  }
+
+ private:
+  template <class Write>
+  void once(std::string what, Write write) {
+    if (!memoizes_) return write();
+    const auto known = memo_.find(what);
+    if (known != memo_.end()) return recall(known->second);
+    write();
+    op(pickle_op::memoize);
+    const std::size_t index = memo_.size();
+    memo_.emplace(std::move(what), index);
+  }
+
+  void recall(std::size_t index) {
+    const auto number = static_cast<std::int64_t>(index);
+    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
+    else with_number(pickle_op::long_binget, number, 4);
+  }
+
+  void with_number(pickle_op code, std::int64_t value, int size) {
+    op(code);
+    little_endian(value, size);
+  }
+
+  void little_endian(std::int64_t value, int size) {
+    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+  }
+
+  bool memoizes_;
+  std::string out_;
+  std::map<std::string, std::size_t> memo_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch_state_codec.hpp ----
+
+namespace elastic {
+
+/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
+inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
+
+/// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as
+/// different pickles by others: compare states, not bytes.
+///
+/// Errors: `errc::invalid_argument` for a value that no state may have, which the message names,
+/// and for a redundancy list in a dialect that has none.
+std::string encode_torch_state(const torch_state& state, torch_dialect dialect);
+
+/// Reads a state of any dialect. Nothing that the pickle names is executed or looked up; what no
+/// agent writes is refused.
+///
+/// Errors: `errc::rendezvous_state`, saying what was found and where.
+torch_state decode_torch_state(std::string_view pickle);
+
+/// The state as the text that a store holds.
+/// Errors: those of `encode_torch_state`.
+inline std::string stored_text(const torch_state& state, torch_dialect dialect) {
+  return to_base64(encode_torch_state(state, dialect));
+}
+
+/// Reads what a store holds.
+/// Result: none for `torch_no_state` and for an empty text.
+/// Errors: `errc::rendezvous_state`.
+inline std::optional<torch_state> parse_stored_text(std::string_view text) {
+  if (text.empty() || text == torch_no_state) return std::nullopt;
+  if (text.size() > base64_size(limits::rendezvous_state_bytes)) {
+    detail::refuse_state(fmt::format("it has {} letters, {} are allowed", text.size(),
+                                     base64_size(limits::rendezvous_state_bytes)));
+  }
+  const std::optional<std::string> pickle = from_base64(text);
+  if (!pickle) detail::refuse_state("it is not base64");
+  return decode_torch_state(*pickle);
+}
+
+namespace detail {
+
+/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
+/// memory; this is what the resolver gives at most.
+inline constexpr std::size_t node_host_bytes = 1024;
+
+inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
+
+inline std::string_view host_attribute(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
+}
+
+// ---- reading ----------------------------------------------------------------------------------
+
+/// Makes a state of the values of a pickle, and notes which dialect they show.
+class torch_state_decoder {
+ public:
+  explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
+
+  torch_state decode() {
+    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
+    torch_state state;
+    state.round = integer(take("round"), "round");
+    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
+    state.complete = boolean("complete");
+    state.deadline = optional_time(take("deadline"));
+    state.closed = boolean("closed");
+    read_participants(state);
+    state.wait_list = node_set(take("wait_list"), "wait_list");
+    read_heartbeats(state);
+    const std::optional<pickle_ref> spares = find(redundancy_list_attribute);
+    if (spares) state.redundancy_list = node_set(*spares, redundancy_list_attribute);
+    pickle_writer extra(false);
+    for (const auto& [name, value] : attributes_) keep(state, extra, name, value);
+    judge(state, spares.has_value());
+    return state;
+  }
+
+ private:
+  using attributes = std::map<std::string_view, pickle_ref>;
+
+  attributes attributes_of(pickle_ref ref, pickle_global type, const char* otherwise) const {
+    const pickle_value& object = values_[ref];
+    if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
+    const pickle_value& dict = values_[object.items.front()];
+    attributes found;
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const std::string_view name = values_[dict.items[i]].text;
+      if (!found.emplace(name, dict.items[i + 1]).second) {
+        refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
+      }
+    }
+    return found;
+  }
+
+  std::optional<pickle_ref> find(std::string_view name) {
+    const auto found = attributes_.find(name);
+    if (found == attributes_.end()) return std::nullopt;
+    const pickle_ref value = found->second;
+    attributes_.erase(found);
+    return value;
+  }
+
+  pickle_ref take(std::string_view name) {
+    const std::optional<pickle_ref> value = find(name);
+    if (!value) refuse_state(fmt::format("it has no attribute '{}'", name));
+    return *value;
+  }
+
+  std::int64_t integer(pickle_ref ref, std::string_view name) const {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
+    return value.number;
+  }
+
+  bool boolean(std::string_view name) {
+    const pickle_value& value = values_[take(name)];
+    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
+    return value.number != 0;
+  }
+
+  torch_time time(pickle_ref ref) {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
+    (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
+    return torch_time(std::chrono::microseconds(value.number));
+  }
+
+  std::optional<torch_time> optional_time(pickle_ref ref) {
+    if (values_[ref].is(pickle_kind::none)) return std::nullopt;
+    return time(ref);
+  }
+
+  node_id node(pickle_ref ref) {
+    constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
+    const pickle_value& object = values_[ref];
+    if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
+      refuse_state("what should be a node of it is none");
+    }
+    const pickle_value& dict = values_[object.items.front()];
+    if (dict.items.size() != 6) refuse_state(std::string(form));
+    node_id id;
+    bool has_host = false;
+    bool has_pid = false;
+    bool has_local_id = false;
+    for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+      const std::string_view name = values_[dict.items[i]].text;
+      const pickle_ref value = dict.items[i + 1];
+      if (name == "fqdn" || name == "addr") {
+        has_host = true;
+        (name == "fqdn" ? sees_fqdn_ : sees_addr_) = true;
+        id.host = host(value);
+      } else if (name == "pid") {
+        has_pid = true;
+        id.pid = integer(value, "node's pid");
+      } else if (name == "local_id") {
+        has_local_id = true;
+        id.local_id = integer(value, "node's local_id");
+      }
+    }
+    if (!has_host || !has_pid || !has_local_id) refuse_state(std::string(form));
+    return id;
+  }
+
+  std::string host(pickle_ref ref) const {
+    const pickle_value& value = values_[ref];
+    if (!value.is(pickle_kind::text)) refuse_state("a node of it is named by no text");
+    if (value.text.size() > node_host_bytes) {
+      refuse_state(fmt::format("the name of a node has {} bytes, {} are allowed",
+                               value.text.size(), node_host_bytes));
+    }
+    return std::string(value.text);
+  }
+
+  // The items of a dict or a set of nodes.
+  const std::vector<pickle_ref>& items(pickle_ref ref, pickle_kind kind,
+                                       std::string_view name) const {
+    const pickle_value& value = values_[ref];
+    const bool is_dict = kind == pickle_kind::dict;
+    if (!value.is(kind)) {
+      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
+    }
+    const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
+    if (nodes > static_cast<std::size_t>(limits::nodes)) {
+      refuse_state(fmt::format("its {} has {} nodes, {} are allowed", name, nodes, limits::nodes));
+    }
+    return value.items;
+  }
+
+  [[noreturn]] static void refuse_twice(const node_id& id, std::string_view name) {
+    refuse_state(fmt::format("its {} has the node {} twice", name, shown(id.text())));
+  }
+
+  void read_participants(torch_state& state) {
+    const auto& pairs = items(take("participants"), pickle_kind::dict, "participants");
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      node_id id = node(pairs[i]);
+      const std::int64_t rank = integer(pairs[i + 1], "participant's rank");
+      if (rank < 0 || rank >= limits::nodes) {
+        refuse_state(fmt::format("the node {} has the rank {}, 0 to {} are allowed",
+                                 shown(id.text()), rank, limits::nodes - 1));
+      }
+      const auto [at, is_new] = state.participants.emplace(std::move(id), static_cast<int>(rank));
+      if (!is_new) refuse_twice(at->first, "participants");
+    }
+  }
+
+  void read_heartbeats(torch_state& state) {
+    const auto& pairs = items(take("last_heartbeats"), pickle_kind::dict, "last_heartbeats");
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      node_id id = node(pairs[i]);
+      const auto [at, is_new] = state.last_heartbeats.emplace(std::move(id), time(pairs[i + 1]));
+      if (!is_new) refuse_twice(at->first, "last_heartbeats");
+    }
+  }
+
+  std::set<node_id> node_set(pickle_ref ref, std::string_view name) {
+    std::set<node_id> nodes;
+    for (const pickle_ref item : items(ref, pickle_kind::set, name)) {
+      const auto [at, is_new] = nodes.insert(node(item));
+      if (!is_new) refuse_twice(*at, name);
+    }
+    return nodes;
+  }
+
+  // ---- what the dialect does not know ----
+
+  // All extra attributes are written by one writer, which bounds them together.
+  void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
+    const std::size_t begin = extra.written().size();
+    copy(extra, value);
+    state.extra.emplace(name, extra.written().substr(begin));
+  }
+
+  void copy(pickle_writer& to, pickle_ref ref) {
+    // A value that is used in many places is copied to each of them.
+    if (to.written().size() > limits::rendezvous_state_bytes) {
+      refuse_state(fmt::format("its unknown attributes take over {} bytes",
+                               limits::rendezvous_state_bytes));
+    }
+    const pickle_value& value = values_[ref];
+    switch (value.kind) {
+      case pickle_kind::none: return to.op(pickle_op::none);
+      case pickle_kind::boolean: return to.boolean(value.number != 0);
+      case pickle_kind::integer: return to.integer(value.number);
+      case pickle_kind::text: return to.text(value.text);
+      case pickle_kind::bytes: return to.bytes(value.text);
+      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
+      case pickle_kind::zone: return to.zone();
+      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
+      case pickle_kind::object: return copy_node(to, ref);
+      case pickle_kind::tuple: return copy_tuple(to, value);
+      case pickle_kind::dict:
+        to.op(pickle_op::empty_dict);
+        return copy_items(to, value, pickle_op::setitems);
+      case pickle_kind::set:
+        to.op(pickle_op::empty_set);
+        return copy_items(to, value, pickle_op::additems);
+      default: refuse_state("an unknown attribute of it cannot be kept");
+    }
+  }
+
+  void copy_node(pickle_writer& to, pickle_ref ref) {
+    const bool saw_fqdn = std::exchange(sees_fqdn_, false);
+    const node_id id = node(ref);
+    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
+    sees_fqdn_ = sees_fqdn_ || saw_fqdn;
+  }
+
+  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
+    constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
+                                   pickle_op::tuple3};
+    for (const pickle_ref item : tuple.items) copy(to, item);
+    to.op(codes[tuple.items.size()]);
+  }
+
+  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
+    if (container.items.empty()) return;
+    to.op(pickle_op::mark);
+    for (const pickle_ref item : container.items) copy(to, item);
+    to.op(code);
+  }
+
+  // ---- the dialect ----
+
+  void judge(torch_state& state, bool has_spares) const {
+    if (sees_fqdn_ && sees_addr_) {
+      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and with addr (2.0)");
+    }
+    if (sees_unzoned_ && sees_zoned_) {
+      refuse_state("it mixes dialects: times without a timezone (PyTorch 1.13, 2.0) and in UTC "
+                   "(2.6)");
+    }
+    if (sees_fqdn_ && sees_zoned_) {
+      refuse_state("it mixes dialects: nodes with fqdn (PyTorch 1.13) and times in UTC (2.6)");
+    }
+    if (sees_zoned_ && !has_spares) {
+      refuse_state("it mixes dialects: times in UTC (PyTorch 2.6) without a redundancy_list");
+    }
+    const bool is_old = sees_fqdn_ || sees_unzoned_;
+    if (is_old && !state.redundancy_list.empty()) {
+      refuse_state(fmt::format("it mixes dialects: nodes in a redundancy_list (PyTorch 2.6) and {}",
+                               sees_fqdn_ ? "nodes with fqdn (1.13)"
+                                          : "times without a timezone (1.13, 2.0); agents of 2.3 "
+                                            "to 2.5, which do, are not supported"));
+    }
+    if (sees_fqdn_) {
+      state.seen_dialect = torch_dialect::torch_1_13;
+    } else if (has_spares && !is_old) {
+      state.seen_dialect = torch_dialect::torch_2_6;
+    } else if (sees_addr_) {
+      state.seen_dialect = torch_dialect::torch_2_0;
+    }
+    if (is_old && has_spares) {
+      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
+      state.extra.emplace(redundancy_list_attribute,
+                          std::string(1, static_cast<char>(pickle_op::empty_set)));
+    }
+  }
+
+  pickle_reader values_;
+  // Those of the state that were not read yet.
+  attributes attributes_;
+  bool sees_fqdn_ = false;
+  bool sees_addr_ = false;
+  bool sees_unzoned_ = false;
+  bool sees_zoned_ = false;
+};
+
+// ---- writing ----------------------------------------------------------------------------------
+
+[[noreturn]] inline void refuse_to_write(const std::string& why) {
+  throw error(errc::invalid_argument, "the state of the rendezvous cannot be written: " + why);
+}
+
+/// Writes a state for one dialect.
+class torch_state_encoder {
+ public:
+  explicit torch_state_encoder(torch_dialect dialect)
+      : host_attribute_(host_attribute(dialect)),
+        is_modern_(dialect == torch_dialect::torch_2_6) {}
+
+  std::string encode(const torch_state& state) {
+    if (state.round < 0) refuse_to_write(fmt::format("its round is {}", state.round));
+    if (!is_modern_ && !state.redundancy_list.empty()) {
+      refuse_to_write("it has a redundancy list, which only the dialect 2.6 knows");
+    }
+    out_.begin();
+    out_.global(pickle_global::state);
+    out_.op(pickle_op::empty_tuple);
+    out_.op(pickle_op::newobj);
+    out_.op(pickle_op::empty_dict);
+    out_.op(pickle_op::mark);
+    out_.text("round");
+    out_.integer(state.round);
+    out_.text("complete");
+    out_.boolean(state.complete);
+    out_.text("deadline");
+    if (state.deadline) out_.time(*state.deadline, is_modern_);
+    else out_.op(pickle_op::none);
+    out_.text("closed");
+    out_.boolean(state.closed);
+    out_.text("participants");
+    dict(state.participants, [&](int rank) { write_rank(rank); });
+    out_.text("wait_list");
+    set(state.wait_list);
+    if (is_modern_) {
+      out_.text(redundancy_list_attribute);
+      set(state.redundancy_list);
+    }
+    out_.text("last_heartbeats");
+    dict(state.last_heartbeats, [&](torch_time time) { out_.time(time, is_modern_); });
+    for (const auto& [name, value] : state.extra) {
+      if (is_modern_ && name == redundancy_list_attribute) continue;
+      out_.text(name);
+      out_.piece(value);
+    }
+    out_.op(pickle_op::setitems);
+    out_.op(pickle_op::build);
+    out_.op(pickle_op::stop);
+    if (out_.written().size() > limits::rendezvous_state_bytes) {
+      refuse_to_write(fmt::format("it has {} bytes, {} are allowed", out_.written().size(),
+                                  limits::rendezvous_state_bytes));
+    }
+    return out_.written();
+  }
+
+ private:
+  template <class Value, class Write>
+  void dict(const std::map<node_id, Value>& entries, Write write) {
+    out_.op(pickle_op::empty_dict);
+    if (entries.empty()) return;
+    out_.op(pickle_op::mark);
+    for (const auto& [id, value] : entries) {
+      write_node(id);
+      write(value);
+    }
+    out_.op(pickle_op::setitems);
+  }
+
+  void set(const std::set<node_id>& nodes) {
+    out_.op(pickle_op::empty_set);
+    if (nodes.empty()) return;
+    out_.op(pickle_op::mark);
+    for (const node_id& id : nodes) write_node(id);
+    out_.op(pickle_op::additems);
+  }
+
+  void write_node(const node_id& id) {
+    if (id.host.size() > node_host_bytes || !is_pickle_text(id.host)) {
+      refuse_to_write(fmt::format("the name of the node {} is not UTF-8 of at most {} bytes",
+                                  shown(id.text()), node_host_bytes));
+    }
+    out_.node(id, host_attribute_);
+  }
+
+  void write_rank(int rank) {
+    if (rank < 0 || rank >= limits::nodes) {
+      refuse_to_write(fmt::format("it has the rank {}, 0 to {} are allowed", rank,
+                                  limits::nodes - 1));
+    }
+    out_.integer(rank);
+  }
+
+  std::string_view host_attribute_;
+  bool is_modern_;
+  pickle_writer out_{true};
+};
+
+}  // namespace detail
+
+inline std::string encode_torch_state(const torch_state& state, torch_dialect dialect) {
+  return detail::torch_state_encoder(dialect).encode(state);
+}
+
+inline torch_state decode_torch_state(std::string_view pickle) {
+  if (pickle.size() > limits::rendezvous_state_bytes) {
+    detail::refuse_state(fmt::format("it has {} bytes, {} are allowed", pickle.size(),
+                                     limits::rendezvous_state_bytes));
+  }
+  return detail::torch_state_decoder(pickle).decode();
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/versioned_keys.hpp ----
+
+namespace elastic {
+
+/// What was seen of a key.
+struct versioned_value {
+  /// None where the key was missing.
+  std::optional<std::string> value;
+  /// Names what was seen, the absence of a key included: another value that is stored later has
+  /// another version, also where it is made of the same bytes. Never empty.
+  std::string version;
+};
+
+/// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
+/// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
+/// own.
+///
+/// Errors of every member: `errc::connection_failed` where the place cannot be reached, and those
+/// of the implementation; a message names the place.
+/// Cancellation of every member: all types; a change that was cancelled may or may not have
+/// happened.
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class versioned_keys {
+ public:
+  virtual ~versioned_keys() = default;
+
+  /// What people call the place of a key, as in "the file /shared/job/key".
+  virtual std::string place_of(const std::string& key) const = 0;
+
+  /// What is there.
+  virtual task<versioned_value> get(std::string key) = 0;
+
+  /// Stores `value` where the key is still as `version` saw it. Result: whether it was stored.
+  virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
+
+  /// Stores `value`, whatever there is.
+  virtual task<void> put(std::string key, std::string value) = 0;
+
+  /// Removes the key. Result: whether there was one.
+  virtual task<bool> erase(std::string key) = 0;
+
+  /// How many keys there are.
+  virtual task<std::int64_t> count() = 0;
+
+  /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
+  /// to look again, where the place cannot tell by itself.
+  virtual task<void> wait_for_change(std::string key, std::string version) = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/keyed_rendezvous_backend.hpp ----
+
+namespace elastic {
+
+/// Reads the state that some place holds as text, which has to be in `dialect`.
+/// @param place  what messages call it
+/// Result: none where the text says that there is none yet.
+/// Errors: `errc::rendezvous_state`, naming the place.
+inline std::optional<torch_state> read_stored_text(std::string_view text, torch_dialect dialect,
+                                                   const std::string& place) {
+  std::optional<torch_state> state;
+  try {
+    state = parse_stored_text(text);
+  } catch (const error& failure) {
+    throw error(errc::rendezvous_state, fmt::format("{} ({})", failure.what(), place));
+  }
+  if (!state || !state->seen_dialect || *state->seen_dialect == dialect) return state;
+  const torch_dialect seen = *state->seen_dialect;
+  throw error(errc::rendezvous_state,
+              fmt::format("the state in {} is in the dialect {} and this node speaks {}: all nodes "
+                          "of a job need one dialect (--rdzv-conf dialect={})",
+                          place, to_text(seen), to_text(dialect), to_text(seen)));
+}
+
+/// Keeps the state of a rendezvous under one key of a place that can compare and set.
+///
+/// Errors: also those of the place. Thread-safety: one strand at a time.
+class keyed_rendezvous_backend final : public rendezvous_backend {
+ public:
+  /// @param dialect  what is written; a state of another dialect is refused
+  keyed_rendezvous_backend(std::shared_ptr<versioned_keys> keys, std::string key,
+                           torch_dialect dialect)
+      : keys_(std::move(keys)), key_(std::move(key)), dialect_(dialect) {}
+
+  task<std::optional<stored_state>> get() override {
+    versioned_value seen = co_await look();
+    co_return parsed(std::move(seen));
+  }
+
+  task<set_outcome> set(torch_state state, std::string token) override {
+    // What is there has to be understood before it is replaced.
+    if (token.empty()) {
+      versioned_value before = co_await look();
+      token = before.version;
+      std::optional<stored_state> found = parsed(std::move(before));
+      if (found) {
+        set_outcome outcome;
+        outcome.stored = std::move(found);
+        co_return outcome;
+      }
+    }
+    std::string wanted = stored_text(state, dialect_);
+    set_outcome outcome;
+    outcome.was_set = co_await keys_->put(key_, std::move(wanted), std::move(token));
+    versioned_value after = co_await look();
+    outcome.stored = parsed(std::move(after));
+    co_return outcome;
+  }
+
+  task<void> wait_for_change(std::string token) override {
+    if (token.empty()) token = nothing_;
+    if (!token.empty()) co_await keys_->wait_for_change(key_, std::move(token));
+  }
+
+  /// Which dialect the state is written in; none where there is none yet, or one that holds
+  /// nothing that tells.
+  /// Errors: `errc::rendezvous_state`; those of the place.
+  static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<versioned_keys> keys,
+                                                         std::string key) {
+    const versioned_value seen = co_await keys->get(key);
+    if (!seen.value) co_return std::nullopt;
+    try {
+      const std::optional<torch_state> state = parse_stored_text(*seen.value);
+      if (!state) co_return std::nullopt;
+      co_return state->seen_dialect;
+    } catch (const error& failure) {
+      throw error(errc::rendezvous_state,
+                  fmt::format("{} ({})", failure.what(), keys->place_of(key)));
+    }
+  }
+
+ private:
+  task<versioned_value> look() {
+    try {
+      co_return co_await keys_->get(key_);
+    } catch (const error& failure) {
+      // A place that cannot understand its own form.
+      if (failure.code() != errc::store_value) throw;
+      throw error(errc::rendezvous_state, failure.what());
+    }
+  }
+
+  std::optional<stored_state> parsed(versioned_value seen) {
+    std::optional<torch_state> state;
+    if (seen.value) state = read_stored_text(*seen.value, dialect_, keys_->place_of(key_));
+    if (state) return stored_state{std::move(*state), std::move(seen.version), std::nullopt};
+    nothing_ = std::move(seen.version);
+    return std::nullopt;
+  }
+
+  std::shared_ptr<versioned_keys> keys_;
+  std::string key_;
+  torch_dialect dialect_;
+  /// The version at which no state was seen.
+  std::string nothing_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/byte_stream.hpp ----
+
+namespace elastic {
+
+/// A connection over which bytes go both ways.
+///
+/// Errors of every member that waits: `errc::connection_failed`, also after `close`.
+/// Cancellation of every member that waits: all types; the connection is of no use then.
+/// Thread-safety: one strand at a time; one read and one write at a time.
+class byte_stream {
+ public:
+  virtual ~byte_stream() = default;
+
+  /// Waits until bytes have arrived. Result: how many; 0 once the other side has sent its last.
+  virtual task<std::size_t> read_some(asio::mutable_buffer into) = 0;
+
+  /// Sends all of the bytes.
+  virtual task<void> write(std::string bytes) = 0;
+
+  /// Ends the connection at once; whoever waits is told.
+  virtual void close() = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/http_response_parser.hpp ----
+
+namespace elastic {
+
+/// Reads one HTTP/1.1 response from bytes that arrive in whatever pieces. It is strict: what could
+/// be understood in two ways is refused, and so is what is larger than it should be.
+///
+/// Errors of every member that reads: `errc::protocol_violation`, with a sentence that says what
+/// was wrong; the parser is of no use then.
+class http_response_parser {
+ public:
+  /// @param body_bound  the most bytes of a body that are held, taken ones not counted
+  explicit http_response_parser(std::size_t body_bound = limits::http_body_bytes)
+      : body_bound_(body_bound) {}
+
+  /// Takes bytes. Those behind the end of the response are an error: nobody has asked for them.
+  void feed(std::string_view bytes) {
+    while (!bytes.empty()) {
+      switch (state_) {
+        case state::line: read_line(bytes); break;
+        case state::counted:
+        case state::chunk: read_counted(bytes); break;
+        case state::until_end:
+          keep(bytes);
+          bytes = {};
+          break;
+        case state::complete: refuse("there are bytes behind its end"); break;
+      }
+    }
+  }
+
+  /// The connection has ended. Errors: where the response was not whole.
+  void end() {
+    if (state_ == state::until_end) state_ = state::complete;
+    if (state_ != state::complete) refuse("it ends in the middle");
+  }
+
+  /// Whether the status and the headers are known.
+  bool has_head() const { return has_head_; }
+  bool is_complete() const { return state_ == state::complete; }
+
+  /// Whether anything has arrived.
+  bool has_begun() const { return has_begun_; }
+
+  int status() const { return status_; }
+
+  /// The value of a header, whose name is given in small letters; empty where there is none.
+  std::string header(const std::string& name) const {
+    const auto found = headers_.find(name);
+    return found == headers_.end() ? std::string() : found->second;
+  }
+
+  const std::map<std::string, std::string>& headers() const { return headers_; }
+
+  /// Whether a further request may be sent over the connection, once the response is complete.
+  bool keeps_connection() const { return keeps_connection_; }
+
+  /// What has arrived of the body since it was taken last.
+  std::string take_body() { return std::exchange(body_, std::string()); }
+
+ private:
+  enum class state { line, counted, chunk, until_end, complete };
+  enum class line_of { status, header, chunk_size, chunk_end, trailer };
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw error(errc::protocol_violation, "the answer is not one of HTTP/1.1: " + why);
+  }
+
+  // Printable, so that a message can show it.
+  static std::string shown(std::string_view text) {
+    constexpr std::size_t most = 60;
+    std::string result(text.substr(0, most));
+    for (char& letter : result) {
+      if (letter < ' ' || letter > '~') letter = '?';
+    }
+    return result;
+  }
+
+  // ---- lines ----------------------------------------------------------------------------------
+
+  void read_line(std::string_view& bytes) {
+    has_begun_ = true;
+    const std::size_t end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end);
+    line_.append(part);
+    head_bytes_ += part.size() + 1;
+    if (line_of_ == line_of::status && !begins_as_http()) {
+      refuse(fmt::format("it begins with '{}'", shown(line_)));
+    }
+    if (head_bytes_ > limits::http_head_bytes) {
+      refuse(fmt::format("its head has over {} bytes", limits::http_head_bytes));
+    }
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+    if (end == std::string_view::npos) return;
+    if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+    const std::string line = std::exchange(line_, std::string());
+    switch (line_of_) {
+      case line_of::status: read_status(line); break;
+      case line_of::header: read_header(line); break;
+      case line_of::chunk_size: read_chunk_size(line); break;
+      case line_of::chunk_end:
+        if (!line.empty()) refuse("a chunk is longer than it says");
+        line_of_ = line_of::chunk_size;
+        head_bytes_ = 0;
+        break;
+      case line_of::trailer:
+        if (line.empty()) state_ = state::complete;
+        break;
+    }
+  }
+
+  bool begins_as_http() const {
+    constexpr std::string_view start = "HTTP/1.";
+    const std::size_t size = std::min(line_.size(), start.size());
+    return std::string_view(line_).substr(0, size) == start.substr(0, size);
+  }
+
+  // "HTTP/1.1 200 OK"
+  void read_status(const std::string& line) {
+    constexpr std::size_t code_at = 9;
+    const bool has_form = line.size() >= code_at + 3 && (line[7] == '0' || line[7] == '1') &&
+                          line[8] == ' ' && (line.size() == code_at + 3 || line[12] == ' ');
+    const char* digits = line.data() + code_at;
+    if (has_form) std::from_chars(digits, digits + 3, status_);
+    if (!has_form || status_ < 100 || status_ > 599) {
+      refuse(fmt::format("its first line is '{}'", shown(line)));
+    }
+    keeps_connection_ = line[7] == '1';
+    line_of_ = line_of::header;
+  }
+
+  void read_header(const std::string& line) {
+    if (line.empty()) return end_head();
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || colon == 0 || line.find_first_of(" \t") < colon) {
+      refuse(fmt::format("'{}' is no header", shown(line)));
+    }
+    std::string name = line.substr(0, colon);
+    for (char& letter : name) {
+      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    }
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    const std::size_t last = line.find_last_not_of(" \t");
+    std::string value;
+    if (begin != std::string::npos) value = line.substr(begin, last + 1 - begin);
+    const bool is_framing = name == "content-length" || name == "transfer-encoding";
+    const auto [place, is_new] = headers_.emplace(std::move(name), value);
+    if (!is_new && is_framing && place->second != value) {
+      refuse("it tells its length in two ways");
+    }
+  }
+
+  void end_head() {
+    head_bytes_ = 0;
+    if (status_ < 200) {
+      // Only announces the response.
+      constexpr int most_announcements = 8;
+      if (++announcements_ > most_announcements) refuse("it is announced again and again");
+      headers_.clear();
+      line_of_ = line_of::status;
+      return;
+    }
+    has_head_ = true;
+    if (header("connection") == "close") keeps_connection_ = false;
+    const std::string encoding = header("transfer-encoding");
+    const std::string length = header("content-length");
+    if (!encoding.empty() && !length.empty()) refuse("it tells its length in two ways");
+    if (status_ == 204 || status_ == 304) {
+      state_ = state::complete;
+    } else if (!encoding.empty()) {
+      if (encoding != "chunked") refuse(fmt::format("'{}' is not known", shown(encoding)));
+      line_of_ = line_of::chunk_size;
+    } else if (!length.empty()) {
+      left_ = read_number(length, 10);
+      if (left_ > body_bound_) {
+        refuse(fmt::format("its body has {} bytes, {} are allowed", left_, body_bound_));
+      }
+      state_ = left_ == 0 ? state::complete : state::counted;
+    } else {
+      keeps_connection_ = false;
+      state_ = state::until_end;
+    }
+  }
+
+  // ---- the body -------------------------------------------------------------------------------
+
+  static std::uint64_t read_number(std::string_view digits, int base) {
+    std::uint64_t number = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, number, base);
+    if (failure != std::errc() || stop != end) {
+      refuse(fmt::format("'{}' is no length", shown(digits)));
+    }
+    return number;
+  }
+
+  void read_chunk_size(std::string_view line) {
+    // What follows a semicolon says more about the chunk; nobody uses it.
+    line = line.substr(0, line.find(';'));
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+    left_ = read_number(line, 16);
+    if (left_ > body_bound_) {
+      refuse(fmt::format("a chunk has {} bytes, {} are allowed", left_, body_bound_));
+    }
+    if (left_ > 0) {
+      state_ = state::chunk;
+    } else {
+      head_bytes_ = 0;
+      line_of_ = line_of::trailer;
+    }
+  }
+
+  void read_counted(std::string_view& bytes) {
+    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
+    keep(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+    left_ -= size;
+    if (left_ > 0) return;
+    if (state_ == state::counted) {
+      state_ = state::complete;
+    } else {
+      state_ = state::line;
+      line_of_ = line_of::chunk_end;
+    }
+  }
+
+  void keep(std::string_view bytes) {
+    if (body_.size() + bytes.size() > body_bound_) {
+      refuse(fmt::format("its body has over {} bytes", body_bound_));
+    }
+    body_.append(bytes);
+  }
+
+  std::size_t body_bound_;
+  state state_ = state::line;
+  line_of line_of_ = line_of::status;
+  std::string line_;
+  std::size_t head_bytes_ = 0;
+  bool has_begun_ = false;
+  bool has_head_ = false;
+  int announcements_ = 0;
+  int status_ = 0;
+  std::map<std::string, std::string> headers_;
+  bool keeps_connection_ = false;
+  std::uint64_t left_ = 0;
+  std::string body_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/http_connection.hpp ----
+
+namespace elastic {
+
+/// What is asked of an HTTP server.
+struct http_request {
+  std::string method = "GET";
+  /// From the first slash on, encoded as it is to be sent.
+  std::string target = "/";
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+/// What it answers.
+struct http_response {
+  int status = 0;
+  /// By their names in small letters.
+  std::map<std::string, std::string> headers;
+  std::string body;
+};
+
+/// A connection to an HTTP/1.1 server, over which one request goes after the other.
+///
+/// Time limits are the caller's: `with_deadline(time, deadline, connection.exchange(request))`.
+///
+/// Errors of every member that waits: `errc::connection_failed`, `errc::protocol_violation`.
+/// Cancellation of every member that waits: all types; the connection is of no use then.
+/// Thread-safety: one strand at a time; one request at a time.
+class http_connection {
+ public:
+  /// @param host  what the server is told that it was called: "host:port"
+  http_connection(std::unique_ptr<byte_stream> stream, std::string host)
+      : stream_(std::move(stream)), host_(std::move(host)) {}
+
+  /// Sends a request and reads the whole response.
+  task<http_response> exchange(http_request request) {
+    co_await begin(std::move(request));
+    while (!parser_->is_complete()) co_await read_some();
+    http_response response;
+    response.status = parser_->status();
+    response.headers = parser_->headers();
+    response.body = parser_->take_body();
+    is_usable_ = parser_->keeps_connection();
+    co_return response;
+  }
+
+  /// Sends a request and reads the beginning of a response whose body comes bit by bit.
+  /// Result: the status.
+  task<int> begin(http_request request) {
+    // Until the response is complete, whatever ends this ends the connection with it.
+    is_usable_ = false;
+    parser_.emplace();
+    std::string bytes = text_of(request);
+    co_await stream_->write(std::move(bytes));
+    while (!parser_->has_head()) co_await read_some();
+    co_return parser_->status();
+  }
+
+  /// The next bytes of the body of a response that was begun; empty at its end.
+  task<std::string> next_piece() {
+    std::string piece = parser_->take_body();
+    while (piece.empty() && !parser_->is_complete()) {
+      co_await read_some();
+      piece = parser_->take_body();
+    }
+    if (piece.empty()) is_usable_ = parser_->keeps_connection();
+    co_return piece;
+  }
+
+  /// Whether a further request may be sent.
+  bool is_usable() const { return is_usable_; }
+
+  /// Whether the server has answered anything to the last request.
+  bool was_answered() const { return parser_ && parser_->has_begun(); }
+
+ private:
+  std::string text_of(const http_request& request) const {
+    std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method,
+                                   request.target, host_);
+    for (const auto& [name, value] : request.headers) {
+      text += fmt::format("{}: {}\r\n", name, value);
+    }
+    text += fmt::format("Content-Length: {}\r\n\r\n", request.body.size());
+    return text + request.body;
+  }
+
+  task<void> read_some() {
+    const asio::mutable_buffer into = asio::buffer(piece_);
+    const std::size_t size = co_await stream_->read_some(into);
+    if (size > 0) {
+      parser_->feed({piece_.data(), size});
+    } else if (!parser_->has_begun()) {
+      throw error(errc::connection_failed, "the server hung up without an answer");
+    } else if (!parser_->has_head() || !ends_with_connection()) {
+      throw error(errc::connection_failed, "the server hung up in the middle of its answer");
+    } else {
+      parser_->end();
+    }
+  }
+
+  bool ends_with_connection() const {
+    return parser_->header("content-length").empty() &&
+           parser_->header("transfer-encoding").empty();
+  }
+
+  std::unique_ptr<byte_stream> stream_;
+  std::string host_;
+  std::optional<http_response_parser> parser_;
+  std::array<char, 16 * 1024> piece_;
+  bool is_usable_ = true;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/tcp_stream.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                      asio::ip::tcp::endpoint end) {
+  asio::error_code failure;
+  socket.close(failure);
+  socket.open(end.protocol(), failure);
+  if (failure) co_return failure;
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  co_return co_await socket.async_connect(end, as_result);
+}
+
+}  // namespace detail
+
+/// Connects to a port of a host, at the first of its addresses where that succeeds.
+///
+/// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
+/// Cancellation: all types; while a name is resolved, once the resolver has answered.
+inline task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await detail::resolve_addresses(to.host, nullptr);
+  if (addresses.empty()) {
+    throw error(errc::connection_failed,
+                fmt::format("the name '{}' cannot be resolved", to.host));
+  }
+  asio::ip::tcp::socket socket(executor);
+  std::string tried;
+  for (const auto& address : addresses) {
+    const asio::ip::tcp::endpoint end(address, to.port);
+    auto [failure] = co_await detail::connect_one(socket, end);
+    if (!failure) {
+      asio::error_code ignored;
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      co_return std::move(socket);
+    }
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    const endpoint shown{address.to_string(), to.port};
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
+  }
+  throw error(errc::connection_failed, tried);
+}
+
+/// A TCP connection as it is, without encryption.
+class tcp_stream final : public byte_stream {
+ public:
+  explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
+
+  task<std::size_t> read_some(asio::mutable_buffer into) override {
+    auto [failure, size] = co_await socket_.async_read_some(into, detail::as_result);
+    if (failure == asio::error::eof) co_return 0;
+    throw_if(failure);
+    co_return size;
+  }
+
+  task<void> write(std::string bytes) override {
+    auto [failure, size] =
+        co_await asio::async_write(socket_, asio::buffer(bytes), detail::as_result);
+    throw_if(failure);
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void throw_if(asio::error_code failure) const {
+    if (!failure) return;
+    if (failure == asio::error::operation_aborted && socket_.is_open()) {
+      throw std::system_error(failure);
+    }
+    throw error(errc::connection_failed,
+                fmt::format("the connection broke: {}", failure.message()));
+  }
+
+  asio::ip::tcp::socket socket_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/tls_options.hpp ----
+
+namespace elastic {
+
+/// Whom a TLS connection trusts, and who it says that it is. Files are in PEM form.
+struct tls_options {
+  /// The certificates of the authorities that a server's certificate may come from; empty: those
+  /// that this system trusts.
+  std::string authorities;
+  /// This side's certificate, with those between it and its authority; empty: none is shown.
+  std::string certificate;
+  /// The private key of `certificate`; empty: it is in the same file.
+  std::string key;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/tls_stream.hpp ----
+
+// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
+// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
+#if defined(ELASTIC_HAS_TLS)
+
+#include <asio/ssl.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// A TCP connection under TLS, 1.2 or later, to a server whose certificate was checked.
+class tls_stream final : public byte_stream {
+ public:
+  /// Greets the server on a connection that was just made.
+  ///
+  /// @param host  the name or address that its certificate has to be for
+  /// Errors: `errc::invalid_argument` where a file cannot be used or the server is not to be
+  /// trusted, `errc::connection_failed` where it broke.
+  /// Cancellation: all types.
+  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected,
+                                                 std::string host, tls_options options) {
+    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), options));
+    made->expect(host);
+    auto [failure] = co_await made->stream_.async_handshake(asio::ssl::stream_base::client,
+                                                            detail::as_result);
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure && is_broken(failure)) {
+      throw error(errc::connection_failed,
+                  fmt::format("the TLS handshake broke off: {}", failure.message()));
+    }
+    if (failure) {
+      throw error(errc::invalid_argument, fmt::format("the TLS handshake failed: {}{}",
+                                                      failure.message(), made->why_untrusted()));
+    }
+    co_return made;
+  }
+
+  /// Looks whether the files can be used.
+  /// Errors: `errc::invalid_argument`.
+  static void check(const tls_options& options) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    prepare(context, options);
+  }
+
+  task<std::size_t> read_some(asio::mutable_buffer into) override {
+    auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
+    if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
+    throw_if(failure);
+    co_return size;
+  }
+
+  task<void> write(std::string bytes) override {
+    auto [failure, size] =
+        co_await asio::async_write(stream_, asio::buffer(bytes), detail::as_result);
+    throw_if(failure);
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    stream_.next_layer().close(ignored);
+  }
+
+ private:
+  tls_stream(asio::ip::tcp::socket connected, const tls_options& options)
+      : context_(asio::ssl::context::tls_client),
+        stream_(std::move(connected), prepare(context_, options)) {}
+
+  static asio::ssl::context& prepare(asio::ssl::context& context, const tls_options& options) {
+    asio::error_code failure;
+    ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    context.set_verify_mode(asio::ssl::verify_peer, failure);
+    if (options.authorities.empty()) {
+      context.set_default_verify_paths(failure);
+    } else {
+      context.load_verify_file(options.authorities, failure);
+      check_file(options.authorities, failure);
+    }
+    if (options.certificate.empty()) return context;
+    context.use_certificate_chain_file(options.certificate, failure);
+    check_file(options.certificate, failure);
+    const std::string& key = options.key.empty() ? options.certificate : options.key;
+    context.use_private_key_file(key, asio::ssl::context::pem, failure);
+    check_file(key, failure);
+    return context;
+  }
+
+  static void check_file(const std::string& file, asio::error_code failure) {
+    if (!failure) return;
+    throw error(errc::invalid_argument, fmt::format("the file '{}' cannot be used for TLS: {}",
+                                                    file, failure.message()));
+  }
+
+  void expect(const std::string& host) {
+    asio::error_code not_an_address;
+    asio::ip::make_address(host, not_an_address);
+    // A server of several names wants to be told by which it was called; an address is none.
+    if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+    stream_.set_verify_callback(asio::ssl::host_name_verification(host));
+  }
+
+  std::string why_untrusted() {
+    const long verdict = ::SSL_get_verify_result(stream_.native_handle());
+    if (verdict == X509_V_OK) return "";
+    return fmt::format(" ({})", ::X509_verify_cert_error_string(verdict));
+  }
+
+  // Not by what TLS says, but below it: it may work the next time.
+  static bool is_broken(asio::error_code failure) {
+    return failure.category() == asio::error::get_system_category() ||
+           failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
+  }
+
+  void throw_if(asio::error_code failure) {
+    if (!failure) return;
+    if (failure == asio::error::operation_aborted && stream_.next_layer().is_open()) {
+      throw std::system_error(failure);
+    }
+    throw error(errc::connection_failed,
+                fmt::format("the connection broke: {}", failure.message()));
+  }
+
+  asio::ssl::context context_;
+  asio::ssl::stream<asio::ip::tcp::socket> stream_;
+};
+
+}  // namespace elastic
+
+#endif  // defined(ELASTIC_HAS_TLS)
+
+// ---- elastic/store/etcd_client.hpp ----
+
+namespace elastic {
+
+/// How an etcd is reached.
+struct etcd_options {
+  /// Members of one cluster, any of which will do; at least one.
+  std::vector<endpoint> members;
+  /// Who this is; empty where etcd does not want to know.
+  std::string user;
+  std::string password;
+  /// Whether it is spoken to by https, and whom it is trusted then.
+  bool uses_tls = false;
+  tls_options tls;
+  /// How long a member has to answer before the next one is asked.
+  duration answer_timeout = std::chrono::seconds(2);
+  /// How long an etcd is tried that was never reached, counted from the first request.
+  duration first_patience = std::chrono::seconds(600);
+  /// How long one that was reached before may be away.
+  duration patience = limits::rendezvous_absence;
+  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  logger log;
+};
+
+/// What etcd says where it does not do what it was asked for, with the code that gRPC has for it.
+class etcd_refusal final : public error {
+ public:
+  static constexpr int invalid_argument = 3;
+  static constexpr int not_found = 5;
+  static constexpr int permission_denied = 7;
+  static constexpr int failed_precondition = 9;
+  static constexpr int unauthenticated = 16;
+
+  etcd_refusal(errc code, const std::string& sentence, int reason)
+      : error(code, sentence), reason_(reason) {}
+
+  int reason() const { return reason_; }
+
+ private:
+  int reason_;
+};
+
+/// Speaks with etcd (3.4 or later) over HTTP/1.1 and JSON: one request after the other to whichever
+/// member answers.
+///
+/// A request is repeated, with pauses, while no member answers, for as long as the options allow;
+/// where that was not long enough, the next request is tried only once. So it may be carried out
+/// twice: whoever changes something has to see to it that this does no harm.
+///
+/// Errors of every member that waits: `errc::connection_failed` where no member could be reached,
+/// naming each and what was wrong; at once `errc::protocol_violation` where something else than
+/// etcd answers and `errc::invalid_argument` where a certificate or a password is refused.
+/// Cancellation of every member that waits: all types; a request may or may not be carried out.
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class etcd_client {
+ public:
+  using json = nlohmann::json;
+
+  /// Errors: `errc::invalid_argument` where TLS is wanted of a build without, or of files that
+  /// cannot be used.
+  explicit etcd_client(etcd_options options) : options_(std::move(options)) {
+    idle_.resize(options_.members.size());
+    if (!options_.uses_tls) return;
+#if defined(ELASTIC_HAS_TLS)
+    tls_stream::check(options_.tls);
+#else
+    throw error(errc::invalid_argument,
+                "https cannot be spoken: this program was built without TLS (ELASTIC_WITH_TLS, "
+                "which needs OpenSSL)");
+#endif
+  }
+
+  const etcd_options& options() const { return options_; }
+  time_source& time() const { return *options_.time; }
+
+  /// The members, as messages show them.
+  std::string name() const {
+    std::string names;
+    for (std::size_t i = 0; i < options_.members.size(); ++i) {
+      names += (i == 0 ? "" : ", ") + name_of(i);
+    }
+    return names;
+  }
+
+  /// What /version says: "3.4.23".
+  task<std::string> version() {
+    http_request request;
+    request.target = "/version";
+    const http_response response = co_await ask(std::move(request));
+    const json answer = json::parse(response.body, nullptr, false);
+    if (response.status == 200 && answer.is_object()) {
+      const auto found = answer.find("etcdserver");
+      if (found != answer.end() && found->is_string()) co_return found->get<std::string>();
+    }
+    throw error(errc::protocol_violation,
+                fmt::format("what answers at {} is not etcd: {}", name_of(current_),
+                            shown(response)));
+  }
+
+  /// Calls a method of the v3 API: "/v3/kv/range".
+  /// Errors: also `etcd_refusal`; `errc::not_supported` where there is no such method.
+  task<json> call(std::string target, json body) {
+    const std::string text = to_text(body);
+    bool is_renewed = false;
+    for (;;) {
+      if (!options_.user.empty() && token_.empty() && !is_open_) co_await authenticate();
+      http_request request = v3_request(target, text);
+      const http_response response = co_await ask(std::move(request));
+      json answer = read_answer(response, target);
+      const std::optional<etcd_refusal> refusal = refusal_in(answer);
+      if (!refusal) co_return answer;
+      // A token ends with the member that gave it, with time, and where users change.
+      const bool may_be_old =
+          !token_.empty() && (refusal->reason() == etcd_refusal::unauthenticated ||
+                              text_in(answer, "error").find("auth store") != std::string::npos);
+      if (!may_be_old || is_renewed) throw *refusal;
+      is_renewed = true;
+      token_.clear();
+    }
+  }
+
+  /// Waits until something happens that the request for a watch ("create_request") describes.
+  /// Result: at once where the watch cannot be had, after a pause: whoever waits looks again.
+  task<void> await_event(json create_request) {
+    std::string problem;
+    try {
+      if (!options_.user.empty() && token_.empty() && !is_open_) co_await authenticate();
+      json body;
+      body["create_request"] = std::move(create_request);
+      http_request request = v3_request("/v3/watch", to_text(body));
+      co_await follow(std::move(request));
+      co_return;
+    } catch (const error& failure) {
+      problem = failure.what();
+    }
+    options_.log.debug("etcd does not tell of changes: {}", problem);
+    co_await time().sleep_until(time().now() + watch_pause);
+  }
+
+  /// Sends a request of any kind to a member that answers it.
+  task<http_response> ask(http_request request) {
+    duration pause = first_pause;
+    const time_point begin = time().now();
+    if (!first_limit_) first_limit_ = begin + options_.first_patience;
+    const time_point limit = was_reached_ ? begin + options_.patience : *first_limit_;
+    for (;;) {
+      std::string tried;
+      for (std::size_t i = 0; i < options_.members.size(); ++i) {
+        std::optional<http_response> answer = co_await try_member(current_, request, tried);
+        if (answer) {
+          was_reached_ = true;
+          is_lost_ = false;
+          co_return std::move(*answer);
+        }
+        current_ = (current_ + 1) % options_.members.size();
+      }
+      const time_point now = time().now();
+      if (is_lost_ || now >= limit) {
+        is_lost_ = true;
+        throw error(errc::connection_failed, fmt::format("etcd cannot be reached: {}", tried));
+      }
+      options_.log.debug("etcd cannot be reached, trying again: {}", tried);
+      const time_point next_try = std::min(now + pause, limit);
+      co_await time().sleep_until(next_try);
+      pause = std::min<duration>(2 * pause, last_pause);
+    }
+  }
+
+  /// Sends a request whose answer takes as long as it takes, once, to the member that answered
+  /// last.
+  task<http_response> ask_patiently(http_request request) {
+    const std::size_t member = current_;
+    std::unique_ptr<http_connection> connection = co_await connect_in_time(member);
+    co_return co_await connection->exchange(std::move(request));
+  }
+
+  /// A whole number in an answer, where they are written as text; 0 where it is missing.
+  /// Errors: `errc::protocol_violation`.
+  static std::int64_t number_in(const json& object, const char* name) {
+    if (!object.is_object()) refuse_form(name);
+    const auto found = object.find(name);
+    if (found == object.end()) return 0;
+    if (found->is_number_integer()) return found->get<std::int64_t>();
+    std::int64_t number = 0;
+    if (!found->is_string()) refuse_form(name);
+    const auto& digits = found->get_ref<const std::string&>();
+    const char* end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, number);
+    if (failure != std::errc() || stop != end) refuse_form(name);
+    return number;
+  }
+
+  /// A text in an answer; empty where it is missing.
+  /// Errors: `errc::protocol_violation`.
+  static std::string text_in(const json& object, const char* name) {
+    if (!object.is_object()) refuse_form(name);
+    const auto found = object.find(name);
+    if (found == object.end()) return "";
+    if (!found->is_string()) refuse_form(name);
+    return found->get<std::string>();
+  }
+
+  /// An object or a list in an answer; null where it is missing.
+  /// Errors: `errc::protocol_violation`.
+  static const json& part_of(const json& object, const char* name) {
+    static const json nothing;
+    if (!object.is_object()) refuse_form(name);
+    const auto found = object.find(name);
+    return found == object.end() ? nothing : *found;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds first_pause{50};
+  static constexpr std::chrono::milliseconds last_pause{500};
+  static constexpr std::chrono::milliseconds watch_pause{200};
+  /// How long a member has to answer when all were given up before.
+  static constexpr std::chrono::milliseconds lost_timeout{500};
+  static constexpr std::size_t most_idle = 4;
+
+  [[noreturn]] static void refuse_form(const char* name) {
+    throw error(errc::protocol_violation,
+                fmt::format("etcd's answer is not in its form, at '{}'", name));
+  }
+
+  std::string name_of(std::size_t member) const {
+    return fmt::format("{}://{}", options_.uses_tls ? "https" : "http",
+                       elastic::to_text(options_.members[member]));
+  }
+
+  static std::string to_text(const json& body) {
+    return body.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  // Its beginning, printable.
+  static std::string shown(const http_response& response) {
+    constexpr std::size_t most = 100;
+    std::string text = response.body.substr(0, most);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    for (char& letter : text) {
+      if (letter < ' ' || letter > '~') letter = '?';
+    }
+    return fmt::format("HTTP status {}, '{}'", response.status, text);
+  }
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  task<std::optional<http_response>> try_member(std::size_t member, http_request request,
+                                                std::string& tried) {
+    std::string problem;
+    try {
+      const duration allowed =
+          is_lost_ ? std::min<duration>(lost_timeout, options_.answer_timeout)
+                   : options_.answer_timeout;
+      const time_point limit = time().now() + allowed;
+      task<http_response> asking = ask_member(member, std::move(request));
+      std::optional<http_response> answer =
+          co_await with_deadline(time(), limit, std::move(asking));
+      if (answer && answer->status < 500) co_return answer;
+      const std::chrono::duration<double> seconds = allowed;
+      problem = answer ? shown(*answer) : fmt::format("no answer within {} s", seconds.count());
+    } catch (const error& failure) {
+      if (failure.code() != errc::connection_failed) {
+        throw error(static_cast<errc>(failure.code().value()),
+                    fmt::format("{}: {}", name_of(member), failure.what()));
+      }
+      problem = failure.what();
+    }
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", name_of(member), problem);
+    co_return std::nullopt;
+  }
+
+  task<http_response> ask_member(std::size_t member, http_request request) {
+    std::unique_ptr<http_connection> connection;
+    if (!idle_[member].empty()) {
+      connection = std::move(idle_[member].back());
+      idle_[member].pop_back();
+      try {
+        http_response response = co_await connection->exchange(request);
+        keep(member, std::move(connection));
+        co_return response;
+      } catch (const error& failure) {
+        if (failure.code() != errc::connection_failed || connection->was_answered()) throw;
+      }
+      // The member has closed it, or has gone and come back: so with all others.
+      idle_[member].clear();
+    }
+    connection = co_await connect(member);
+    http_response response = co_await connection->exchange(std::move(request));
+    keep(member, std::move(connection));
+    co_return response;
+  }
+
+  void keep(std::size_t member, std::unique_ptr<http_connection> connection) {
+    if (!connection->is_usable() || idle_[member].size() >= most_idle) return;
+    idle_[member].push_back(std::move(connection));
+  }
+
+  task<std::unique_ptr<http_connection>> connect(std::size_t member) {
+    const endpoint at = options_.members[member];
+    asio::ip::tcp::socket socket = co_await connect_tcp(at);
+    std::unique_ptr<byte_stream> stream;
+    if (options_.uses_tls) {
+#if defined(ELASTIC_HAS_TLS)
+      stream = co_await tls_stream::greet(std::move(socket), at.host, options_.tls);
+#endif
+    } else {
+      stream = std::make_unique<tcp_stream>(std::move(socket));
+    }
+    co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(at));
+  }
+
+  task<std::unique_ptr<http_connection>> connect_in_time(std::size_t member) {
+    const time_point limit = time().now() + options_.answer_timeout;
+    task<std::unique_ptr<http_connection>> connecting = connect(member);
+    auto connection = co_await with_deadline(time(), limit, std::move(connecting));
+    if (!connection) throw error(errc::connection_failed, name_of(member) + " does not answer");
+    co_return std::move(*connection);
+  }
+
+  // ---- the v3 API -----------------------------------------------------------------------------
+
+  http_request v3_request(std::string target, std::string body) const {
+    http_request request;
+    request.method = "POST";
+    request.target = std::move(target);
+    request.headers.emplace_back("Content-Type", "application/json");
+    if (!token_.empty()) request.headers.emplace_back("Authorization", token_);
+    request.body = std::move(body);
+    return request;
+  }
+
+  task<void> authenticate() {
+    json body;
+    body["name"] = options_.user;
+    body["password"] = options_.password;
+    const std::string target = "/v3/auth/authenticate";
+    http_request request = v3_request(target, to_text(body));
+    const http_response response = co_await ask(std::move(request));
+    const json answer = read_answer(response, target);
+    const std::optional<etcd_refusal> refusal = refusal_in(answer);
+    if (refusal && refusal->reason() == etcd_refusal::failed_precondition) {
+      options_.log.debug("etcd does not want to know the user: {}", refusal->what());
+      is_open_ = true;
+      co_return;
+    }
+    if (refusal) throw *refusal;
+    token_ = text_in(answer, "token");
+    const bool is_header = std::all_of(token_.begin(), token_.end(),
+                                       [](char letter) { return letter > ' ' && letter <= '~'; });
+    if (token_.empty() || !is_header) refuse_form("token");
+  }
+
+  json read_answer(const http_response& response, const std::string& target) const {
+    // Of a stream, that is the first and only message.
+    json answer = json::parse(response.body, nullptr, false);
+    const bool is_ours = answer.is_object() &&
+                         (response.status == 200 || answer.contains("error"));
+    if (is_ours) return answer;
+    if (response.status == 404) {
+      throw error(errc::not_supported,
+                  fmt::format("the etcd at {} does not offer {}: version 3.4 or later is needed, "
+                              "with its gRPC gateway on ({})",
+                              name_of(current_), target, shown(response)));
+    }
+    throw error(errc::protocol_violation,
+                fmt::format("what answers at {} is not etcd: {}", name_of(current_),
+                            shown(response)));
+  }
+
+  std::optional<etcd_refusal> refusal_in(const json& answer) const {
+    const json& problem = part_of(answer, "error");
+    if (problem.is_null()) return std::nullopt;
+    // That of a stream is an object.
+    const json& holder = problem.is_object() ? problem : answer;
+    const std::string text =
+        problem.is_object() ? text_in(problem, "message") : text_in(answer, "error");
+    const int reason = static_cast<int>(number_in(
+        holder, holder.contains("grpc_code") ? "grpc_code" : "code"));
+    std::string advice;
+    if (text.find("user name is empty") != std::string::npos) {
+      advice = ": it wants to know who this is (--rdzv-conf user=…,password=…)";
+    } else if (text.find("authentication failed") != std::string::npos) {
+      advice = fmt::format(", for the user '{}'", options_.user);
+    } else if (reason == etcd_refusal::permission_denied) {
+      advice = fmt::format(": the user '{}' may not use these keys", options_.user);
+    }
+    const errc code = reason == etcd_refusal::not_found ? errc::store_value
+                                                        : errc::invalid_argument;
+    return etcd_refusal(code,
+                        fmt::format("the etcd at {} refuses: {:.200}{}", name_of(current_), text,
+                                    advice),
+                        reason);
+  }
+
+  // Until an event comes, or the watch ends.
+  task<void> follow(http_request request) {
+    std::unique_ptr<http_connection> connection = co_await connect_in_time(current_);
+    const int status = co_await connection->begin(std::move(request));
+    std::string text;
+    for (;;) {
+      std::string piece = co_await connection->next_piece();
+      if (piece.empty()) break;
+      text += piece;
+      if (text.size() > limits::http_body_bytes) refuse_form("events");
+      for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+        const bool has_happened = status != 200 || tells_of_event(text.substr(0, end));
+        if (has_happened && status == 200) co_return;
+        text.erase(0, end + 1);
+      }
+    }
+    if (status == 401) token_.clear();
+    throw error(errc::connection_failed, fmt::format("the watch ended (HTTP status {})", status));
+  }
+
+  static bool tells_of_event(const std::string& line) {
+    if (line.empty()) return false;
+    const json message = json::parse(line, nullptr, false);
+    const json& result = part_of(message, "result");
+    if (result.is_null()) refuse_form("result");
+    const json& canceled = part_of(result, "canceled");
+    if (canceled.is_boolean() && canceled.get<bool>()) {
+      // What was to be watched is so old that etcd has forgotten it: it may have changed.
+      if (number_in(result, "compact_revision") > 0) return true;
+      throw error(errc::connection_failed, fmt::format("the watch was cancelled: {:.200}",
+                                                       text_in(result, "cancel_reason")));
+    }
+    const json& events = part_of(result, "events");
+    return events.is_array() && !events.empty();
+  }
+
+  etcd_options options_;
+  std::size_t current_ = 0;
+  std::vector<std::vector<std::unique_ptr<http_connection>>> idle_;
+  std::string token_;
+  /// Etcd has said that it does not ask who one is.
+  bool is_open_ = false;
+  bool was_reached_ = false;
+  bool is_lost_ = false;
+  std::optional<time_point> first_limit_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/etcd_keys.hpp ----
+
+namespace elastic {
+
+/// The first key behind all those that begin with `prefix`, as etcd wants the end of a range.
+inline std::string etcd_prefix_end(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (prefix.empty()) return std::string(1, '\0');
+  prefix.back() = static_cast<char>(prefix.back() + 1);
+  return prefix;
+}
+
+/// The changes that one program makes in etcd, each with a name of its own, which is written along
+/// with it: where a connection breaks before the answer comes, a second try learns from it that
+/// the first one was carried out.
+///
+/// Thread-safety: one strand at a time.
+class etcd_marker {
+ public:
+  explicit etcd_marker(std::string root) {
+    random_source random;
+    key_ = root + random_name(random, 16);
+  }
+
+  const std::string& key() const { return key_; }
+  std::string next() { return std::to_string(++last_); }
+
+ private:
+  std::string key_;
+  std::uint64_t last_ = 0;
+};
+
+/// Keys of etcd, by its v3 API, all under one prefix. A change is told at once.
+///
+/// Errors: those of `etcd_client`. Thread-safety: one strand at a time.
+class etcd_keys final : public versioned_keys {
+ public:
+  /// @param root    what each key begins with
+  /// @param marker  shared by all that the client changes
+  etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
+            std::shared_ptr<etcd_marker> marker)
+      : client_(std::move(client)), root_(std::move(root)), marker_(std::move(marker)) {}
+
+  std::string place_of(const std::string& key) const override {
+    return fmt::format("the key '{}{}' of the etcd at {}", root_, key, client_->name());
+  }
+
+  task<versioned_value> get(std::string key) override {
+    json body;
+    body["key"] = to_base64(root_ + key);
+    const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
+    co_return first_of(answer);
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version) override {
+    const std::string name = root_ + key;
+    const std::string change = marker_->next();
+    json body;
+    body["compare"].push_back(unchanged(name, version));
+    body["success"].push_back(put_of(name, value));
+    body["success"].push_back(put_of(marker_->key(), change));
+    body["failure"].push_back(range_of(marker_->key()));
+    const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
+    if (has_succeeded(answer)) co_return true;
+    const versioned_value marked = first_of(response_of(answer, 0, "response_range"));
+    co_return marked.value == change;
+  }
+
+  task<void> put(std::string key, std::string value) override {
+    json body;
+    body["key"] = to_base64(root_ + key);
+    body["value"] = to_base64(value);
+    co_await client_->call(std::string("/v3/kv/put"), std::move(body));
+  }
+
+  task<bool> erase(std::string key) override {
+    json body;
+    body["key"] = to_base64(root_ + key);
+    const json answer = co_await client_->call(std::string("/v3/kv/deleterange"), std::move(body));
+    co_return etcd_client::number_in(answer, "deleted") > 0;
+  }
+
+  task<std::int64_t> count() override {
+    json body;
+    body["key"] = to_base64(root_);
+    body["range_end"] = to_base64(etcd_prefix_end(root_));
+    body["count_only"] = true;
+    const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
+    co_return etcd_client::number_in(answer, "count");
+  }
+
+  task<void> wait_for_change(std::string key, std::string version) override {
+    json watch;
+    watch["key"] = to_base64(root_ + key);
+    watch["start_revision"] = std::to_string(seen_revision(version) + 1);
+    time_source& time = client_->time();
+    task<void> waiting = client_->await_event(std::move(watch));
+    co_await with_deadline(time, time.now() + longest_watch, std::move(waiting));
+  }
+
+  // ---- what requests and answers are made of --------------------------------------------------
+
+  using json = nlohmann::json;
+
+  /// How long nothing may be heard of a watch until one looks: it may have broken unnoticed.
+  static constexpr std::chrono::seconds longest_watch{5};
+
+  /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
+  static std::string version_of(std::int64_t of_key, std::int64_t of_etcd) {
+    return fmt::format("{}:{}", of_key, of_etcd);
+  }
+
+  static std::int64_t seen_revision(const std::string& version) {
+    const std::size_t colon = version.find(':');
+    return colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
+  }
+
+  static json unchanged(const std::string& key, const std::string& version) {
+    json compare;
+    compare["key"] = to_base64(key);
+    compare["target"] = "MOD";
+    compare["mod_revision"] = version.substr(0, version.find(':'));
+    return compare;
+  }
+
+  static json put_of(const std::string& key, const std::string& value) {
+    json put;
+    put["request_put"]["key"] = to_base64(key);
+    put["request_put"]["value"] = to_base64(value);
+    return put;
+  }
+
+  static json range_of(const std::string& key, const std::string& end = "") {
+    json range;
+    range["request_range"]["key"] = to_base64(key);
+    if (!end.empty()) range["request_range"]["range_end"] = to_base64(end);
+    return range;
+  }
+
+  static bool has_succeeded(const json& answer) {
+    const json& succeeded = etcd_client::part_of(answer, "succeeded");
+    return succeeded.is_boolean() && succeeded.get<bool>();
+  }
+
+  /// The answer to one of the requests of a transaction, with the revision of etcd then.
+  /// Errors: `errc::protocol_violation`.
+  static json response_of(const json& answer, std::size_t place, const char* kind) {
+    const json& responses = etcd_client::part_of(answer, "responses");
+    if (!responses.is_array() || responses.size() <= place) {
+      throw error(errc::protocol_violation, "etcd's answer is not in its form, at 'responses'");
+    }
+    json response = etcd_client::part_of(responses[place], kind);
+    if (!response.is_object()) response = json::object();
+    response["header"] = etcd_client::part_of(answer, "header");
+    return response;
+  }
+
+  /// The one key that a range has found, or has not.
+  /// Errors: `errc::protocol_violation`.
+  static versioned_value first_of(const json& range) {
+    const json& header = etcd_client::part_of(range, "header");
+    const std::int64_t revision = etcd_client::number_in(header, "revision");
+    const json& found = etcd_client::part_of(range, "kvs");
+    versioned_value seen;
+    seen.version = version_of(0, revision);
+    if (!found.is_array() || found.empty()) return seen;
+    seen.value = bytes_in(found[0], "value");
+    seen.version = version_of(etcd_client::number_in(found[0], "mod_revision"), revision);
+    return seen;
+  }
+
+  /// Bytes, which answers have in base64.
+  /// Errors: `errc::protocol_violation`.
+  static std::string bytes_in(const json& object, const char* name) {
+    std::optional<std::string> bytes = from_base64(etcd_client::text_in(object, name));
+    if (bytes) return std::move(*bytes);
+    throw error(errc::protocol_violation,
+                fmt::format("etcd's answer is not in base64, at '{}'", name));
+  }
+
+ private:
+  std::shared_ptr<etcd_client> client_;
+  std::string root_;
+  std::shared_ptr<etcd_marker> marker_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/etcd_rendezvous_backend.hpp ----
+
+namespace elastic {
+
+/// Keeps the state of a rendezvous in etcd, by its v3 API, and a key for each of its nodes, which
+/// etcd removes when it has not heard of the node for the time of a lease. So etcd alone measures
+/// that time, and whoever watches is told at once that a node is gone.
+///
+/// Errors: also those of `etcd_client`. Thread-safety: one strand at a time.
+class etcd_rendezvous_backend final : public rendezvous_backend {
+ public:
+  /// @param root   what the keys begin with: "/elastic/job/rendezvous/"
+  /// @param lease  how long a node may be silent; etcd may choose more, in whole seconds
+  etcd_rendezvous_backend(std::shared_ptr<etcd_client> client, std::string root,
+                          std::shared_ptr<etcd_marker> marker, duration lease,
+                          torch_dialect dialect = torch_dialect::torch_2_6)
+      : client_(std::move(client)),
+        root_(std::move(root)),
+        marker_(std::move(marker)),
+        lease_seconds_(std::chrono::ceil<std::chrono::seconds>(lease).count()),
+        dialect_(dialect) {}
+
+  task<std::optional<stored_state>> get() override {
+    json body;
+    body["success"].push_back(etcd_keys::range_of(state_key()));
+    body["success"].push_back(range_of_nodes());
+    const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
+    co_return stored_in(answer, 0);
+  }
+
+  task<set_outcome> set(torch_state state, std::string token) override {
+    if (token.empty()) token = "0:0";
+    const std::string change = marker_->next();
+    const std::string text = stored_text(state, dialect_);
+    json body;
+    body["compare"].push_back(etcd_keys::unchanged(state_key(), token));
+    body["success"].push_back(etcd_keys::put_of(state_key(), text));
+    body["success"].push_back(etcd_keys::put_of(marker_->key(), change));
+    body["success"].push_back(etcd_keys::range_of(state_key()));
+    body["success"].push_back(range_of_nodes());
+    body["failure"].push_back(etcd_keys::range_of(marker_->key()));
+    body["failure"].push_back(etcd_keys::range_of(state_key()));
+    body["failure"].push_back(range_of_nodes());
+    const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
+    set_outcome outcome;
+    outcome.was_set = etcd_keys::has_succeeded(answer);
+    outcome.stored = stored_in(answer, outcome.was_set ? 2 : 1);
+    if (!outcome.was_set) {
+      // Unless an answer that never came would have said that it was.
+      const json marked = etcd_keys::response_of(answer, 0, "response_range");
+      outcome.was_set = etcd_keys::first_of(marked).value == change;
+    }
+    co_return outcome;
+  }
+
+  task<void> wait_for_change(std::string token) override {
+    if (token.empty()) token = nothing_;
+    if (token.empty()) co_return;
+    json watch;
+    watch["key"] = to_base64(root_);
+    watch["range_end"] = to_base64(etcd_prefix_end(root_));
+    watch["start_revision"] = std::to_string(etcd_keys::seen_revision(token) + 1);
+    co_await client_->await_event(std::move(watch));
+  }
+
+  bool is_patient() const override { return true; }
+  bool watches_over_nodes() const override { return true; }
+
+  task<void> say_alive(node_id node) override {
+    if (lease_ != 0 && co_await prolong()) co_return;
+    json wish;
+    wish["TTL"] = std::to_string(lease_seconds_);
+    const json granted = co_await client_->call(std::string("/v3/lease/grant"), std::move(wish));
+    const std::int64_t lease = etcd_client::number_in(granted, "ID");
+    json put;
+    put["key"] = to_base64(node_key(node));
+    put["lease"] = std::to_string(lease);
+    co_await client_->call(std::string("/v3/kv/put"), std::move(put));
+    lease_ = lease;
+  }
+
+  task<void> say_gone() override {
+    if (lease_ == 0) co_return;
+    json body;
+    body["ID"] = std::to_string(std::exchange(lease_, 0));
+    co_await client_->call(std::string("/v3/lease/revoke"), std::move(body));
+  }
+
+ private:
+  using json = nlohmann::json;
+
+  std::string state_key() const { return root_ + "state"; }
+  std::string node_key(const node_id& node) const { return root_ + "node/" + node.text(); }
+
+  json range_of_nodes() const {
+    const std::string nodes = root_ + "node/";
+    json range = etcd_keys::range_of(nodes, etcd_prefix_end(nodes));
+    range["request_range"]["keys_only"] = true;
+    return range;
+  }
+
+  // False where etcd does not know the lease any more: it was not heard of this node for too long.
+  task<bool> prolong() {
+    json body;
+    body["ID"] = std::to_string(lease_);
+    const json answer =
+        co_await client_->call(std::string("/v3/lease/keepalive"), std::move(body));
+    const json& result = etcd_client::part_of(answer, "result");
+    co_return etcd_client::number_in(result, "TTL") > 0;
+  }
+
+  // `place` is that of the state among the responses; the nodes come next.
+  std::optional<stored_state> stored_in(const json& answer, std::size_t place) {
+    const json range = etcd_keys::response_of(answer, place, "response_range");
+    versioned_value seen = etcd_keys::first_of(range);
+    std::optional<torch_state> state;
+    if (seen.value) {
+      const std::string shown =
+          fmt::format("the key '{}' of the etcd at {}", state_key(), client_->name());
+      state = read_stored_text(*seen.value, dialect_, shown);
+    }
+    if (!state) {
+      nothing_ = std::move(seen.version);
+      return std::nullopt;
+    }
+    stored_state stored;
+    stored.living = living_in(etcd_keys::response_of(answer, place + 1, "response_range"), *state);
+    stored.state = std::move(*state);
+    stored.token = std::move(seen.version);
+    return stored;
+  }
+
+  std::set<node_id> living_in(const json& range, const torch_state& state) const {
+    std::set<std::string> keys;
+    const json& found = etcd_client::part_of(range, "kvs");
+    if (found.is_array()) {
+      for (const json& each : found) keys.insert(etcd_keys::bytes_in(each, "key"));
+    }
+    std::set<node_id> living;
+    for (const node_id& node : nodes_of(state)) {
+      if (keys.count(node_key(node)) != 0) living.insert(node);
+    }
+    return living;
+  }
+
+  std::shared_ptr<etcd_client> client_;
+  std::string root_;
+  std::shared_ptr<etcd_marker> marker_;
+  std::int64_t lease_seconds_;
+  torch_dialect dialect_;
+  std::int64_t lease_ = 0;
+  /// The version at which no state was seen.
+  std::string nothing_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/etcd_v2_keys.hpp ----
+
+namespace elastic {
+
+/// How keys and values look in the v2 API of etcd, which knows text only.
+enum class etcd_v2_form {
+  /// As they are: those of torchrun's rendezvous are in base64 already.
+  plain,
+  /// In base64, as those of torchrun's store.
+  base64,
+};
+
+/// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
+/// with `--enable-v2`.
+///
+/// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
+class etcd_v2_keys final : public versioned_keys {
+ public:
+  /// @param directory  "/torch/elastic/store"
+  /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
+  etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory, etcd_v2_form form,
+               int life = 0)
+      : client_(std::move(client)), directory_(std::move(directory)), form_(form), life_(life) {}
+
+  std::string place_of(const std::string& key) const override {
+    return fmt::format("the key '{}/{}' of the etcd at {} (v2)", directory_, encoded(key),
+                       client_->name());
+  }
+
+  task<versioned_value> get(std::string key) override {
+    http_request request = request_of("GET", key, "?quorum=true");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    versioned_value seen;
+    seen.version = fmt::format("0:{}", index_in(response, answer));
+    if (code_in(answer) == key_not_found) co_return seen;
+    refuse_any(answer);
+    const json& node = etcd_client::part_of(answer, "node");
+    if (!node.is_object() || !node.contains("value")) refuse_value(key);
+    seen.value = decoded(key, etcd_client::text_in(node, "value"));
+    seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
+                               index_in(response, answer));
+    co_return seen;
+  }
+
+  /// Whether there is such a key, or directory of keys.
+  task<bool> exists(std::string key) const {
+    http_request request = request_of("GET", key, "");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version) override {
+    const std::string index = version.substr(0, version.find(':'));
+    const std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
+    co_return co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<void> put(std::string key, std::string value) override {
+    const std::string condition;
+    co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<bool> erase(std::string key) override {
+    http_request request = request_of("DELETE", key, "");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<std::int64_t> count() override {
+    const std::string query = "?recursive=true";
+    http_request request;
+    request.target = "/v2/keys" + path_of(directory_) + query;
+    authorize(request);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return 0;
+    refuse_any(answer);
+    co_return leaves_of(etcd_client::part_of(answer, "node"));
+  }
+
+  task<void> wait_for_change(std::string key, std::string version) override {
+    const std::int64_t index = number_of(version.substr(version.find(':') + 1));
+    http_request request =
+        request_of("GET", key, fmt::format("?wait=true&waitIndex={}", index + 1));
+    time_source& time = client_->time();
+    bool is_told = false;
+    try {
+      task<http_response> waiting = client_->ask_patiently(std::move(request));
+      const std::optional<http_response> response =
+          co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
+      is_told = !response || response->status == 200;
+    } catch (const error& failure) {
+      client_->options().log.debug("etcd does not tell of changes: {}", failure.what());
+    }
+    if (!is_told) co_await time.sleep_until(time.now() + pause);
+  }
+
+ private:
+  using json = nlohmann::json;
+
+  static constexpr int key_not_found = 100;
+  static constexpr int compare_failed = 101;
+  static constexpr int already_there = 105;
+  static constexpr int not_authorized = 110;
+  static constexpr std::chrono::seconds longest_wait{5};
+  static constexpr std::chrono::milliseconds pause{200};
+
+  // ---- what is sent ---------------------------------------------------------------------------
+
+  std::string encoded(const std::string& text) const {
+    return form_ == etcd_v2_form::base64 ? to_base64(text) : text;
+  }
+
+  static std::string percent_encoded(std::string_view text, std::string_view also) {
+    std::string result;
+    for (const char letter : text) {
+      const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                            (letter >= '0' && letter <= '9') ||
+                            also.find(letter) != std::string_view::npos;
+      if (is_plain) result.push_back(letter);
+      if (!is_plain) result += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+    }
+    return result;
+  }
+
+  static std::string path_of(std::string_view text) {
+    return percent_encoded(text, "-._~!$&'()*+,;=:@/");
+  }
+
+  http_request request_of(const char* method, const std::string& key,
+                          const std::string& query) const {
+    http_request request;
+    request.method = method;
+    request.target = "/v2/keys" + path_of(directory_ + "/" + encoded(key)) + query;
+    authorize(request);
+    return request;
+  }
+
+  void authorize(http_request& request) const {
+    const etcd_options& options = client_->options();
+    if (options.user.empty()) return;
+    const std::string who = to_base64(options.user + ":" + options.password);
+    request.headers.emplace_back("Authorization", "Basic " + who);
+  }
+
+  task<bool> write(std::string key, std::string value, std::string condition) {
+    http_request request = request_of("PUT", key, "");
+    request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+    request.body = "value=" + percent_encoded(encoded(value), "-._~") + condition;
+    if (life_ > 0) request.body += fmt::format("&ttl={}", life_);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    const int code = code_in(answer);
+    if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  // ---- what is answered -----------------------------------------------------------------------
+
+  json read_answer(const http_response& response) const {
+    json answer = json::parse(response.body, nullptr, false);
+    if (answer.is_object() && (answer.contains("node") || answer.contains("errorCode"))) {
+      return answer;
+    }
+    if (response.status == 401) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
+                              "user=…,password=…)",
+                              client_->name(), client_->options().user));
+    }
+    throw error(errc::not_supported,
+                fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
+                            "--enable-v2, and be older than 3.6 (HTTP status {})",
+                            client_->name(), response.status));
+  }
+
+  static int code_in(const json& answer) {
+    return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
+  }
+
+  void refuse_any(const json& answer) const {
+    const int code = code_in(answer);
+    if (code == 0) return;
+    std::string advice;
+    if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
+    throw error(errc::invalid_argument,
+                fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
+                            etcd_client::text_in(answer, "message"), advice));
+  }
+
+  // That of etcd at the time of the answer.
+  static std::int64_t index_in(const http_response& response, const json& answer) {
+    const auto found = response.headers.find("x-etcd-index");
+    if (found != response.headers.end()) return number_of(found->second);
+    return etcd_client::number_in(answer, "index");
+  }
+
+  static std::int64_t number_of(const std::string& text) {
+    return detail::leading_number(text).value_or(0);
+  }
+
+  std::string decoded(const std::string& key, std::string text) const {
+    if (form_ == etcd_v2_form::plain) return text;
+    std::optional<std::string> bytes = from_base64(text);
+    if (!bytes) refuse_value(key);
+    return std::move(*bytes);
+  }
+
+  [[noreturn]] void refuse_value(const std::string& key) const {
+    throw error(errc::store_value,
+                fmt::format("{} does not hold what elasticrun or torchrun store",
+                            place_of(key)));
+  }
+
+  static std::int64_t leaves_of(const json& node) {
+    const json& nodes = etcd_client::part_of(node, "nodes");
+    if (!nodes.is_array()) {
+      const json& is_directory = etcd_client::part_of(node, "dir");
+      return is_directory.is_boolean() ? 0 : 1;
+    }
+    std::int64_t count = 0;
+    for (const json& each : nodes) count += leaves_of(each);
+    return count;
+  }
+
+  std::shared_ptr<etcd_client> client_;
+  std::string directory_;
+  etcd_v2_form form_;
+  int life_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/versioned_store.hpp ----
+
+namespace elastic {
+
+/// A store in a place that can compare and set, such as a directory or etcd.
+///
+/// Errors: those of a store and of the place. Thread-safety: one strand at a time.
+class versioned_store final : public store {
+ public:
+  explicit versioned_store(std::shared_ptr<versioned_keys> keys) : keys_(std::move(keys)) {}
+
+  task<void> set(std::string key, std::string value) override {
+    detail::check_store_key(key);
+    detail::check_store_value(value);
+    co_await keys_->put(std::move(key), std::move(value));
+  }
+
+  task<std::string> get(std::string key) override {
+    detail::check_store_key(key);
+    for (;;) {
+      versioned_value seen = co_await keys_->get(key);
+      if (seen.value) co_return std::move(*seen.value);
+      co_await keys_->wait_for_change(key, std::move(seen.version));
+    }
+  }
+
+  task<std::int64_t> add(std::string key, std::int64_t delta) override {
+    detail::check_store_key(key);
+    for (;;) {
+      const versioned_value seen = co_await keys_->get(key);
+      const std::int64_t sum = sum_of(key, seen.value, delta);
+      std::string text = std::to_string(sum);
+      const bool was_set = co_await keys_->put(key, std::move(text), seen.version);
+      if (was_set) co_return sum;
+    }
+  }
+
+  task<std::string> compare_set(std::string key, std::string expected,
+                                std::string desired) override {
+    detail::check_store_key(key);
+    detail::check_store_value(expected);
+    detail::check_store_value(desired);
+    for (;;) {
+      versioned_value seen = co_await keys_->get(key);
+      if (!seen.value && !expected.empty()) co_return expected;
+      if (seen.value && *seen.value != expected) co_return std::move(*seen.value);
+      const bool was_set = co_await keys_->put(key, desired, std::move(seen.version));
+      if (was_set) co_return desired;
+    }
+  }
+
+  task<void> wait(std::vector<std::string> keys) override {
+    check_keys(keys);
+    for (std::string& key : keys) co_await get(std::move(key));
+  }
+
+  task<bool> check(std::vector<std::string> keys) override {
+    check_keys(keys);
+    for (std::string& key : keys) {
+      const versioned_value seen = co_await keys_->get(std::move(key));
+      if (!seen.value) co_return false;
+    }
+    co_return true;
+  }
+
+  task<bool> erase(std::string key) override {
+    detail::check_store_key(key);
+    co_return co_await keys_->erase(std::move(key));
+  }
+
+  task<std::int64_t> num_keys() override { return keys_->count(); }
+
+  task<void> append(std::string key, std::string value) override {
+    detail::check_store_key(key);
+    for (;;) {
+      versioned_value seen = co_await keys_->get(key);
+      std::string whole = seen.value ? std::move(*seen.value) : std::string();
+      whole += value;
+      detail::check_store_value(whole);
+      const bool was_set = co_await keys_->put(key, std::move(whole), std::move(seen.version));
+      if (was_set) co_return;
+    }
+  }
+
+  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    check_keys(keys);
+    std::vector<std::string> values;
+    values.reserve(keys.size());
+    for (std::string& key : keys) values.push_back(co_await get(std::move(key)));
+    co_return values;
+  }
+
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    for (const auto& [key, value] : pairs) {
+      detail::check_store_key(key);
+      detail::check_store_value(value);
+    }
+    for (auto& [key, value] : pairs) co_await keys_->put(std::move(key), std::move(value));
+  }
+
+ private:
+  static void check_keys(const std::vector<std::string>& keys) {
+    detail::check_store_key_count(keys.size());
+    for (const std::string& key : keys) detail::check_store_key(key);
+  }
+
+  std::int64_t sum_of(const std::string& key, const std::optional<std::string>& value,
+                      std::int64_t delta) const {
+    std::int64_t before = 0;
+    if (value) {
+      const std::optional<std::int64_t> number = detail::leading_number(*value);
+      if (!number) {
+        throw error(errc::store_value,
+                    fmt::format("{} holds '{:.100}', which is no number to add to",
+                                keys_->place_of(key), *value));
+      }
+      before = *number;
+    }
+    // Over the end it goes on at the other, as the other stores do.
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(before) +
+                                     static_cast<std::uint64_t>(delta));
+  }
+
+  std::shared_ptr<versioned_keys> keys_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/etcd_rendezvous.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline std::string conf_text(const rendezvous_parameters& parameters, std::string_view name,
+                             std::string fallback = "") {
+  const auto found = parameters.configuration.find(name);
+  return found == parameters.configuration.end() ? fallback : found->second;
+}
+
+/// The members of an etcd, "host:port,host:port"; the port is 2379 where none is given.
+inline std::vector<endpoint> etcd_members(const std::string& text) {
+  constexpr std::uint16_t default_port = 2379;
+  std::vector<endpoint> members;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t comma = text.find(',', begin);
+    members.push_back(parse_endpoint(text.substr(begin, comma - begin), default_port));
+    if (members.back().port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': the port of an etcd is needed", text));
+    }
+    if (comma == std::string::npos) return members;
+    begin = comma + 1;
+  }
+}
+
+/// What the settings say of how etcd is reached, by the names that torchrun has for them.
+/// Errors: `errc::invalid_argument`.
+inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
+  etcd_options options;
+  options.members = etcd_members(parameters.endpoint);
+  options.user = conf_text(parameters, "user");
+  options.password = conf_text(parameters, "password");
+  const std::string protocol = conf_text(parameters, "protocol", "http");
+  if (protocol != "http" && protocol != "https") {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf protocol={}: http or https is needed", protocol));
+  }
+  options.uses_tls = protocol == "https";
+  // torchrun's own backends name these in two ways.
+  options.tls.authorities = conf_text(parameters, "cacert", conf_text(parameters, "ca_cert"));
+  options.tls.certificate = conf_text(parameters, "cert", conf_text(parameters, "ssl_cert"));
+  options.tls.key = conf_text(parameters, "key", conf_text(parameters, "ssl_cert_key"));
+  const bool names_files = !options.tls.authorities.empty() || !options.tls.certificate.empty();
+  if (names_files && !options.uses_tls) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: certificates are of use with protocol=https only");
+  }
+  options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
+  options.first_patience = parameters.settings().join_timeout;
+  options.time = parameters.time;
+  options.log = parameters.log;
+  return options;
+}
+
+/// With `lease_ttl`: the node says often enough that it lives.
+inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
+  if (parameters.configuration.count("lease_ttl") == 0) return parameters;
+  const duration lease = parameters.seconds("lease_ttl", {});
+  const std::chrono::duration<double> third = lease / 3;
+  parameters.configuration["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
+  parameters.configuration["keep_alive_max_attempt"] = "3";
+  return parameters;
+}
+
+inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
+  std::vector<std::string> hosts;
+  for (const endpoint& member : members) hosts.push_back(member.host);
+  return hosts;
+}
+
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const std::string root = fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"),
+                                       parameters.run_id);
+  const auto marker = std::make_shared<etcd_marker>(root + "change/");
+  const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend = std::make_shared<etcd_rendezvous_backend>(
+      client, root + "rendezvous/", marker, parameters.settings().silence(), options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
+inline task<std::string> reach_etcd(std::shared_ptr<etcd_client> client) {
+  std::string problem;
+  try {
+    co_return co_await client->version();
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem = failure.what();
+  }
+  // Which is how each of the two says that it was taken for the other.
+  const bool is_plain = !client->options().uses_tls;
+  const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
+  if (problem.find(sign) != std::string::npos) {
+    problem += is_plain ? " (does it want --rdzv-conf protocol=https?)" : " (does it speak https?)";
+  }
+  const std::chrono::duration<double> patience = client->options().first_patience;
+  throw error(errc::rendezvous_timeout, fmt::format("{} within {} s (--rdzv-conf join_timeout)",
+                                                    problem, patience.count()));
+}
+
+/// As torchrun's backend "etcd-v2" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  constexpr int two_hours = 7200;
+  const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
+                                                     etcd_v2_form::plain, two_hours);
+  const auto keys =
+      std::make_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  const std::optional<torch_dialect> seen =
+      co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
+  if (seen && dialect == "auto") options.dialect = *seen;
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend = std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id,
+                                                               options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v2 API, as agents of PyTorch {} do",
+                      client->name(), to_text(options.dialect));
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Refuses to meet where nodes of torchrun meet under the same name, but in a way of their own.
+inline task<void> check_legacy(std::shared_ptr<etcd_client> client, std::string run_id) {
+  const etcd_v2_keys keys(client, "/torchelastic/p2p", etcd_v2_form::plain);
+  bool is_there = false;
+  try {
+    is_there = co_await keys.exists("run_" + run_id);
+  } catch (const error& failure) {
+    // No v2 API, or one that is not for this user: then there are no such nodes either.
+    if (failure.code() == errc::connection_failed) throw;
+  }
+  if (!is_there) co_return;
+  throw error(errc::invalid_argument,
+              fmt::format("nodes of torchrun meet at the etcd {} under the name '{}' by its "
+                          "backend 'etcd', which elasticrun does not speak: start every node, "
+                          "theirs too, with --rdzv-backend etcd-v2",
+                          client->name(), run_id));
+}
+
+/// Whether etcd has the v3 API as it is used here.
+/// Errors: those of `etcd_client` but for `errc::not_supported`, which `why_not` has then.
+inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& why_not) {
+  try {
+    // Of nothing but a key that everybody may have.
+    nlohmann::json body;
+    body["ID"] = "0";
+    co_await client->call(std::string("/v3/lease/timetolive"), std::move(body));
+  } catch (const etcd_refusal&) {
+    // The keys that are used will tell.
+  } catch (const error& failure) {
+    if (failure.code() != errc::not_supported) throw;
+    why_not = failure.what();
+    co_return false;
+  }
+  co_return true;
+}
+
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters parameters) {
+  auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  const std::string version = co_await reach_etcd(client);
+  parameters.log.debug("the etcd at {} is of version {}", client->name(), version);
+  if (parameters.backend == "etcd") co_await check_legacy(client, parameters.run_id);
+  std::string why_not;
+  const bool is_v3 = parameters.backend != "etcd-v2" && co_await offers_v3(client, why_not);
+  if (is_v3) co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
+  if (parameters.backend == "etcd-v3") throw error(errc::not_supported, why_not);
+  co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+}
+
+}  // namespace detail
+
+/// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
+/// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
+/// nodes of torchrun may take part that were started with its backend "etcd-v2"; "etcd" is v3 where
+/// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
+///
+/// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out
+/// of bounds. Those of etcd itself come with the first round.
+inline std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(rendezvous_parameters parameters) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
+  }
+  parameters.warn_of_unused({"join_timeout", "last_call_timeout", "close_timeout",
+                             "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                             "lease_ttl", "read_timeout", "timeout", "protocol", "cacert", "cert",
+                             "key", "ca_cert", "ssl_cert", "ssl_cert_key", "user", "password",
+                             "etcd_prefix", "dialect"});
+  const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") parse_torch_dialect(dialect);
+  parameters = detail::with_lease(std::move(parameters));
+  // So that a mistake is told before anything is waited for.
+  const etcd_client trial(detail::etcd_options_of(parameters));
+  const std::string backend = parameters.backend;
+  const std::string run_id = parameters.run_id;
+  const auto make = [parameters] { return detail::make_etcd(parameters); };
+  return std::make_shared<deferred_rendezvous>(backend, run_id, make);
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/detail/key_file.hpp ----
+
+// What the file of a key is called, and what is in it.
+namespace elastic::detail {
+
+/// FNV-1a, 64 bits: finds damage, not malice.
+inline std::uint64_t checksum(std::string_view bytes, std::uint64_t start = 14695981039346656037U) {
+  std::uint64_t sum = start;
+  for (const char byte : bytes) {
+    sum ^= static_cast<unsigned char>(byte);
+    sum *= 1099511628211U;
+  }
+  return sum;
+}
+
+/// The key, readable where it can be. Begins with no dot, and is no longer than a name may be:
+/// a key for which it would be is cut and told apart by its checksums.
+inline std::string key_file_name(std::string_view key) {
+  constexpr std::size_t longest = 200;
+  std::string name;
+  for (const char letter : key) {
+    const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                          (letter >= '0' && letter <= '9') || letter == '_' || letter == '-' ||
+                          (letter == '.' && !name.empty());
+    if (is_plain) name.push_back(letter);
+    if (!is_plain) name += fmt::format("%{:02x}", static_cast<unsigned char>(letter));
+  }
+  if (name.empty()) return "%";
+  if (name.size() <= longest) return name;
+  const std::uint64_t first = checksum(key);
+  return fmt::format("{}%-{:016x}{:016x}", name.substr(0, 150), first,
+                     checksum(key, first ^ 0x9e3779b97f4a7c15U));
+}
+
+/// What a file holds: who wrote it last, which key it is of, and the value.
+struct key_file {
+  std::string version;
+  std::string value;
+
+  static constexpr std::string_view first_word = "elastic-key-1";
+  static constexpr std::size_t most_bytes =
+      limits::store_value_bytes + limits::store_key_bytes + 256;
+
+  /// "elastic-key-1 <version> <bytes of the key> <bytes of the value> <checksum>\n<key>\n<value>"
+  static std::string to_text(std::string_view version, std::string_view key,
+                             std::string_view value) {
+    std::string body(key);
+    body += '\n';
+    body += value;
+    return fmt::format("{} {} {} {} {:016x}\n{}", first_word, version, key.size(), value.size(),
+                       checksum(body), body);
+  }
+
+  /// Reads what `to_text` has made of the key. Result: none where the text is anything else.
+  static std::optional<key_file> parse(std::string_view text, std::string_view key) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string_view words[5];
+    std::string_view line = text.substr(0, end);
+    for (std::string_view& word : words) {
+      const std::size_t blank = line.find(' ');
+      word = line.substr(0, blank);
+      line.remove_prefix(blank == std::string_view::npos ? line.size() : blank + 1);
+    }
+    const std::string_view body = text.substr(end + 1);
+    std::size_t key_size = 0;
+    std::size_t value_size = 0;
+    const bool is_ours = words[0] == first_word && !words[1].empty() && line.empty() &&
+                         read_number(words[2], key_size) && read_number(words[3], value_size) &&
+                         key_size == key.size() && key_size + 1 <= body.size() &&
+                         value_size == body.size() - key_size - 1 &&
+                         words[4] == fmt::format("{:016x}", checksum(body)) &&
+                         body.substr(0, key_size) == key && body[key_size] == '\n';
+    if (!is_ours) return std::nullopt;
+    key_file file;
+    file.version = std::string(words[1]);
+    file.value = std::string(body.substr(key_size + 1));
+    return file;
+  }
+
+ private:
+  static bool read_number(std::string_view digits, std::size_t& number) {
+    const char* end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, number);
+    return failure == std::errc() && stop == end;
+  }
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/key_directory.hpp ----
+
+#include <sys/statfs.h>
+
+#include <linux/magic.h>
+
+namespace elastic::detail {
+
+/// A directory with a file for each key. Every call may block, for as long as the file system
+/// does.
+///
+/// Who changes something holds a lock on one file of the directory. It belongs to an open file, so
+/// that the kernel, or the server of a network file system, takes it away from a process that was
+/// killed. A value comes into being by a rename: nobody sees half of one.
+///
+/// Errors of every call: `errc::connection_failed` for what may be different the next time,
+/// `errc::file_access` for what will not, `errc::store_value` for a file that was not written
+/// here or was damaged. Messages name the file.
+/// Thread-safety: calls may run on several threads at once.
+class key_directory {
+ public:
+  explicit key_directory(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  std::string file_of(std::string_view key) const { return path_ + "/" + key_file_name(key); }
+
+  /// Makes the directory, in one that has to be there, and finds out whether it can be written to.
+  void prepare() const {
+    const std::string parent = path_.substr(0, path_.rfind('/'));
+    struct stat facts{};
+    if (::stat(parent.c_str(), &facts) != 0) refuse("the directory", parent, errno);
+    if (!S_ISDIR(facts.st_mode)) refuse("the directory", parent, ENOTDIR);
+    if (::mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST) refuse("the directory", path_, errno);
+    const descriptor lock = open_lock();
+  }
+
+  /// Whether the file system tells of every change, so that nobody but this host makes one.
+  bool is_local() const {
+    struct statfs facts{};
+    if (::statfs(path_.c_str(), &facts) != 0) return false;
+    constexpr std::uint32_t xfs = 0x58465342;
+    constexpr std::uint32_t zfs = 0x2fc12fc1;
+    for (const std::uint32_t known :
+         {std::uint32_t{EXT4_SUPER_MAGIC}, std::uint32_t{TMPFS_MAGIC}, std::uint32_t{RAMFS_MAGIC},
+          std::uint32_t{BTRFS_SUPER_MAGIC}, std::uint32_t{OVERLAYFS_SUPER_MAGIC},
+          std::uint32_t{F2FS_SUPER_MAGIC}, xfs, zfs}) {
+      if (static_cast<std::uint32_t>(facts.f_type) == known) return true;
+    }
+    return false;
+  }
+
+  /// What a key holds; none where there is no file.
+  std::optional<key_file> read(const std::string& key) const {
+    std::optional<key_file> found = read_once(key);
+    if (found || is_local()) return found;
+    // A network file system may go on saying that a file is missing, because it was a moment ago,
+    // until this host has changed the directory itself.
+    const std::string probe = fmt::format("{}/.probe-{}-{}", path_, ::getpid(), ::gettid());
+    const descriptor made(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    ::unlink(probe.c_str());
+    return read_once(key);
+  }
+
+  /// A change that was tried.
+  enum class outcome { made, not_made, locked };
+
+  /// Stores a value under a version of its own. With `expected`, only where the key has that
+  /// version; empty text: where there is no such key.
+  outcome write(const std::string& key, const std::string& value, const std::string& version,
+                const std::optional<std::string>& expected) const {
+    const descriptor lock = take_lock();
+    if (lock.fd < 0) return outcome::locked;
+    if (expected) {
+      const std::optional<key_file> before = read(key);
+      if ((before ? before->version : "") != *expected) return outcome::not_made;
+    }
+    // Only who holds the lock has such a file: what is left of one is from a process that died.
+    const std::string fresh = path_ + "/.new";
+    write_file(fresh, key_file::to_text(version, key, value));
+    const std::string file = file_of(key);
+    if (::rename(fresh.c_str(), file.c_str()) != 0) refuse("the file", file, errno);
+    return outcome::made;
+  }
+
+  /// Removes a key.
+  outcome erase(const std::string& key) const {
+    const descriptor lock = take_lock();
+    if (lock.fd < 0) return outcome::locked;
+    const std::string file = file_of(key);
+    if (::unlink(file.c_str()) == 0) return outcome::made;
+    if (errno != ENOENT) refuse("the file", file, errno);
+    return outcome::not_made;
+  }
+
+  std::int64_t count() const {
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(path_.c_str()), &::closedir);
+    if (!entries) refuse("the directory", path_, errno);
+    std::int64_t count = 0;
+    while (const dirent* entry = ::readdir(entries.get())) {
+      if (entry->d_name[0] != '.') ++count;
+    }
+    return count;
+  }
+
+ private:
+  struct descriptor {
+    explicit descriptor(int number) : fd(number) {}
+    descriptor(descriptor&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
+    descriptor& operator=(descriptor&&) = delete;
+    ~descriptor() {
+      if (fd >= 0) ::close(fd);
+    }
+    int fd;
+  };
+
+  [[noreturn]] static void refuse(const char* what, const std::string& path, int number) {
+    const bool may_pass = number == EIO || number == ESTALE || number == ETIMEDOUT ||
+                          number == ENOENT || number == EINTR || number == ENETDOWN ||
+                          number == EHOSTDOWN || number == EHOSTUNREACH || number == EMFILE ||
+                          number == ENFILE || number == ENOSPC || number == EDQUOT;
+    throw error(may_pass ? errc::connection_failed : errc::file_access,
+                fmt::format("{} '{}' cannot be used: {}", what, path, errno_text(number)));
+  }
+
+  descriptor open_lock() const {
+    const std::string file = path_ + "/.lock";
+    descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (lock.fd < 0) refuse("the lock file", file, errno);
+    return lock;
+  }
+
+  // Without one, where another holds it.
+  descriptor take_lock() const {
+    descriptor lock = open_lock();
+    struct flock whole{};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (::fcntl(lock.fd, F_OFD_SETLK, &whole) == 0) return lock;
+    if (errno != EAGAIN && errno != EACCES) refuse("the lock file", path_ + "/.lock", errno);
+    return descriptor(-1);
+  }
+
+  static void write_file(const std::string& path, std::string_view text) {
+    const descriptor file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file.fd < 0) refuse("the file", path, errno);
+    while (!text.empty()) {
+      const ssize_t size = ::write(file.fd, text.data(), text.size());
+      if (size < 0 && errno != EINTR) refuse("the file", path, errno);
+      if (size > 0) text.remove_prefix(static_cast<std::size_t>(size));
+    }
+  }
+
+  std::optional<key_file> read_once(const std::string& key) const {
+    const std::string path = file_of(key);
+    // Whatever lies there by that name: nothing that could block, nor anything elsewhere.
+    const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.fd < 0 && errno == ENOENT) {
+      if (::access(path_.c_str(), F_OK) != 0) refuse("the directory", path_, errno);
+      return std::nullopt;
+    }
+    if (file.fd < 0) refuse("the file", path, errno);
+    std::string text;
+    char part[16 * 1024];
+    for (;;) {
+      const ssize_t size = ::read(file.fd, part, sizeof part);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) refuse("the file", path, errno);
+      text.append(part, static_cast<std::size_t>(size));
+      if (size == 0 || text.size() > key_file::most_bytes) break;
+    }
+    std::optional<key_file> found = key_file::parse(text, key);
+    if (!found) {
+      throw error(errc::store_value,
+                  fmt::format("the file '{}' was not written by elasticrun, or is damaged; it is "
+                              "left as it is",
+                              path));
+    }
+    return found;
+  }
+
+  std::string path_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/file_keys.hpp ----
+
+#include <sys/inotify.h>
+
+namespace elastic {
+
+/// What the directory of a job is called: as its run id, where that is a name for one.
+inline std::string key_directory_name(const std::string& run_id) {
+  return detail::key_file_name(run_id);
+}
+
+/// Keys in a directory that several nodes share, a file for each: on a local file system or a
+/// network file system with locks, such as NFS.
+///
+/// A change on this host is told at once where the file system is a local one; what others change
+/// is looked for. Files are used on threads of their own, so that a server that hangs stops nobody
+/// but those who wait for a key.
+///
+/// Errors: `errc::connection_failed` where the file system does not answer or the directory is
+/// gone, `errc::file_access` where it may not be used, `errc::store_value` for a file that is not
+/// understood; each names the file. Thread-safety: one strand at a time.
+class file_keys final : public versioned_keys {
+ public:
+  /// How long a call of the file system may take, and how long others may hold the lock.
+  static constexpr std::chrono::milliseconds patience{2000};
+  /// How often a key is looked at that is waited for: where the kernel tells of changes and where
+  /// it does not.
+  static constexpr std::chrono::milliseconds local_pause{1000};
+  static constexpr std::chrono::milliseconds remote_pause{100};
+
+  /// @param directory  of these keys alone; the one above it has to exist
+  file_keys(std::string directory, std::shared_ptr<time_source> time)
+      : directory_(std::make_shared<detail::key_directory>(std::move(directory))),
+        time_(std::move(time)) {}
+
+  /// Makes the directory. The first call.
+  task<void> prepare() {
+    const auto directory = directory_;
+    const std::function<bool()> work = [directory] {
+      directory->prepare();
+      return directory->is_local();
+    };
+    is_local_ = co_await in_time<bool>(work);
+  }
+
+  std::string place_of(const std::string& key) const override {
+    return fmt::format("the file '{}'", directory_->file_of(key));
+  }
+
+  task<versioned_value> get(std::string key) override {
+    const auto directory = directory_;
+    const std::function<versioned_value()> work = [directory, key] {
+      std::optional<detail::key_file> found = directory->read(key);
+      versioned_value seen;
+      seen.version = found ? found->version : std::string(nothing);
+      if (found) seen.value = std::move(found->value);
+      return seen;
+    };
+    co_return co_await in_time<versioned_value>(work);
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version) override {
+    std::optional<std::string> expected = version == nothing ? std::string() : std::move(version);
+    co_return co_await write(std::move(key), std::move(value), std::move(expected));
+  }
+
+  task<void> put(std::string key, std::string value) override {
+    std::optional<std::string> whatever;
+    co_await write(std::move(key), std::move(value), std::move(whatever));
+  }
+
+  task<bool> erase(std::string key) override {
+    const auto directory = directory_;
+    const std::function<outcome()> work = [directory, key] { return directory->erase(key); };
+    co_return co_await under_lock(work);
+  }
+
+  task<std::int64_t> count() override {
+    const auto directory = directory_;
+    const std::function<std::int64_t()> work = [directory] { return directory->count(); };
+    co_return co_await in_time<std::int64_t>(work);
+  }
+
+  task<void> wait_for_change(std::string key, std::string version) override {
+    directory_watch watch(co_await asio::this_coro::executor, directory_->path());
+    // It may have changed before it was watched.
+    const versioned_value seen = co_await get(std::move(key));
+    if (seen.version != version) co_return;
+    const bool is_told = is_local_ && watch.is_open();
+    const time_point limit = time_->now() + (is_told ? local_pause : remote_pause);
+    if (!is_told) {
+      co_await time_->sleep_until(limit);
+      co_return;
+    }
+    task<void> waiting = watch.changed();
+    co_await with_deadline(*time_, limit, std::move(waiting));
+  }
+
+ private:
+  using outcome = detail::key_directory::outcome;
+
+  static constexpr const char* nothing = "-";
+  static constexpr std::chrono::milliseconds first_lock_pause{1};
+  static constexpr std::chrono::milliseconds last_lock_pause{20};
+
+  /// Told by the kernel when something happens in a directory.
+  class directory_watch {
+   public:
+    directory_watch(asio::any_io_executor executor, const std::string& path)
+        : stream_(std::move(executor)) {
+      const int fd = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+      if (fd < 0) return;
+      stream_.assign(fd);
+      ::inotify_add_watch(fd, path.c_str(),
+                          IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
+    }
+
+    bool is_open() const { return stream_.is_open(); }
+
+    /// Needs an open one. Cancellation: all types.
+    task<void> changed() {
+      co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    }
+
+   private:
+    asio::posix::stream_descriptor stream_;
+  };
+
+  task<bool> write(std::string key, std::string value, std::optional<std::string> expected) {
+    const auto directory = directory_;
+    const std::string version = random_uuid(random_);
+    const std::function<outcome()> work = [directory, key, value, version, expected] {
+      return directory->write(key, value, version, expected);
+    };
+    co_return co_await under_lock(work);
+  }
+
+  // Tries it until nobody else holds the lock: they hold it for a moment, unless they are stopped.
+  task<bool> under_lock(std::function<outcome()> work) {
+    const time_point limit = time_->now() + patience;
+    duration pause = first_lock_pause;
+    for (;;) {
+      const outcome came = co_await in_time<outcome>(work);
+      if (came != outcome::locked) co_return came == outcome::made;
+      if (time_->now() >= limit) {
+        throw error(errc::connection_failed,
+                    fmt::format("the lock file '{}/.lock' has been held by another process for "
+                                "over {} ms",
+                                directory_->path(), patience.count()));
+      }
+      const auto most = std::chrono::duration_cast<std::chrono::microseconds>(pause).count();
+      const auto chosen = 1 + random_.below(static_cast<std::uint64_t>(most));
+      const time_point next_try = time_->now() + std::chrono::microseconds(chosen);
+      co_await time_->sleep_until(next_try);
+      pause = std::min<duration>(2 * pause, last_lock_pause);
+    }
+  }
+
+  template <class Result>
+  task<Result> in_time(std::function<Result()> work) {
+    const time_point limit = time_->now() + patience;
+    task<Result> running = run_blocking<Result>(std::move(work));
+    std::optional<Result> result = co_await with_deadline(*time_, limit, std::move(running));
+    if (result) co_return std::move(*result);
+    throw error(errc::connection_failed,
+                fmt::format("the directory '{}' cannot be used: its file system does not answer",
+                            directory_->path()));
+  }
+
+  std::shared_ptr<detail::key_directory> directory_;
+  std::shared_ptr<time_source> time_;
+  random_source random_;
+  bool is_local_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/file_rendezvous.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_parameters parameters) {
+  // So that no run id leads out of the directory, nor to that of another.
+  const std::string directory = parameters.endpoint + "/" + key_directory_name(parameters.run_id);
+  const auto keys = std::make_shared<file_keys>(directory, parameters.time);
+  co_await keys->prepare();
+  std::vector<std::string> towards;
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend =
+      std::make_shared<keyed_rendezvous_backend>(keys, "rendezvous", options.dialect);
+  parameters.log.info("meeting in the directory '{}'", directory);
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+}  // namespace detail
+
+/// The rendezvous named "file": nodes meet in a directory that they share, by the rules of
+/// torchrun's dynamic rendezvous. The endpoint is the directory, which has to exist; each job has
+/// one of its own in it.
+///
+/// Errors: `errc::invalid_argument` for an empty run id, an empty endpoint, or a setting out of
+/// bounds. Those of the directory come with the first round.
+inline std::shared_ptr<rendezvous_handler> make_file_rendezvous(rendezvous_parameters parameters) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the file rendezvous");
+  }
+  if (parameters.endpoint.empty()) {
+    throw error(errc::invalid_argument,
+                "--rdzv-endpoint: the file rendezvous needs a directory that all nodes share");
+  }
+  parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
+  parameters.settings();
+  parameters.warn_of_unused({"join_timeout", "last_call_timeout", "close_timeout",
+                             "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                             "read_timeout", "timeout"});
+  const std::string backend = parameters.backend;
+  const std::string run_id = parameters.run_id;
+  const auto make = [parameters] { return detail::make_file(parameters); };
+  return std::make_shared<deferred_rendezvous>(backend, run_id, make);
+}
+
+}  // namespace elastic
+
+// ---- elastic/net/message_channel.hpp ----
+
+namespace elastic {
+
+/// A connection over which whole messages go, in order.
+///
+/// Thread-safety: one strand at a time.
+class message_channel {
+ public:
+  virtual ~message_channel() = default;
+
+  /// Sends a message; never waits. After the end of the connection it does nothing.
+  virtual void send(std::string message) = 0;
+
+  /// The next message.
+  ///
+  /// Errors: `errc::connection_failed` where the connection has ended,
+  /// `errc::protocol_violation` where the other side sends something else than messages.
+  /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
+  virtual task<std::string> receive() = 0;
+
+  /// Waits until what was sent has left this process.
+  ///
+  /// Errors: `errc::connection_failed`. Cancellation: all types.
+  virtual task<void> flush() = 0;
+
+  /// Ends the connection now; who receives is told so.
+  virtual void close() = 0;
+
+  /// The address of this end, numeric.
+  virtual std::string local_address() const = 0;
+};
+
+/// Where channels come from.
+class message_connector {
+ public:
+  virtual ~message_connector() = default;
+
+  /// Connects, in one try.
+  ///
+  /// Errors: `errc::connection_failed`, with a sentence that names the addresses tried.
+  /// Cancellation: all types.
+  virtual task<std::shared_ptr<message_channel>> connect() = 0;
+
+  /// The other side, for people: "host:port".
+  virtual std::string name() const = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/message_frame.hpp ----
+
+namespace elastic {
+
+/// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
+/// bytes.
+inline void append_frame(std::string& out, std::string_view message) {
+  const auto size = static_cast<std::uint32_t>(message.size());
+  for (int shift = 0; shift < 32; shift += 8) {
+    out.push_back(static_cast<char>((size >> shift) & 0xff));
+  }
+  out.append(message);
+}
+
+/// Takes messages out of a stream that comes in pieces.
+class frame_reader {
+ public:
+  /// @param bound  the most bytes of a message
+  explicit frame_reader(std::size_t bound) : bound_(bound) {}
+
+  void append(std::string_view bytes) {
+    if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
+    bytes_.append(bytes);
+  }
+
+  /// The next whole message, which stays valid until the next call of `append`.
+  /// Errors: `errc::protocol_violation` where it is longer than the bound.
+  std::optional<std::string_view> next() {
+    const std::string_view rest = std::string_view(bytes_).substr(taken_);
+    if (rest.size() < header) return std::nullopt;
+    std::size_t size = 0;
+    for (std::size_t i = header; i-- > 0;) {
+      size = size << 8 | static_cast<unsigned char>(rest[i]);
+    }
+    if (size > bound_) {
+      throw error(errc::protocol_violation,
+                  fmt::format("a message of {} bytes was announced; up to {} are taken", size,
+                              bound_));
+    }
+    if (rest.size() < header + size) return std::nullopt;
+    taken_ += header + size;
+    return rest.substr(header, size);
+  }
+
+ private:
+  static constexpr std::size_t header = 4;
+
+  std::size_t bound_;
+  std::string bytes_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/tcp_message_channel.hpp ----
+
+namespace elastic {
+
+/// Messages over a TCP connection. Made by `tcp_message_connector`.
+class tcp_message_channel final : public message_channel,
+                                  public std::enable_shared_from_this<tcp_message_channel> {
+ public:
+  /// @param bound  the most bytes of a message that is taken
+  tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound)
+      : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
+    flushed_.set();
+  }
+
+  /// Sends bytes that are no message, such as a greeting.
+  void send_raw(std::string_view bytes) {
+    out_.append(bytes);
+    if (!is_sending_) send_all();
+  }
+
+  void send(std::string message) override {
+    append_frame(out_, message);
+    if (!is_sending_) send_all();
+  }
+
+  task<std::string> receive() override {
+    for (;;) {
+      if (const auto message = in_.next()) co_return std::string(*message);
+      auto [failure, size] =
+          co_await socket_.async_read_some(asio::buffer(piece_), detail::as_result);
+      if (failure == asio::error::operation_aborted && socket_.is_open()) {
+        throw std::system_error(failure);
+      }
+      if (failure) throw error(errc::connection_failed, why(failure));
+      in_.append({piece_.data(), size});
+    }
+  }
+
+  task<void> flush() override {
+    co_await flushed_.wait();
+    if (!socket_.is_open()) throw error(errc::connection_failed, "the connection was closed");
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    socket_.close(ignored);
+    flushed_.set();
+  }
+
+  std::string local_address() const override {
+    asio::error_code failure;
+    const auto end = socket_.local_endpoint(failure);
+    return failure ? std::string() : plain_address(end.address()).to_string();
+  }
+
+ private:
+  static std::string why(asio::error_code failure) {
+    if (failure == asio::error::eof) return "the connection was closed by the other side";
+    return fmt::format("the connection broke: {}", failure.message());
+  }
+
+  void send_all() {
+    if (!socket_.is_open()) return;
+    asio::error_code failure;
+    const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
+    out_.erase(0, sent);
+    if (failure && failure != asio::error::would_block) return close();
+    if (out_.empty()) return flushed_.set();
+    flushed_.reset();
+    is_sending_ = true;
+    socket_.async_wait(asio::ip::tcp::socket::wait_write,
+                       [self = shared_from_this()](asio::error_code) {
+                         self->is_sending_ = false;
+                         self->send_all();
+                       });
+  }
+
+  asio::ip::tcp::socket socket_;
+  event_flag flushed_;
+  frame_reader in_;
+  std::array<char, 1024> piece_;
+  std::string out_;
+  bool is_sending_ = false;
+};
+
+/// Connects to a port at which messages are spoken after a greeting.
+class tcp_message_connector final : public message_connector {
+ public:
+  tcp_message_connector(endpoint at, std::string greeting, std::size_t bound)
+      : at_(std::move(at)), greeting_(std::move(greeting)), bound_(bound) {}
+
+  std::string name() const override { return to_text(at_); }
+
+  task<std::shared_ptr<message_channel>> connect() override {
+    auto executor = co_await asio::this_coro::executor;
+    const auto addresses = co_await detail::resolve_addresses(at_.host, nullptr);
+    if (addresses.empty()) {
+      throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved",
+                                                       at_.host));
+    }
+    asio::ip::tcp::socket socket(executor);
+    std::string tried;
+    for (const auto& address : addresses) {
+      const asio::ip::tcp::endpoint end(address, at_.port);
+      auto [failure] = co_await connect_one(socket, end);
+      if (!failure) co_return converse(std::move(socket));
+      if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+      tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(),
+                           failure.message());
+    }
+    throw error(errc::connection_failed, tried);
+  }
+
+ private:
+  static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                        asio::ip::tcp::endpoint end) {
+    asio::error_code failure;
+    socket.close(failure);
+    socket.open(end.protocol(), failure);
+    if (failure) co_return failure;
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+    co_return co_await socket.async_connect(end, detail::as_result);
+  }
+
+  std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const {
+    asio::error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_);
+    channel->send_raw(greeting_);
+    return channel;
+  }
+
+  endpoint at_;
+  std::string greeting_;
+  std::size_t bound_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_message.hpp ----
+
+#include <cmath>
+
+namespace elastic {
+
+/// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
+/// "kind" is the name of the struct. docs/design.md has the conversation.
+namespace rendezvous_messages {
+
+// ---- from a node ----------------------------------------------------------------------------
+
+/// The first word of a connection, also of one that takes up a broken one.
+struct hello {
+  static constexpr int current_version = 1;
+  int version = current_version;
+  std::string run_id;
+  node_id node;
+  rendezvous_settings settings;
+};
+
+/// Leaves round `after`, where the node is in it, for the next.
+struct join {
+  /// The last round that this node was in; -1: none.
+  std::int64_t after = -1;
+  duration timeout{};
+  /// Where its workers would find each other if it became the node of rank 0.
+  master_endpoint offer;
+};
+
+struct keep_alive {};
+
+/// Workers of this node failed.
+struct failed {
+  std::int64_t round = 0;
+  std::string what;
+};
+
+/// All workers of this node succeeded.
+struct finished {
+  std::int64_t round = 0;
+};
+
+struct leave {};
+
+/// The job has ended, for all nodes.
+struct close_job {
+  job_end end = job_end::failed;
+  std::string why;
+};
+
+struct ask_status {};
+
+// ---- from the server ------------------------------------------------------------------------
+
+struct welcome {
+  /// Whether the server still knows the node, with its place.
+  bool resumed = false;
+};
+
+struct refused {
+  /// The join timeout; otherwise something that waiting does not mend.
+  bool timeout = false;
+  std::string why;
+};
+
+struct placed {
+  std::int64_t round = 0;
+  int rank = 0;
+  int world = 1;
+  master_endpoint master;
+  /// How often workers failed so far.
+  int restarts = 0;
+};
+
+/// The round `round` is to end.
+struct changed {
+  std::int64_t round = 0;
+  rendezvous_change what;
+};
+
+/// The workers of every node have succeeded.
+struct all_finished {
+  std::int64_t round = 0;
+};
+
+struct closed {
+  job_end end = job_end::failed;
+  std::string why;
+};
+
+struct alive {};
+
+struct status {
+  int waiting = 0;
+  bool is_closed = false;
+};
+
+}  // namespace rendezvous_messages
+
+using rendezvous_request =
+    std::variant<rendezvous_messages::hello, rendezvous_messages::join,
+                 rendezvous_messages::keep_alive, rendezvous_messages::failed,
+                 rendezvous_messages::finished, rendezvous_messages::leave,
+                 rendezvous_messages::close_job, rendezvous_messages::ask_status>;
+
+using rendezvous_answer =
+    std::variant<rendezvous_messages::welcome, rendezvous_messages::refused,
+                 rendezvous_messages::placed, rendezvous_messages::changed,
+                 rendezvous_messages::all_finished, rendezvous_messages::closed,
+                 rendezvous_messages::alive, rendezvous_messages::status>;
+
+namespace detail {
+
+using rendezvous_json = nlohmann::ordered_json;
+
+/// Reads the fields of a message. Every error is `errc::protocol_violation` and names the field.
+class message_fields {
+ public:
+  explicit message_fields(std::string_view text) {
+    if (text.size() > limits::rendezvous_message_bytes) {
+      refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(),
+                         limits::rendezvous_message_bytes));
+    }
+    json_ = rendezvous_json::parse(text, nullptr, false);
+    if (!json_.is_object()) refuse("is no JSON object");
+  }
+
+  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
+    const rendezvous_json& value = field(name);
+    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
+    const bool too_large = value.is_number_unsigned() &&
+                           value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    const auto number = too_large ? most : value.get<std::int64_t>();
+    if (too_large || number < least || number > most) {
+      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
+    }
+    return number;
+  }
+
+  int small_number(const char* name, int least, int most) const {
+    return static_cast<int>(number(name, least, most));
+  }
+
+  bool flag(const char* name) const {
+    const rendezvous_json& value = field(name);
+    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
+    return value.get<bool>();
+  }
+
+  std::string text(const char* name) const {
+    const rendezvous_json& value = field(name);
+    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
+    return value.get<std::string>();
+  }
+
+  duration milliseconds(const char* name) const {
+    constexpr std::int64_t longest = 1'000'000'000'000;
+    return std::chrono::milliseconds(number(name, 0, longest));
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw error(errc::protocol_violation, "a message of the rendezvous " + why);
+  }
+
+ private:
+  const rendezvous_json& field(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *found;
+  }
+
+  rendezvous_json json_;
+};
+
+inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::max() - 1;
+inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
+
+inline std::int64_t whole_milliseconds(duration time) {
+  return std::chrono::ceil<std::chrono::milliseconds>(time).count();
+}
+
+inline std::string quoted(const std::string& text) {
+  // What is not UTF-8 is replaced and not refused: it may be a worker's last words.
+  return rendezvous_json(text).dump(-1, ' ', false, rendezvous_json::error_handler_t::replace);
+}
+
+inline std::string master_fields(const master_endpoint& master) {
+  return fmt::format(R"("address": {}, "port": {}, "served": {})", quoted(master.address),
+                     master.port, master.served_by_agent);
+}
+
+inline master_endpoint read_master(const message_fields& fields) {
+  constexpr int most_ports = 65535;
+  master_endpoint master;
+  master.address = fields.text("address");
+  master.port = static_cast<std::uint16_t>(fields.small_number("port", 0, most_ports));
+  master.served_by_agent = fields.flag("served");
+  return master;
+}
+
+inline const char* text_of(job_end end) {
+  return end == job_end::succeeded ? "succeeded" : "failed";
+}
+
+inline job_end read_job_end(const message_fields& fields) {
+  const std::string end = fields.text("end");
+  if (end == "succeeded") return job_end::succeeded;
+  if (end == "failed") return job_end::failed;
+  message_fields::refuse(fmt::format("has an unknown \"end\": '{:.40}'", end));
+}
+
+inline const char* text_of(change_kind kind) {
+  switch (kind) {
+    case change_kind::node_waiting: return "node_waiting";
+    case change_kind::node_lost: return "node_lost";
+    case change_kind::worker_failed: return "worker_failed";
+  }
+  return "";
+}
+
+inline change_kind read_change_kind(const message_fields& fields) {
+  const std::string kind = fields.text("change");
+  for (const change_kind known :
+       {change_kind::node_waiting, change_kind::node_lost, change_kind::worker_failed}) {
+    if (kind == text_of(known)) return known;
+  }
+  message_fields::refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
+}
+
+/// Writes a message as JSON.
+struct message_writer {
+  std::string operator()(const rendezvous_messages::hello& said) const {
+    const rendezvous_settings& settings = said.settings;
+    return fmt::format(
+        R"({{"kind": "hello", "version": {}, "run_id": {}, "host": {}, "pid": {}, )"
+        R"("local_id": {}, "min_nodes": {}, "max_nodes": {}, "last_call_ms": {}, )"
+        R"("keep_alive_ms": {}, "keep_alive_attempts": {}, "grace_ms": {}}})",
+        said.version, quoted(said.run_id), quoted(said.node.host), said.node.pid,
+        said.node.local_id, settings.min_nodes, settings.max_nodes,
+        whole_milliseconds(settings.last_call_timeout),
+        whole_milliseconds(settings.keep_alive_interval), settings.keep_alive_max_attempt,
+        whole_milliseconds(settings.reconnect_grace));
+  }
+  std::string operator()(const rendezvous_messages::join& said) const {
+    return fmt::format(R"({{"kind": "join", "after": {}, "timeout_ms": {}, {}}})", said.after,
+                       whole_milliseconds(said.timeout), master_fields(said.offer));
+  }
+  std::string operator()(const rendezvous_messages::keep_alive&) const {
+    return R"({"kind": "keep_alive"})";
+  }
+  std::string operator()(const rendezvous_messages::failed& said) const {
+    return fmt::format(R"({{"kind": "failed", "round": {}, "what": {}}})", said.round,
+                       quoted(said.what));
+  }
+  std::string operator()(const rendezvous_messages::finished& said) const {
+    return fmt::format(R"({{"kind": "finished", "round": {}}})", said.round);
+  }
+  std::string operator()(const rendezvous_messages::leave&) const { return R"({"kind": "leave"})"; }
+  std::string operator()(const rendezvous_messages::close_job& said) const {
+    return fmt::format(R"({{"kind": "close", "end": "{}", "why": {}}})", text_of(said.end),
+                       quoted(said.why));
+  }
+  std::string operator()(const rendezvous_messages::ask_status&) const {
+    return R"({"kind": "ask_status"})";
+  }
+
+  std::string operator()(const rendezvous_messages::welcome& said) const {
+    return fmt::format(R"({{"kind": "welcome", "resumed": {}}})", said.resumed);
+  }
+  std::string operator()(const rendezvous_messages::refused& said) const {
+    return fmt::format(R"({{"kind": "refused", "timeout": {}, "why": {}}})", said.timeout,
+                       quoted(said.why));
+  }
+  std::string operator()(const rendezvous_messages::placed& said) const {
+    return fmt::format(
+        R"({{"kind": "placed", "round": {}, "rank": {}, "world": {}, "restarts": {}, {}}})",
+        said.round, said.rank, said.world, said.restarts, master_fields(said.master));
+  }
+  std::string operator()(const rendezvous_messages::changed& said) const {
+    return fmt::format(
+        R"({{"kind": "changed", "round": {}, "change": "{}", "restarts": {}, "what": {}}})",
+        said.round, text_of(said.what.kind), said.what.restarts, quoted(said.what.what));
+  }
+  std::string operator()(const rendezvous_messages::all_finished& said) const {
+    return fmt::format(R"({{"kind": "all_finished", "round": {}}})", said.round);
+  }
+  std::string operator()(const rendezvous_messages::closed& said) const {
+    return fmt::format(R"({{"kind": "closed", "end": "{}", "why": {}}})", text_of(said.end),
+                       quoted(said.why));
+  }
+  std::string operator()(const rendezvous_messages::alive&) const { return R"({"kind": "alive"})"; }
+  std::string operator()(const rendezvous_messages::status& said) const {
+    return fmt::format(R"({{"kind": "status", "waiting": {}, "closed": {}}})", said.waiting,
+                       said.is_closed);
+  }
+};
+
+inline rendezvous_messages::hello read_hello(const message_fields& fields) {
+  constexpr int most = std::numeric_limits<int>::max();
+  rendezvous_messages::hello said;
+  said.version = fields.small_number("version", 1, most);
+  said.run_id = fields.text("run_id");
+  said.node.host = fields.text("host");
+  said.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
+  said.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  rendezvous_settings& settings = said.settings;
+  settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
+  settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
+  settings.last_call_timeout = fields.milliseconds("last_call_ms");
+  settings.keep_alive_interval = fields.milliseconds("keep_alive_ms");
+  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
+  settings.reconnect_grace = fields.milliseconds("grace_ms");
+  return said;
+}
+
+}  // namespace detail
+
+/// The message as one JSON object.
+inline std::string to_text(const rendezvous_request& said) {
+  return std::visit(detail::message_writer(), said);
+}
+inline std::string to_text(const rendezvous_answer& said) {
+  return std::visit(detail::message_writer(), said);
+}
+
+/// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
+inline rendezvous_request parse_rendezvous_request(std::string_view text) {
+  namespace messages = rendezvous_messages;
+  const detail::message_fields fields(text);
+  const std::string kind = fields.text("kind");
+  if (kind == "hello") return detail::read_hello(fields);
+  if (kind == "join") {
+    return messages::join{fields.number("after", -1, detail::last_round),
+                          fields.milliseconds("timeout_ms"), detail::read_master(fields)};
+  }
+  if (kind == "keep_alive") return messages::keep_alive{};
+  if (kind == "failed") {
+    return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
+  }
+  if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
+  if (kind == "leave") return messages::leave{};
+  if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
+  if (kind == "ask_status") return messages::ask_status{};
+  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+}
+
+/// Reads what the server says. Errors: `errc::protocol_violation`, naming what is wrong.
+inline rendezvous_answer parse_rendezvous_answer(std::string_view text) {
+  namespace messages = rendezvous_messages;
+  const detail::message_fields fields(text);
+  const std::string kind = fields.text("kind");
+  if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
+  if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
+  if (kind == "placed") {
+    messages::placed said;
+    said.round = fields.number("round", 0, detail::last_round);
+    said.world = fields.small_number("world", 1, limits::nodes);
+    said.rank = fields.small_number("rank", 0, said.world - 1);
+    said.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    said.master = detail::read_master(fields);
+    return said;
+  }
+  if (kind == "changed") {
+    messages::changed said;
+    said.round = fields.number("round", 0, detail::last_round);
+    said.what.kind = detail::read_change_kind(fields);
+    said.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    said.what.what = fields.text("what");
+    return said;
+  }
+  if (kind == "all_finished") {
+    return messages::all_finished{fields.number("round", 0, detail::last_round)};
+  }
+  if (kind == "closed") return messages::closed{detail::read_job_end(fields), fields.text("why")};
+  if (kind == "alive") return messages::alive{};
+  if (kind == "status") {
+    return messages::status{fields.small_number("waiting", 0, limits::nodes),
+                            fields.flag("closed")};
+  }
+  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/rendezvous_link.hpp ----
+
+namespace elastic::detail {
+
+/// A node's connection to the server of its rendezvous: keeps it, takes it up again where it
+/// breaks, and holds the last that was heard.
+///
+/// Whoever waits for something looks at `heard()`, and awaits `news()` where it is not there yet.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
+ public:
+  /// What the server said that still holds.
+  struct knowledge {
+    std::optional<rendezvous_messages::placed> placed;
+    std::optional<rendezvous_change> change;
+    std::optional<rendezvous_messages::closed> closed;
+    std::optional<rendezvous_messages::refused> refused;
+    std::optional<rendezvous_messages::status> status;
+    bool all_finished = false;
+    /// The link has ended for good; nothing more will be heard.
+    std::exception_ptr broken;
+  };
+
+  rendezvous_link(std::shared_ptr<message_connector> connector, rendezvous_messages::hello greeting,
+                  std::shared_ptr<time_source> time, logger log)
+      : connector_(std::move(connector)),
+        greeting_(std::move(greeting)),
+        time_(std::move(time)),
+        log_(std::move(log)) {}
+
+  /// Begins to connect, for at most `patience`.
+  void start(asio::any_io_executor executor, duration patience) {
+    news_.emplace(executor);
+    ended_.emplace(executor);
+    auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+      self->heard_.broken = failure;
+      self->tell();
+      self->ended_->set();
+    };
+    asio::co_spawn(executor, keep_connected(time_->now() + patience),
+                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  }
+
+  /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
+  task<void> stop() {
+    if (!ended_) co_return;
+    const auto channel = channel_;
+    if (channel) {
+      try {
+        co_await with_deadline(*time_, time_->now() + limits::rendezvous_farewell,
+                               channel->flush());
+      } catch (const error&) {
+        // Whom it was for is gone.
+      }
+    }
+    cancel_.emit(asio::cancellation_type::terminal);
+    co_await ended_->wait();
+    if (channel_) channel_->close();
+    channel_.reset();
+    is_welcome_ = false;
+  }
+
+  const knowledge& heard() const { return heard_; }
+
+  bool is_connected() const { return is_welcome_; }
+
+  /// The address of this node on the way to the server; empty while there is no connection.
+  std::string local_address() const { return channel_ ? channel_->local_address() : std::string(); }
+
+  /// Waits until something more was heard.
+  task<void> news() { co_await news_->wait(); }
+
+  /// Says something now, and again whenever the connection was taken up, until something else is
+  /// said so: its effect is the same whether it arrives once or twice.
+  void insist(rendezvous_request what) {
+    standing_ = std::move(what);
+    say(*standing_);
+  }
+
+  /// Says something; without a connection it is lost.
+  void say(const rendezvous_request& what) {
+    if (is_welcome_) channel_->send(to_text(what));
+  }
+
+  /// This node is between two rounds: what was heard of the one that it leaves holds no longer.
+  void begin_join(rendezvous_messages::join wish) {
+    heard_.placed.reset();
+    heard_.change.reset();
+    heard_.refused.reset();
+    heard_.all_finished = false;
+    insist(std::move(wish));
+  }
+
+  void ask_status() {
+    heard_.status.reset();
+    insist_on_status_ = true;
+    say(rendezvous_messages::ask_status{});
+  }
+
+  /// Why the last attempt to connect failed.
+  const std::string& last_problem() const { return last_problem_; }
+
+ private:
+  using channel_pointer = std::shared_ptr<message_channel>;
+
+  static constexpr std::chrono::milliseconds first_pause{20};
+  static constexpr std::chrono::milliseconds longest_pause{1000};
+  /// After this time without a connection the log says what is waited for.
+  static constexpr std::chrono::seconds silent_wait{2};
+  /// How long one attempt, and the first answer, may take.
+  static constexpr std::chrono::seconds attempt_timeout{5};
+  /// A server that is about to stop hangs up once; one that does not know us, always.
+  static constexpr int most_hang_ups = 5;
+  static constexpr int most_silences = 2;
+
+  // ---- keeping the connection -----------------------------------------------------------------
+
+  task<void> keep_connected(time_point deadline) {
+    for (;;) {
+      channel_ = co_await connect_until(deadline);
+      std::string why;
+      // The server waits for as long again until it lets the others go on.
+      grace_ = greeting_.settings.reconnect_grace / 2;
+      try {
+        co_await race(listen(), keep_alive());
+      } catch (const error& failure) {
+        // A word that makes no sense will make none the next time.
+        if (failure.code() == errc::protocol_violation && !heard_.closed) throw;
+        why = failure.what();
+      }
+      channel_->close();
+      channel_.reset();
+      is_welcome_ = false;
+      if (heard_.closed) {
+        // The job is over; the server may leave before us.
+        co_return;
+      }
+      log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
+      const time_point now = time_->now();
+      lost_at_ = now + greeting_.settings.reconnect_grace / 2;
+      deadline = now + limits::rendezvous_absence;
+    }
+  }
+
+  /// Tries again and again.
+  task<channel_pointer> connect_until(time_point deadline) {
+    const time_point begun = time_->now();
+    duration pause = first_pause;
+    bool has_warned = false;
+    for (;;) {
+      const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
+      if (channel) co_return channel;
+      const time_point now = time_->now();
+      if (lost_at_ && now >= *lost_at_) {
+        note_lost(fmt::format("the connection to the rendezvous at {} was lost",
+                              connector_->name()),
+                  grace_);
+        lost_at_.reset();
+      }
+      if (now >= deadline) throw error(errc::connection_failed, absence());
+      if (!has_warned && now - begun >= silent_wait) {
+        has_warned = true;
+        log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+      }
+      const time_point next_try = std::min({deadline, next_limit(), now + pause});
+      co_await time_->sleep_until(next_try);
+      pause = std::min<duration>(pause * 2, longest_pause);
+    }
+  }
+
+  time_point next_limit() const {
+    return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
+  }
+
+  std::string absence() const {
+    return fmt::format("{} the rendezvous at {}: {}",
+                       was_connected_ ? "lost" : "could not reach", connector_->name(),
+                       last_problem_);
+  }
+
+  /// Result: null where this attempt failed.
+  task<channel_pointer> try_connect(time_point deadline) {
+    const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
+    channel_pointer channel;
+    try {
+      auto made = co_await with_deadline(*time_, limit, connector_->connect());
+      if (made) channel = std::move(*made);
+      if (!channel && last_problem_.empty()) last_problem_ = "no answer";
+    } catch (const error& failure) {
+      last_problem_ = failure.what();
+    }
+    if (!channel) co_return nullptr;
+    channel->send(to_text(rendezvous_request(greeting_)));
+    known_alive_at_ = time_->now();
+    unanswered_.clear();
+    if (co_await is_welcomed(channel, limit)) co_return channel;
+    channel->close();
+    co_return nullptr;
+  }
+
+  /// Whether the other side answers as a server of the rendezvous does.
+  task<bool> is_welcomed(channel_pointer channel, time_point limit) {
+    std::optional<rendezvous_answer> said;
+    try {
+      const auto answer = co_await with_deadline(*time_, limit, channel->receive());
+      if (answer) said = parse_rendezvous_answer(*answer);
+      if (!answer) {
+        last_problem_ = "it accepts connections but does not answer";
+        // PyTorch's servers of today ignore what they do not know.
+        if (!was_connected_ && ++silences_ >= most_silences) {
+          throw error(errc::protocol_violation, last_problem_);
+        }
+      }
+    } catch (const error& failure) {
+      last_problem_ = failure.what();
+      const bool is_sure =
+          failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
+      if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
+    }
+    if (!said) co_return false;
+    if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*said)) {
+      throw error(errc::invalid_argument, refusal->why);
+    }
+    const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*said);
+    if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
+    take_up(*channel, welcome->resumed);
+    co_return true;
+  }
+
+  std::string stranger() const {
+    return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
+                       last_problem_);
+  }
+
+  void take_up(message_channel& channel, bool resumed) {
+    is_welcome_ = true;
+    was_connected_ = true;
+    lost_at_.reset();
+    if (!resumed) note_lost("this node was given up by the others", duration::zero());
+    if (standing_) channel.send(to_text(*standing_));
+    if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
+    tell();
+  }
+
+  // ---- the conversation -----------------------------------------------------------------------
+
+  task<void> listen() {
+    for (;;) {
+      const std::string message = co_await channel_->receive();
+      rendezvous_answer said = parse_rendezvous_answer(message);
+      std::visit([this](auto& what) { take(what); }, said);
+      tell();
+    }
+  }
+
+  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
+  /// it says of itself proves nothing, only its answers do.
+  task<void> keep_alive() {
+    const duration interval = greeting_.settings.keep_alive_interval;
+    const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
+    time_point next_word = time_->now() + interval;
+    for (;;) {
+      const time_point next_look = std::min(next_word, known_alive_at_ + patience);
+      co_await time_->sleep_until(next_look);
+      const time_point now = time_->now();
+      if (now >= known_alive_at_ + patience) {
+        grace_ = interval / 2;
+        throw error(errc::connection_failed, "the server does not answer");
+      }
+      if (now < next_word) continue;
+      say(rendezvous_messages::keep_alive{});
+      unanswered_.push_back(now);
+      next_word = now + interval;
+    }
+  }
+
+  void take(const rendezvous_messages::welcome&) {}
+  void take(const rendezvous_messages::alive&) {
+    if (unanswered_.empty()) return;
+    known_alive_at_ = unanswered_.front();
+    unanswered_.pop_front();
+  }
+  void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
+  void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
+  void take(const rendezvous_messages::status& said) {
+    heard_.status = said;
+    insist_on_status_ = false;
+  }
+  void take(const rendezvous_messages::placed& said) {
+    const auto* wish = standing_ ? std::get_if<rendezvous_messages::join>(&*standing_) : nullptr;
+    if (wish == nullptr || said.round <= wish->after) return;
+    standing_.reset();
+    heard_.placed = said;
+  }
+  void take(const rendezvous_messages::changed& said) {
+    if (heard_.placed && heard_.placed->round == said.round && !heard_.change) {
+      heard_.change = said.what;
+    }
+  }
+  void take(const rendezvous_messages::all_finished& said) {
+    if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
+  }
+
+  void note_lost(std::string why, duration grace) {
+    if (!heard_.placed || heard_.change || heard_.all_finished) return;
+    const int restarts = heard_.placed->restarts;
+    heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
+    tell();
+  }
+
+  void tell() {
+    news_->set();
+    news_->reset();
+  }
+
+  std::shared_ptr<message_connector> connector_;
+  rendezvous_messages::hello greeting_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::optional<event_flag> news_;
+  std::optional<event_flag> ended_;
+  asio::cancellation_signal cancel_;
+  channel_pointer channel_;
+  bool is_welcome_ = false;
+  bool was_connected_ = false;
+  /// When a connection that broke counts as the loss of this node, and how long its workers may
+  /// then take to end.
+  std::optional<time_point> lost_at_;
+  duration grace_{};
+  /// When we said the last that the server is known to have heard, and what it has not answered.
+  time_point known_alive_at_;
+  std::deque<time_point> unanswered_;
+  std::optional<rendezvous_request> standing_;
+  bool insist_on_status_ = false;
+  knowledge heard_;
+  std::string last_problem_;
+  int hang_ups_ = 0;
+  int silences_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/key_watch.hpp ----
+
+namespace elastic {
+
+/// Tells a coroutine when one key changes of a table in this process, such as that of a server:
+///
+///     key_watch watch(executor, server.engine(), "key");
+///     while (watch.value() == known) co_await watch.changed();
+///
+/// Thread-safety: one strand at a time, whoever changes the key.
+class key_watch {
+ public:
+  /// @param key  as users of a store name it
+  key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
+            const std::string& key)
+      : engine_(std::move(engine)),
+        key_(detail::store_wire_key(key)),
+        changed_(executor),
+        listening_(std::make_shared<listener>(executor, changed_)),
+        id_(engine_->watch(key_, listening_)) {}
+  ~key_watch() {
+    engine_->unwatch(id_);
+    listening_->forget();
+  }
+  key_watch(const key_watch&) = delete;
+  key_watch& operator=(const key_watch&) = delete;
+
+  /// The value at present; empty where there is none.
+  std::string value() const { return engine_->find(key_).value_or(std::string()); }
+
+  /// Waits for a change after the last that was waited for.
+  /// Cancellation: all types, no effect.
+  task<void> changed() {
+    co_await changed_.wait();
+    changed_.reset();
+  }
+
+ private:
+  // The flag is the watch's own, and taken away with it: a notice may still be under way then.
+  class listener final : public key_value_engine::listener,
+                         public std::enable_shared_from_this<listener> {
+   public:
+    listener(asio::any_io_executor executor, event_flag& flag)
+        : executor_(std::move(executor)), flag_(&flag) {}
+
+    void on_ready(key_value_engine::wait_id) noexcept override {}
+    void on_change(const key_value_engine::change&) noexcept override {
+      asio::post(executor_, [self = shared_from_this()] {
+        if (self->flag_ != nullptr) self->flag_->set();
+      });
+    }
+
+    void forget() { flag_ = nullptr; }
+
+   private:
+    asio::any_io_executor executor_;
+    event_flag* flag_;
+  };
+
+  std::shared_ptr<key_value_engine> engine_;
+  std::string key_;
+  event_flag changed_;
+  std::shared_ptr<listener> listening_;
+  key_value_engine::wait_id id_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/store_rendezvous_backend.hpp ----
+
+namespace elastic {
+
+/// The key under which the agents of PyTorch keep the state of their rendezvous.
+inline std::string torch_state_key(std::string_view run_id) {
+  return fmt::format("torch.rendezvous.{}", run_id);
+}
+
+/// Keeps the state of a rendezvous in a store, where and as torchrun's `c10d` backend does.
+///
+/// Thread-safety: one strand at a time.
+class store_rendezvous_backend final : public rendezvous_backend {
+ public:
+  /// How long it waits before a store is looked at again that cannot tell of a change.
+  static constexpr std::chrono::seconds pause{1};
+
+  /// @param dialect  what is written; a state of another dialect is refused
+  /// @param engine   the table of `where`, if that is in this process: then a change is told at
+  ///                 once
+  store_rendezvous_backend(std::shared_ptr<store> where, std::string run_id, torch_dialect dialect,
+                           std::shared_ptr<time_source> time,
+                           std::shared_ptr<key_value_engine> engine = nullptr)
+      : store_(std::move(where)),
+        key_(torch_state_key(run_id)),
+        dialect_(dialect),
+        time_(std::move(time)),
+        engine_(std::move(engine)) {}
+
+  task<std::optional<stored_state>> get() override {
+    std::string text = co_await exchange("", std::string(torch_no_state));
+    co_return parse(std::move(text));
+  }
+
+  task<set_outcome> set(torch_state state, std::string token) override {
+    const std::string wanted = stored_text(state, dialect_);
+    if (token.empty()) token = torch_no_state;
+    std::string text = co_await exchange(token, wanted);
+    set_outcome outcome;
+    outcome.was_set = text == wanted;
+    // A key that is gone is answered by what was expected of it: it is made anew.
+    const bool may_be_gone = !outcome.was_set && text == token;
+    if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
+    outcome.stored = parse(std::move(text));
+    co_return outcome;
+  }
+
+  task<void> wait_for_change(std::string token) override {
+    if (!engine_) {
+      co_await time_->sleep_until(time_->now() + pause);
+      co_return;
+    }
+    if (token.empty()) token = torch_no_state;
+    key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+    while (watch.value() == token) co_await watch.changed();
+  }
+
+  /// Which dialect the state under a run id is written in; none where there is no state yet, or
+  /// one that holds nothing that tells.
+  /// Errors: those of the store; `errc::rendezvous_state`.
+  static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> where,
+                                                         std::string run_id) {
+    const std::string key = torch_state_key(run_id);
+    const std::string nothing(torch_no_state);
+    const std::string text = co_await where->compare_set(key, "", nothing);
+    const std::optional<torch_state> state = read(text, key);
+    if (!state) co_return std::nullopt;
+    co_return state->seen_dialect;
+  }
+
+ private:
+  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
+  // a plain GET, never waits for the key to exist.
+  task<std::string> exchange(std::string expected, std::string desired) {
+    return store_->compare_set(key_, std::move(expected), std::move(desired));
+  }
+
+  static std::optional<torch_state> read(const std::string& text, const std::string& key) {
+    try {
+      return parse_stored_text(text);
+    } catch (const error& failure) {
+      throw error(errc::rendezvous_state,
+                  fmt::format("{} (the store's key '{}')", failure.what(), key));
+    }
+  }
+
+  std::optional<stored_state> parse(std::string text) const {
+    std::optional<torch_state> state = read(text, key_);
+    if (!state) return std::nullopt;
+    const auto seen = state->seen_dialect;
+    if (seen && *seen != dialect_) {
+      throw error(errc::rendezvous_state,
+                  fmt::format("the state under the store's key '{}' is in the dialect {} and this "
+                              "node speaks {}: all nodes of a job need one dialect (--rdzv-conf "
+                              "dialect={})",
+                              key_, to_text(*seen), to_text(dialect_), to_text(*seen)));
+    }
+    return stored_state{std::move(*state), std::move(text)};
+  }
+
+  std::shared_ptr<store> store_;
+  std::string key_;
+  torch_dialect dialect_;
+  std::shared_ptr<time_source> time_;
+  std::shared_ptr<key_value_engine> engine_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/torch_agent_watch.hpp ----
+
+namespace elastic::detail {
+
+/// Warns, once, where agents of PyTorch try to meet in a store whose nodes meet in another way.
+///
+/// Thread-safety: told by whichever thread changes the store.
+class torch_agent_watch final : public key_value_engine::listener,
+                                public std::enable_shared_from_this<torch_agent_watch> {
+ public:
+  torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id, logger log)
+      : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
+  ~torch_agent_watch() override { engine_->unwatch(id_); }
+  torch_agent_watch(const torch_agent_watch&) = delete;
+  torch_agent_watch& operator=(const torch_agent_watch&) = delete;
+
+  void begin() { id_ = engine_->watch("/" + torch_state_key(run_id_), weak_from_this()); }
+
+  void on_ready(key_value_engine::wait_id) noexcept override {}
+
+  // The table tells one change after the other.
+  void on_change(const key_value_engine::change& change) noexcept override {
+    if (has_warned_) return;
+    try {
+      const std::optional<torch_dialect> dialect = dialect_of(change.new_value);
+      if (!dialect) return;
+      has_warned_ = true;
+      log_.warning("a node of torchrun came to join the job '{}' and cannot, because the others "
+                   "meet in elasticrun's own way: for a mixed job start every node of elasticrun "
+                   "with --rdzv-conf dialect={}",
+                   run_id_, to_text(*dialect));
+    } catch (const std::exception&) {
+      // Not a state.
+    }
+  }
+
+ private:
+  // What an agent of PyTorch leaves first says nothing yet.
+  static std::optional<torch_dialect> dialect_of(std::string_view value) {
+    const std::optional<torch_state> state = parse_stored_text(value);
+    return state ? state->seen_dialect : std::nullopt;
+  }
+
+  std::shared_ptr<key_value_engine> engine_;
+  std::string run_id_;
+  logger log_;
+  key_value_engine::wait_id id_ = 0;
+  bool has_warned_ = false;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/rendezvous_coordinator.hpp ----
+
+namespace elastic {
+
+/// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
+/// the time go in, answers come out.
+///
+/// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
+/// because its connection broke in between, has its effect once.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_coordinator {
+ public:
+  /// A connection, as its owner numbers it. Never used twice.
+  using connection = std::uint64_t;
+
+  /// The two ends of a connection, as the server sees them; numeric.
+  struct addresses {
+    std::string here;
+    std::string there;
+    /// The node is on the server's own host, and reaches it without a network.
+    bool is_loopback = true;
+  };
+
+  struct sending {
+    connection to;
+    rendezvous_answer what;
+  };
+
+  explicit rendezvous_coordinator(std::string run_id, logger log = {})
+      : run_id_(std::move(run_id)), log_(std::move(log)) {}
+
+  // ---- what happens ---------------------------------------------------------------------------
+
+  void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
+
+  /// A node says something. The first thing is its `hello`; a connection that says anything else
+  /// before, or after its node was given up, is dropped.
+  void received(connection from, const rendezvous_request& said, time_point now) {
+    if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+      welcome(from, *greeting, now);
+      return;
+    }
+    const auto found = nodes_.find(from);
+    if (found == nodes_.end()) {
+      dropped_.push_back(from);
+      return;
+    }
+    const node_id node = found->second;
+    members_.at(node).heard = now;
+    std::visit([&](const auto& what) { take(node, what, now); }, said);
+    settle(now);
+  }
+
+  /// The connection is gone. Its node has the grace to come back by another one.
+  void disconnected(connection from, time_point now) {
+    ends_.erase(from);
+    const auto found = nodes_.find(from);
+    if (found == nodes_.end()) return;
+    member& gone = members_.at(found->second);
+    nodes_.erase(found);
+    gone.link.reset();
+    gone.given_up_at = now + settings_.reconnect_grace;
+    wake_at(*gone.given_up_at);
+  }
+
+  /// The time is now `now`.
+  void advance(time_point now) {
+    if (now < next_) return;
+    for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+    settle_all_ = true;
+    settle(now);
+    plan_next(now);
+  }
+
+  // ---- what comes of it -----------------------------------------------------------------------
+
+  /// When `advance` is due; `time_point::max()` where nothing is.
+  time_point next_deadline() const { return next_; }
+
+  /// The answers since the last call, in their order.
+  std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
+
+  /// The connections to close since the last call.
+  std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
+
+  const round_state& state() const { return state_; }
+  int restarts() const { return restarts_; }
+
+  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping.
+  bool is_idle() const { return members_.empty() && nodes_.empty(); }
+
+ private:
+  struct member {
+    std::optional<connection> link;
+    addresses ends;
+    time_point heard;
+    /// Without a link: when it is lost.
+    std::optional<time_point> given_up_at;
+    /// Until when it waits for a place; none: it does not.
+    std::optional<time_point> join_deadline;
+    duration join_timeout{};
+    master_endpoint offer;
+    bool has_finished = false;
+  };
+
+  struct ending {
+    job_end how;
+    std::string why;
+  };
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  void welcome(connection from, const rendezvous_messages::hello& said, time_point now) {
+    if (nodes_.count(from) != 0) {
+      dropped_.push_back(from);
+      return;
+    }
+    if (const auto why = objection(said)) {
+      answers_.push_back({from, rendezvous_messages::refused{false, *why}});
+      return;
+    }
+    if (members_.empty()) settings_ = said.settings;
+    const auto [place, is_new] = members_.try_emplace(said.node);
+    member& node = place->second;
+    if (node.link) {
+      // It knows before we do that its former connection is of no use.
+      nodes_.erase(*node.link);
+      dropped_.push_back(*node.link);
+    }
+    nodes_[from] = said.node;
+    node.link = from;
+    node.ends = ends_[from];
+    node.heard = now;
+    node.given_up_at.reset();
+    wake_at(now + settings_.silence());
+    answer(said.node, rendezvous_messages::welcome{!is_new});
+    if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
+    if (!is_new) repeat_news(said.node);
+  }
+
+  std::optional<std::string> objection(const rendezvous_messages::hello& said) const {
+    if (said.version != rendezvous_messages::hello::current_version) {
+      return fmt::format("this node speaks version {} of the rendezvous, the server version {}",
+                         said.version, rendezvous_messages::hello::current_version);
+    }
+    if (said.settings.keep_alive_interval <= duration::zero()) {
+      return std::string("the keep-alive interval must be over 0");
+    }
+    const bool differs = said.settings.min_nodes != settings_.min_nodes ||
+                         said.settings.max_nodes != settings_.max_nodes;
+    if (members_.empty() || !differs) return std::nullopt;
+    return fmt::format("the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
+                       "job of the same run id, or another --nnodes",
+                       run_id_, settings_.min_nodes, settings_.max_nodes, said.settings.min_nodes,
+                       said.settings.max_nodes);
+  }
+
+  // What a node that has come back may have missed.
+  void repeat_news(const node_id& node) {
+    if (!state_.complete || state_.participants.count(node) == 0) return;
+    if (!members_.at(node).join_deadline) answer_placed(node);
+    if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
+    if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+  }
+
+  // ---- what nodes say -------------------------------------------------------------------------
+
+  // Taken before it comes to this.
+  void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
+
+  void take(const node_id& node, const rendezvous_messages::join& said, time_point now) {
+    member& one = members_.at(node);
+    one.join_timeout = said.timeout;
+    one.join_deadline = now + said.timeout;
+    one.offer = said.offer;
+    joining_.insert(node);
+    wake_at(*one.join_deadline);
+    if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
+    // A repeated word, where this round is the one that it asked for.
+    if (said.after < state_.round) return step(node, now);
+    if (!change_) announce(change_kind::node_waiting, fmt::format("node {} waits to join",
+                                                                  node.text()));
+    carry_out(round_action::leave_to_rejoin, "meets again", node, now);
+    step(node, now);
+  }
+
+  void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point) {
+    answer(node, rendezvous_messages::alive{});
+  }
+
+  void take(const node_id& node, const rendezvous_messages::failed& said, time_point) {
+    if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+    const bool is_in = state_.complete && state_.participants.count(node) != 0;
+    if (!is_in || said.round != state_.round) {
+      const rendezvous_change over{change_kind::node_lost,
+                                   fmt::format("round {} is over", said.round), restarts_};
+      return answer(node, rendezvous_messages::changed{said.round, over});
+    }
+    if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
+    // Workers whose peers vanish fail, too: that is not their fault.
+    if (const auto missing = missing_participant()) {
+      return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
+    }
+    ++restarts_;
+    announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), said.what));
+  }
+
+  void take(const node_id& node, const rendezvous_messages::finished& said, time_point) {
+    if (!state_.complete || said.round != state_.round) return;
+    if (state_.participants.count(node) == 0) return;
+    members_.at(node).has_finished = true;
+    some_finished_ = true;
+    look_whether_all_finished();
+    if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+  }
+
+  void take(const node_id& node, const rendezvous_messages::leave&, time_point now) {
+    nodes_.erase(*members_.at(node).link);
+    dropped_.push_back(*members_.at(node).link);
+    remove(node, "left", now);
+  }
+
+  void take(const node_id&, const rendezvous_messages::close_job& said, time_point) {
+    if (ending_) return;
+    ending_ = ending{said.end, said.why};
+    state_.closed = true;
+    log_.info("rendezvous of job '{}': closed: {}", run_id_, said.why);
+    for (const auto& [node, one] : members_) {
+      if (joining_.count(node) != 0) continue;
+      answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+    }
+    settle_all_ = true;
+  }
+
+  void take(const node_id& node, const rendezvous_messages::ask_status&, time_point) {
+    answer(node, rendezvous_messages::status{static_cast<int>(state_.wait_list.size()),
+                                             state_.closed});
+  }
+
+  // ---- the machine ----------------------------------------------------------------------------
+
+  // All steps that a node can take now.
+  void step(const node_id& node, time_point now) {
+    for (;;) {
+      member& one = members_.at(node);
+      const round_decision decision = decide_join(state_, node, settings_, round_rules::direct, now,
+                                                  *one.join_deadline);
+      switch (decision.action) {
+        case round_action::wait: return;
+        case round_action::placed:
+          end_joining(node);
+          return answer_placed(node);
+        case round_action::refuse_closed:
+          end_joining(node);
+          return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+        case round_action::refuse_timeout:
+          end_joining(node);
+          return answer(node, rendezvous_messages::refused{true, missing_nodes()});
+        default: carry_out(decision.action, decision.reason, node, now);
+      }
+      if (decision.action == round_action::leave_redundancy_list) {
+        one.join_deadline = now + one.join_timeout;
+      } else if (decision.action == round_action::enter_wait_list) {
+        announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+      }
+    }
+  }
+
+  void carry_out(round_action action, std::string_view reason, const node_id& node,
+                 time_point now) {
+    const std::int64_t round = state_.round;
+    const bool was_complete = state_.complete;
+    apply(state_, action, node, settings_, now);
+    log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
+               verb_of(action), reason);
+    const bool frees_place =
+        action == round_action::leave_round || action == round_action::leave_wait_list;
+    if (frees_place || round != state_.round || was_complete != state_.complete) {
+      settle_all_ = true;
+    }
+    if (round != state_.round) begin_round();
+    if (!was_complete && state_.complete) note_completion();
+    if (state_.deadline) wake_at(*state_.deadline);
+  }
+
+  void begin_round() {
+    change_.reset();
+    some_finished_ = false;
+    all_finished_ = false;
+    for (auto& [node, one] : members_) one.has_finished = false;
+  }
+
+  // What one node's step makes possible for others.
+  void settle(time_point now) {
+    while (std::exchange(settle_all_, false)) {
+      const std::vector<node_id> waiting(joining_.begin(), joining_.end());
+      for (const node_id& node : waiting) {
+        if (joining_.count(node) != 0) step(node, now);
+      }
+    }
+  }
+
+  void end_joining(const node_id& node) {
+    joining_.erase(node);
+    members_.at(node).join_deadline.reset();
+  }
+
+  // ---- losses ---------------------------------------------------------------------------------
+
+  std::vector<node_id> overdue_nodes(time_point now) const {
+    std::vector<node_id> overdue;
+    for (const auto& [node, one] : members_) {
+      if (lost_at(one) <= now) overdue.push_back(node);
+    }
+    return overdue;
+  }
+
+  time_point lost_at(const member& one) const {
+    return one.given_up_at ? *one.given_up_at : one.heard + settings_.silence();
+  }
+
+  void give_up(const node_id& node, time_point now) {
+    const member& one = members_.at(node);
+    if (one.link) {
+      nodes_.erase(*one.link);
+      dropped_.push_back(*one.link);
+    }
+    remove(node, one.link ? "is silent" : "is gone", now);
+  }
+
+  void remove(const node_id& node, std::string_view how, time_point now) {
+    const bool has_finished = members_.at(node).has_finished;
+    const bool ran = state_.complete && state_.participants.count(node) != 0;
+    members_.erase(node);
+    joining_.erase(node);
+    if (ran && !has_finished && !ending_) {
+      announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
+    }
+    const round_decision decision = decide_leave(state_, node);
+    carry_out(decision.action, how, node, now);
+    look_whether_all_finished();
+  }
+
+  std::optional<node_id> missing_participant() const {
+    for (const auto& [node, rank] : state_.participants) {
+      const auto found = members_.find(node);
+      if (found == members_.end() || !found->second.link) return node;
+    }
+    return std::nullopt;
+  }
+
+  // ---- news -----------------------------------------------------------------------------------
+
+  // The first change of a round is the one that counts: what follows, follows from it.
+  void announce(change_kind kind, std::string what) {
+    const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
+    if (!state_.complete || change_ || is_ending_well) return;
+    change_ = rendezvous_change{kind, std::move(what), restarts_};
+    log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
+    for (const auto& [node, rank] : state_.participants) {
+      answer(node, rendezvous_messages::changed{state_.round, *change_});
+    }
+  }
+
+  void look_whether_all_finished() {
+    if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
+    for (const auto& [node, rank] : state_.participants) {
+      const auto found = members_.find(node);
+      if (found != members_.end() && !found->second.has_finished) return;
+    }
+    all_finished_ = true;
+    for (const auto& [node, rank] : state_.participants) {
+      answer(node, rendezvous_messages::all_finished{state_.round});
+    }
+  }
+
+  void answer_placed(const node_id& node) {
+    answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
+                                             master_, restarts_});
+  }
+
+  void answer(const node_id& node, rendezvous_answer what) {
+    const auto found = members_.find(node);
+    if (found == members_.end() || !found->second.link) return;
+    answers_.push_back({*found->second.link, std::move(what)});
+  }
+
+  // For a node that has just given up its place, and is counted all the same.
+  std::string missing_nodes() const {
+    return fmt::format("{} of at least {} nodes had joined",
+                       state_.participants.size() + state_.wait_list.size() + 1,
+                       settings_.min_nodes);
+  }
+
+  // Kept, because some of the nodes may have left when another asks again for its place.
+  void note_completion() {
+    world_ = static_cast<int>(state_.participants.size());
+    choose_master();
+  }
+
+  // The node of rank 0 serves the workers. One on this host reached us without a network and does
+  // not know by which address the others reach it; we do, by the way that they came.
+  void choose_master() {
+    const auto first = members_.find(state_.participants.begin()->first);
+    master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
+    if (first == members_.end() || !first->second.ends.is_loopback) return;
+    if (master_.address != first->second.ends.there) return;
+    for (const auto& [node, rank] : state_.participants) {
+      const auto other = members_.find(node);
+      if (other == members_.end() || other->second.ends.is_loopback) continue;
+      master_.address = other->second.ends.here;
+      return;
+    }
+  }
+
+  // ---- time -----------------------------------------------------------------------------------
+
+  void wake_at(time_point when) { next_ = std::min(next_, when); }
+
+  void plan_next(time_point now) {
+    next_ = time_point::max();
+    for (const auto& [node, one] : members_) {
+      wake_at(lost_at(one));
+      const bool stands_by = state_.redundancy_list.count(node) != 0;
+      if (one.join_deadline && !stands_by) wake_at(std::max(*one.join_deadline, now) + duration(1));
+    }
+    if (state_.deadline) wake_at(*state_.deadline);
+  }
+
+  static std::string_view verb_of(round_action action) {
+    switch (action) {
+      case round_action::enter_round: return "enters the round";
+      case round_action::enter_wait_list: return "waits for the next round";
+      case round_action::enter_redundancy_list: return "stands by";
+      case round_action::leave_round: return "leaves the round";
+      case round_action::leave_wait_list: return "waits no longer";
+      case round_action::leave_redundancy_list: return "stands by no longer";
+      case round_action::leave_to_rejoin: return "leaves the round for the next";
+      case round_action::complete_round: return "completes the round";
+      default: return "stays";
+    }
+  }
+
+  std::string run_id_;
+  logger log_;
+  rendezvous_settings settings_;
+  round_state state_;
+  std::map<node_id, member> members_;
+  std::unordered_map<connection, node_id> nodes_;
+  std::unordered_map<connection, addresses> ends_;
+  /// Those that wait for a place.
+  std::set<node_id> joining_;
+  bool settle_all_ = false;
+  /// Why the round ends.
+  std::optional<rendezvous_change> change_;
+  bool some_finished_ = false;
+  bool all_finished_ = false;
+  std::optional<ending> ending_;
+  master_endpoint master_;
+  int world_ = 0;
+  int restarts_ = 0;
+  time_point next_ = time_point::max();
+  std::vector<sending> answers_;
+  std::vector<connection> dropped_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/rendezvous_service.hpp ----
+
+namespace elastic {
+
+/// The rendezvous of any number of jobs, on the port of a store server.
+///
+/// Give it to one server, as its extension.
+/// Thread-safety: as the server's extensions have it.
+class rendezvous_service final : public store_extension {
+ public:
+  /// What nodes begin with.
+  static constexpr std::string_view first_words = "elastic rendezvous\n";
+
+  /// @param time  empty: the clocks of the machine
+  explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr)
+      : log_(std::move(log)), time_(std::move(time)) {
+    if (!time_) time_ = std::make_shared<system_time>();
+  }
+
+  std::string_view greeting() const override { return first_words; }
+
+  task<void> run() override {
+    earlier_.emplace(co_await asio::this_coro::executor);
+    for (;;) {
+      earlier_->reset();
+      planned_ = next_deadline();
+      co_await with_deadline(*time_, planned_, earlier_->wait());
+      for (auto& [run_id, job] : jobs_) {
+        job.advance(time_->now());
+        deliver(job);
+      }
+    }
+  }
+
+  std::unique_ptr<conversation> begin(client& from) override {
+    return std::make_unique<node_conversation>(*this, from);
+  }
+
+ private:
+  using connection = rendezvous_coordinator::connection;
+
+  class node_conversation final : public conversation {
+   public:
+    node_conversation(rendezvous_service& of, client& from)
+        : of_(of), id_(of.enter(from)), frames_(limits::rendezvous_message_bytes) {}
+    ~node_conversation() override { of_.gone(id_); }
+    node_conversation(const node_conversation&) = delete;
+    node_conversation& operator=(const node_conversation&) = delete;
+
+    void received(std::string_view bytes) override {
+      frames_.append(bytes);
+      while (const auto message = frames_.next()) of_.received(id_, *message);
+    }
+
+   private:
+    rendezvous_service& of_;
+    connection id_;
+    frame_reader frames_;
+  };
+
+  struct node_connection {
+    client* peer;
+    /// Null until it has said which.
+    rendezvous_coordinator* job = nullptr;
+  };
+
+  // ---- what clients do ------------------------------------------------------------------------
+
+  connection enter(client& from) {
+    connections_[++last_] = node_connection{&from};
+    return last_;
+  }
+
+  void gone(connection id) {
+    const auto found = connections_.find(id);
+    rendezvous_coordinator* job = found->second.job;
+    connections_.erase(found);
+    if (job == nullptr) return;
+    job->disconnected(id, time_->now());
+    plan(*job);
+  }
+
+  void received(connection id, std::string_view message) {
+    const rendezvous_request said = parse_rendezvous_request(message);
+    node_connection& from = connections_.at(id);
+    if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+      if (from.job == nullptr) introduce(id, from, greeting->run_id);
+    }
+    if (from.job == nullptr) {
+      throw error(errc::protocol_violation, "a node of the rendezvous did not say which job it is "
+                                            "of");
+    }
+    rendezvous_coordinator& job = *from.job;
+    job.received(id, said, time_->now());
+    deliver(job);
+    plan(job);
+  }
+
+  void introduce(connection id, node_connection& from, const std::string& run_id) {
+    const auto found = jobs_.find(run_id);
+    if (found == jobs_.end()) make_room();
+    from.job = found != jobs_.end() ? &found->second
+                                    : &jobs_.try_emplace(run_id, run_id, log_).first->second;
+    const auto here = from.peer->here();
+    const auto there = from.peer->there();
+    const asio::ip::address node = plain_address(there.address());
+    const asio::ip::address server = plain_address(here.address());
+    from.job->connected(id, {server.to_string(), node.to_string(),
+                             node.is_loopback() || node == server});
+  }
+
+  // Jobs that nobody takes part in are forgotten, those that have ended last of all.
+  void make_room() {
+    std::erase_if(jobs_, [](const auto& job) {
+      return job.second.is_idle() && !job.second.state().closed;
+    });
+    if (jobs_.size() < limits::rendezvous_jobs) return;
+    std::erase_if(jobs_, [](const auto& job) { return job.second.is_idle(); });
+    if (jobs_.size() < limits::rendezvous_jobs) return;
+    throw error(errc::protocol_violation,
+                fmt::format("a node of one more job than the {} that may meet here",
+                            limits::rendezvous_jobs));
+  }
+
+  // ---- what they are told ---------------------------------------------------------------------
+
+  // What is sent may end connections, which is heard of here again.
+  void deliver(rendezvous_coordinator& job) {
+    for (const auto& answer : job.take_answers()) {
+      const auto to = connections_.find(answer.to);
+      if (to == connections_.end()) continue;
+      frame_.clear();
+      append_frame(frame_, to_text(answer.what));
+      to->second.peer->send(frame_);
+    }
+    for (const connection id : job.take_dropped()) {
+      const auto to = connections_.find(id);
+      if (to != connections_.end()) to->second.peer->hang_up();
+    }
+  }
+
+  // ---- time -----------------------------------------------------------------------------------
+
+  time_point next_deadline() const {
+    time_point next = time_point::max();
+    for (const auto& [run_id, job] : jobs_) next = std::min(next, job.next_deadline());
+    return next;
+  }
+
+  void plan(const rendezvous_coordinator& job) {
+    if (earlier_ && job.next_deadline() < planned_) earlier_->set();
+  }
+
+  logger log_;
+  std::shared_ptr<time_source> time_;
+  std::map<std::string, rendezvous_coordinator, std::less<>> jobs_;
+  std::unordered_map<connection, node_connection> connections_;
+  connection last_ = 0;
+  std::optional<event_flag> earlier_;
+  time_point planned_ = time_point::max();
+  std::string frame_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/rendezvous_host.hpp ----
 
 namespace elastic {
@@ -15648,94 +19474,6 @@ class rendezvous_host {
   task<void> stop() { co_await server_->stop(); }
 
  private:
-  std::unique_ptr<tcp_store_server> server_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/free_port.hpp ----
-
-namespace elastic {
-
-/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
-/// else may take it before it is used: bind port 0 yourself where you can.
-///
-/// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
-/// port of it can be bound.
-inline std::uint16_t free_port(const std::string& address) {
-  asio::error_code failure;
-  const auto parsed = asio::ip::make_address(address, failure);
-  if (failure) {
-    throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
-  }
-  asio::io_context context(1);
-  asio::ip::tcp::acceptor acceptor(context);
-  const asio::ip::tcp::endpoint any_port(parsed, 0);
-  acceptor.open(any_port.protocol(), failure);
-  if (!failure) acceptor.bind(any_port, failure);
-  if (failure) {
-    throw error(errc::connection_failed,
-                fmt::format("no port of {} can be bound: {}", address, failure.message()));
-  }
-  return acceptor.local_endpoint().port();
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/worker_store_host.hpp ----
-
-namespace elastic {
-
-/// The store in which the workers of one round find each other, served by the agent on a socket of
-/// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
-/// only an empty store keeps one attempt from reading what the one before left.
-///
-/// Thread-safety: one strand at a time.
-class worker_store_host {
- public:
-  explicit worker_store_host(const rendezvous_parameters& parameters)
-      : address_(parameters.local_address),
-        share_(parameters.share_worker_store),
-        use_ring_(parameters.use_ring),
-        log_(parameters.log) {}
-
-  /// Serves a new store at any port and says where: at the address that the user chose for this
-  /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
-  /// of rank 0.
-  ///
-  /// @param reachable  a numeric address of this host
-  /// @param is_alone   no other host takes part: nobody but this one is let in
-  /// Errors: `errc::connection_failed`, naming the address.
-  master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
-                        bool is_alone) {
-    master_endpoint at;
-    at.address = address_.empty() ? reachable : address_;
-    at.served_by_agent = share_;
-    if (!share_) {
-      at.port = free_port(reachable);
-      return at;
-    }
-    tcp_store_server_options options;
-    if (is_alone) options.address = reachable;
-    if (!is_alone) options.address.clear();
-    options.use_ring = use_ring_;
-    options.log = log_;
-    server_ = std::make_unique<tcp_store_server>(std::move(executor), options);
-    at.port = server_->port();
-    return at;
-  }
-
-  /// Ends what was served; no connection is left when this returns.
-  task<void> stop() {
-    const std::unique_ptr<tcp_store_server> ending = std::move(server_);
-    if (ending) co_await ending->stop();
-  }
-
- private:
-  std::string address_;
-  bool share_;
-  bool use_ring_;
-  logger log_;
   std::unique_ptr<tcp_store_server> server_;
 };
 
@@ -15890,71 +19628,6 @@ class memory_store final : public store {
   }
 
   std::shared_ptr<key_value_engine> engine_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/store/prefix_store.hpp ----
-
-namespace elastic {
-
-/// A view of another store in which every key stands under a prefix: "key" is "prefix/key" there,
-/// as PyTorch's PrefixStore has it. `num_keys` counts the whole store.
-///
-/// Errors, cancellation and thread-safety: those of the store within.
-class prefix_store final : public store {
- public:
-  prefix_store(std::string prefix, std::shared_ptr<store> inner)
-      : prefix_(std::move(prefix) + "/"), inner_(std::move(inner)) {}
-
-  task<void> set(std::string key, std::string value) override {
-    return inner_->set(prefix_ + key, std::move(value));
-  }
-
-  task<std::string> get(std::string key) override { return inner_->get(prefix_ + key); }
-
-  task<std::int64_t> add(std::string key, std::int64_t delta) override {
-    return inner_->add(prefix_ + key, delta);
-  }
-
-  task<std::string> compare_set(std::string key, std::string expected,
-                                std::string desired) override {
-    return inner_->compare_set(prefix_ + key, std::move(expected), std::move(desired));
-  }
-
-  task<void> wait(std::vector<std::string> keys) override {
-    return inner_->wait(prefixed(std::move(keys)));
-  }
-
-  task<bool> check(std::vector<std::string> keys) override {
-    return inner_->check(prefixed(std::move(keys)));
-  }
-
-  task<bool> erase(std::string key) override { return inner_->erase(prefix_ + key); }
-
-  task<std::int64_t> num_keys() override { return inner_->num_keys(); }
-
-  task<void> append(std::string key, std::string value) override {
-    return inner_->append(prefix_ + key, std::move(value));
-  }
-
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
-    return inner_->multi_get(prefixed(std::move(keys)));
-  }
-
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
-    for (auto& pair : pairs) pair.first.insert(0, prefix_);
-    return inner_->multi_set(std::move(pairs));
-  }
-
- private:
-  std::vector<std::string> prefixed(std::vector<std::string> keys) const {
-    for (std::string& key : keys) key.insert(0, prefix_);
-    return keys;
-  }
-
-  std::string prefix_;
-  std::shared_ptr<store> inner_;
 };
 
 }  // namespace elastic
@@ -16855,774 +20528,6 @@ class c10d_rendezvous final : public rendezvous_handler {
 
 }  // namespace elastic
 
-// ---- elastic/rendezvous/torch_state_clock.hpp ----
-
-namespace elastic {
-
-/// Turns the times of day that a state holds, each by the clock of another node, into times of
-/// this node. What counts is when a value was first seen here: no two clocks are compared, so
-/// that a node whose clock is wrong is neither lost nor immortal.
-class torch_state_clock {
- public:
-  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
-  void observe(const torch_state& state, time_point now) {
-    observed_ = now;
-    std::map<node_id, seen> heartbeats;
-    for (const auto& [id, value] : state.last_heartbeats) {
-      const auto known = heartbeats_.find(id);
-      const bool is_new = known == heartbeats_.end() || known->second.value != value;
-      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
-    }
-    heartbeats_.swap(heartbeats);
-    if (!state.deadline) {
-      deadline_.reset();
-    } else if (!deadline_ || deadline_->value != *state.deadline) {
-      deadline_ = seen{*state.deadline, now};
-    }
-  }
-
-  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
-  /// read, in their order. What happened since is not known, so a node is not lost only because
-  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
-  /// says that it is.
-  std::vector<node_id> dead(duration allowed) const {
-    std::vector<node_id> nodes;
-    for (const auto& [id, heartbeat] : heartbeats_) {
-      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
-    }
-    return nodes;
-  }
-
-  /// When the deadline that the state has now was first seen; none where it has none.
-  std::optional<time_point> deadline_seen() const {
-    if (!deadline_) return std::nullopt;
-    return deadline_->since;
-  }
-
- private:
-  struct seen {
-    torch_time value;
-    time_point since;
-  };
-
-  time_point observed_;
-  std::map<node_id, seen> heartbeats_;
-  std::optional<seen> deadline_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/detail/torch_round.hpp ----
-
-namespace elastic::detail {
-
-/// One node's way to the state that the nodes of a rendezvous share: reads it in this node's time,
-/// without those that are dead, changes it step by step, and says that this node lives.
-///
-/// Thread-safety: one strand at a time; operations may run at the same time.
-class torch_round final : public std::enable_shared_from_this<torch_round> {
- public:
-  /// The state as it was read, and what it means here and now.
-  struct view {
-    torch_state stored;
-    /// Empty where nothing is stored.
-    std::string token;
-    /// In this node's time, without the nodes that are dead.
-    round_state state;
-    std::vector<node_id> dead;
-  };
-
-  torch_round(std::string run_id, node_id node, rendezvous_settings settings,
-              torch_dialect dialect, std::shared_ptr<rendezvous_backend> backend,
-              std::shared_ptr<store> agents, std::shared_ptr<time_source> time, logger log)
-      : run_id_(std::move(run_id)),
-        node_(std::move(node)),
-        settings_(settings),
-        dialect_(dialect),
-        backend_(std::move(backend)),
-        agents_(std::move(agents)),
-        time_(std::move(time)),
-        log_(std::move(log)) {}
-
-  const node_id& node() const { return node_; }
-  round_rules rules() const {
-    return dialect_ == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
-  }
-
-  /// The prefix of the keys of one round in the agents' store.
-  std::string prefix(std::int64_t round) const {
-    return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
-  }
-
-  /// The state as it is now.
-  task<view> look() {
-    const auto get = [](rendezvous_backend& from) { return from.get(); };
-    std::optional<stored_state> stored = co_await patiently<std::optional<stored_state>>(get);
-    co_return co_await take_in(std::move(stored));
-  }
-
-  /// Carries out one step of this node on what was seen.
-  /// Result: what is stored then; the step was lost where another node's came first.
-  task<view> carry_out(view seen, round_action action) {
-    const time_point now = time_->now();
-    apply(seen.state, action, node_, settings_, now);
-    const bool has_place = is_named(seen.state);
-    if (has_place) seen.stored.last_heartbeats[node_] = next_heartbeat();
-    if (!has_place) seen.stored.last_heartbeats.erase(node_);
-    co_return co_await write(std::move(seen));
-  }
-
-  /// Marks the rendezvous as closed.
-  task<void> close() {
-    view seen = co_await look();
-    while (!seen.state.closed) {
-      seen.state.closed = true;
-      seen = co_await write(std::move(seen));
-    }
-  }
-
-  /// Gives up whatever place this node has.
-  /// @param rejoins  it goes on to the next round
-  task<view> leave(bool rejoins) {
-    view seen = co_await look();
-    for (;;) {
-      round_action action = decide_leave(seen.state, node_).action;
-      if (action == round_action::wait || seen.state.closed) co_return seen;
-      if (action == round_action::leave_round && seen.state.complete && rejoins) {
-        // In one step: nobody sees the round without this node but that it waits for the next.
-        action = round_action::leave_to_rejoin;
-      }
-      seen = co_await carry_out(std::move(seen), action);
-      if (action == round_action::leave_to_rejoin && !contains(seen.state, node_)) co_return seen;
-    }
-  }
-
-  /// Waits until the state may have changed, at most until `deadline`.
-  task<void> wait_for_change(std::string token, time_point deadline) {
-    task<void> waiting = backend_->wait_for_change(std::move(token));
-    co_await with_deadline(*time_, deadline, std::move(waiting));
-  }
-
-  /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
-  /// cease because PyTorch's agents wait and write over one connection.
-  task<bool> has_ended(std::int64_t round, int rank) {
-    std::vector<std::string> keys;
-    keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
-    co_return co_await agents_->check(std::move(keys));
-  }
-
-  /// Begins to say that this node lives, as long as it has a place.
-  void start_heartbeats(asio::any_io_executor executor) {
-    if (ended_) return;
-    ended_.emplace(executor);
-    auto on_end = [self = shared_from_this()](std::exception_ptr) { self->ended_->set(); };
-    asio::co_spawn(executor, keep_alive(),
-                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
-  }
-
-  task<void> stop_heartbeats() {
-    if (!ended_) co_return;
-    cancel_.emit(asio::cancellation_type::terminal);
-    co_await ended_->wait();
-  }
-
-  /// Whether nodes whose workers have ended may be silent. Who looks for a new round must not wait
-  /// for them: they cannot know of it.
-  void spare_ended(bool whether) { spares_ended_ = whether; }
-
-  /// From now on a place that cannot be reached is not tried again.
-  void hurry() { is_patient_ = false; }
-
- private:
-  static constexpr std::chrono::milliseconds retry_pause{200};
-
-  struct own_deadline {
-    torch_time written;
-    time_point at;
-  };
-
-  // A store that was reached before may come back.
-  template <class T, class Ask>
-  task<T> patiently(Ask ask) {
-    const time_point limit = time_->now() + limits::rendezvous_absence;
-    for (;;) {
-      std::exception_ptr failure;
-      try {
-        task<T> asking = ask(*backend_);
-        std::optional<T> answer = co_await with_deadline(
-            *time_, time_->now() + settings_.silence(), std::move(asking));
-        if (answer) {
-          was_reached_ = true;
-          co_return std::move(*answer);
-        }
-        throw error(errc::connection_failed, "the rendezvous' state cannot be had: no answer");
-      } catch (const error& problem) {
-        const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
-                                   is_patient_ && time_->now() < limit;
-        if (!may_come_back) throw;
-        log_.debug("the rendezvous' state cannot be reached, trying again: {}", problem.what());
-      }
-      co_await time_->sleep_until(time_->now() + retry_pause);
-    }
-  }
-
-  bool is_named(const round_state& state) const {
-    return contains(state, node_) || state.wait_list.count(node_) != 0 ||
-           state.redundancy_list.count(node_) != 0;
-  }
-
-  // ---- reading --------------------------------------------------------------------------------
-
-  task<view> take_in(std::optional<stored_state> stored) {
-    view seen;
-    if (stored) {
-      seen.stored = std::move(stored->state);
-      seen.token = std::move(stored->token);
-    }
-    clock_.observe(seen.stored, time_->now());
-    seen.state = translated(seen.stored);
-    std::vector<node_id> silent = clock_.dead(settings_.silence());
-    std::erase(silent, node_);
-    if (!silent.empty() && seen.state.complete && spares_ended_) {
-      silent = co_await without_ended(std::move(silent), seen.state);
-    }
-    for (const node_id& node : silent) bury(seen, node);
-    seen.dead = std::move(silent);
-    co_return seen;
-  }
-
-  round_state translated(const torch_state& stored) const {
-    round_state state;
-    state.round = stored.round;
-    state.complete = stored.complete;
-    state.closed = stored.closed;
-    state.participants = stored.participants;
-    state.wait_list = stored.wait_list;
-    state.redundancy_list = stored.redundancy_list;
-    if (stored.deadline) {
-      // Whoever set it waits so long from then on, by a clock that is not ours.
-      const time_point seen = clock_.deadline_seen().value_or(time_->now());
-      const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
-      state.deadline = is_own ? own_deadline_->at : seen + settings_.last_call_timeout;
-    }
-    return state;
-  }
-
-  // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
-  task<std::vector<node_id>> without_ended(std::vector<node_id> silent, round_state in) {
-    std::vector<node_id> dead;
-    int arrived = co_await arrived_at_barrier(in.round);
-    for (const node_id& node : silent) {
-      const auto place = in.participants.find(node);
-      bool is_spared = false;
-      if (place != in.participants.end()) {
-        is_spared = dialect_ == torch_dialect::torch_2_6
-                        ? arrived-- > 0
-                        : co_await has_ended(in.round, place->second);
-      }
-      if (!is_spared) dead.push_back(node);
-    }
-    co_return dead;
-  }
-
-  // PyTorch's newer barrier only counts: who has come there is not known, but how many.
-  task<int> arrived_at_barrier(std::int64_t round) {
-    if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-    const std::string key = prefix(round) + "/torchelastic/agent/terminal_state/num_members";
-    std::vector<std::string> keys(1, key);
-    const bool has_begun = co_await agents_->check(std::move(keys));
-    if (!has_begun) co_return 0;
-    co_return static_cast<int>(co_await agents_->add(key, 0));
-  }
-
-  void bury(view& seen, const node_id& node) {
-    round_state& state = seen.state;
-    if (contains(state, node)) apply(state, round_action::leave_round, node, settings_, {});
-    state.wait_list.erase(node);
-    state.redundancy_list.erase(node);
-    seen.stored.last_heartbeats.erase(node);
-  }
-
-  // ---- writing --------------------------------------------------------------------------------
-
-  task<view> write(view wanted) {
-    torch_state& stored = wanted.stored;
-    const round_state& state = wanted.state;
-    stored.round = state.round;
-    stored.complete = state.complete;
-    stored.closed = state.closed;
-    stored.participants = state.participants;
-    stored.wait_list = state.wait_list;
-    stored.redundancy_list = state.redundancy_list;
-    if (!state.deadline) stored.deadline.reset();
-    if (state.deadline && !stored.deadline) {
-      own_deadline_ = own_deadline{wall_now() + std::chrono::duration_cast<torch_time::duration>(
-                                                    *state.deadline - time_->now()),
-                                   *state.deadline};
-      stored.deadline = own_deadline_->written;
-    }
-    const auto set = [&wanted](rendezvous_backend& to) {
-      return to.set(wanted.stored, wanted.token);
-    };
-    set_outcome outcome = co_await patiently<set_outcome>(set);
-    co_return co_await take_in(std::move(outcome.stored));
-  }
-
-  torch_time wall_now() const {
-    return std::chrono::time_point_cast<torch_time::duration>(time_->wall_now());
-  }
-
-  // Each is another one, also where the clock was set back: others look at whether it changes.
-  torch_time next_heartbeat() {
-    heartbeat_ = std::max(wall_now(), heartbeat_ + torch_time::duration(1));
-    return heartbeat_;
-  }
-
-  // ---- heartbeats -----------------------------------------------------------------------------
-
-  task<void> keep_alive() {
-    for (;;) {
-      co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
-      try {
-        co_await beat();
-      } catch (const error& failure) {
-        // Whoever waits for the rendezvous hears of it, too.
-        log_.debug("this node could not say that it lives: {}", failure.what());
-      }
-    }
-  }
-
-  task<void> beat() {
-    view seen = co_await look();
-    for (;;) {
-      const auto mine = seen.stored.last_heartbeats.find(node_);
-      if (mine == seen.stored.last_heartbeats.end()) co_return;
-      const torch_time before = mine->second;
-      mine->second = next_heartbeat();
-      seen = co_await write(std::move(seen));
-      const auto now = seen.stored.last_heartbeats.find(node_);
-      if (now == seen.stored.last_heartbeats.end() || now->second > before) co_return;
-    }
-  }
-
-  const std::string run_id_;
-  const node_id node_;
-  const rendezvous_settings settings_;
-  const torch_dialect dialect_;
-  const std::shared_ptr<rendezvous_backend> backend_;
-  const std::shared_ptr<store> agents_;
-  const std::shared_ptr<time_source> time_;
-  const logger log_;
-  torch_state_clock clock_;
-  std::optional<own_deadline> own_deadline_;
-  torch_time heartbeat_{};
-  std::optional<event_flag> ended_;
-  asio::cancellation_signal cancel_;
-  bool spares_ended_ = false;
-  bool was_reached_ = false;
-  bool is_patient_ = true;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/exit_barrier.hpp ----
-
-namespace elastic {
-
-/// Waits until every agent of the round has come here, so that one that finishes early is not
-/// taken for a lost node.
-///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; this agent stays counted as having come.
-/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
-inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
-  const std::string prefix = "torchelastic/agent/terminal_state/";
-  const std::string last_key = prefix + "last_member";
-  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
-  if (arrived < group_world_size) {
-    co_await agents->get(last_key);
-  } else {
-    // The last one knows, and does not ask: whoever serves the store may leave at this word.
-    co_await agents->set(last_key, "<val_ignored>");
-  }
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/dynamic_rendezvous.hpp ----
-
-namespace elastic {
-
-/// What a dynamic_rendezvous is made from.
-struct dynamic_rendezvous_options {
-  rendezvous_parameters parameters;
-  /// How the agents of the job talk.
-  torch_dialect dialect = torch_dialect::torch_2_6;
-  /// Where the state is kept, and a store for what else agents tell each other. Must be set.
-  std::shared_ptr<rendezvous_backend> backend;
-  std::shared_ptr<store> agents;
-  /// Tells this agent from all others.
-  node_id node;
-  /// A numeric address of this host that the other nodes can reach.
-  std::string address = "127.0.0.1";
-};
-
-/// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
-/// its own steps in it, by the rules of torchrun, whose nodes may be among them.
-///
-/// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
-/// another node counts. Worker failures are counted by each node for itself.
-///
-/// Thread-safety: one strand at a time.
-/// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
-class dynamic_rendezvous final : public rendezvous_handler {
- public:
-  /// Errors: `errc::invalid_argument` for a setting out of bounds.
-  explicit dynamic_rendezvous(dynamic_rendezvous_options options)
-      : parameters_(std::move(options.parameters)),
-        settings_(parameters_.settings()),
-        dialect_(options.dialect),
-        agents_(std::move(options.agents)),
-        address_(std::move(options.address)),
-        workers_(with_sharing(parameters_, dialect_)),
-        shared_(std::make_shared<detail::torch_round>(
-            parameters_.run_id, std::move(options.node), settings_, dialect_,
-            std::move(options.backend), agents_, parameters_.time, parameters_.log)) {}
-
-  std::string backend() const override { return parameters_.backend; }
-  std::string run_id() const override { return parameters_.run_id; }
-
-  task<rendezvous_round> next_round() override {
-    co_await workers_.stop();
-    auto executor = co_await asio::this_coro::executor;
-    shared_->start_heartbeats(executor);
-    change_.reset();
-    is_finished_ = false;
-    members_.clear();
-    shared_->spare_ended(false);
-    co_await with_rollback(join(), give_up_place());
-    co_return co_await placed_round();
-  }
-
-  task<rendezvous_change> wait_for_change() override {
-    while (!change_) {
-      view seen = co_await shared_->look();
-      if (seen.state.closed) {
-        co_await check_end();
-      } else {
-        std::optional<rendezvous_change> found = co_await change_of(seen);
-        // It may have been found by another meanwhile.
-        if (found && !change_) change_ = std::move(found);
-        if (change_) break;
-      }
-      const time_point limit = now() + settings_.keep_alive_interval;
-      co_await shared_->wait_for_change(seen.token, limit);
-    }
-    co_return *change_;
-  }
-
-  task<rendezvous_change> report_failure(std::string what) override {
-    const view seen = co_await shared_->look();
-    if (seen.state.closed) co_await throw_closed();
-    if (!change_) change_ = co_await change_of(seen);
-    if (!change_) {
-      change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
-    }
-    co_return *change_;
-  }
-
-  task<void> exit_barrier() override {
-    is_finished_ = true;
-    if (gathers()) {
-      const std::string mine = std::to_string(rank_);
-      co_await gather(round_agents_, terminal_state, mine, rank_, size());
-    } else {
-      co_await elastic::exit_barrier(round_agents_, size());
-    }
-    // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
-    const std::optional<job_ending> end = co_await ending();
-    if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
-  }
-
-  task<int> num_nodes_waiting() override {
-    const view seen = co_await shared_->look();
-    co_return static_cast<int>(seen.state.wait_list.size());
-  }
-
-  task<bool> is_closed() override {
-    const view seen = co_await shared_->look();
-    co_return seen.state.closed;
-  }
-
-  task<void> close(job_end how, std::string why) override {
-    // Whoever served the state may have left, once the job has succeeded.
-    shared_->hurry();
-    const time_point limit = now() + limits::rendezvous_absence;
-    bool is_told = false;
-    try {
-      is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
-    } catch (const error& failure) {
-      if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
-      is_told = true;
-    }
-    if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
-  }
-
-  task<void> shutdown() override {
-    shared_->hurry();
-    co_await shared_->stop_heartbeats();
-    co_await workers_.stop();
-    co_await give_up_place();
-  }
-
- private:
-  using view = detail::torch_round::view;
-
-  struct job_ending {
-    job_end how = job_end::failed;
-    std::string why;
-  };
-
-  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
-  inline static const std::string failed_word = "failed: ";
-  inline static const std::string succeeded_word = "succeeded: ";
-  /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
-  /// agents of 2.6 and newer may say so in the first round only.
-  static constexpr std::chrono::seconds master_patience{5};
-
-  // Agents of before 2.4 do not serve the workers' store.
-  static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
-                                            torch_dialect dialect) {
-    if (dialect != torch_dialect::torch_2_6) parameters.share_worker_store = false;
-    return parameters;
-  }
-
-  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
-  int size() const { return static_cast<int>(members_.size()); }
-  time_point now() const { return parameters_.time->now(); }
-
-  // ---- joining --------------------------------------------------------------------------------
-
-  task<void> join() {
-    time_point deadline = now() + settings_.join_timeout;
-    view seen = co_await shared_->leave(true);
-    std::string_view told;
-    for (;;) {
-      const round_decision next = decide_join(seen.state, shared_->node(), settings_,
-                                              shared_->rules(), now(), deadline);
-      if (told != next.reason) {
-        parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), seen.state.round,
-                              next.reason);
-      }
-      told = next.reason;
-      switch (next.action) {
-        case round_action::placed: take_place(seen.state); co_return;
-        case round_action::refuse_closed: co_await throw_closed(); break;
-        case round_action::refuse_timeout: throw_timeout(seen.state); break;
-        case round_action::wait:
-          co_await shared_->wait_for_change(seen.token, next_look(seen.state, deadline));
-          seen = co_await shared_->look();
-          break;
-        default:
-          // Who stood by begins to wait anew.
-          if (next.action == round_action::leave_redundancy_list) {
-            deadline = now() + settings_.join_timeout;
-          }
-          seen = co_await shared_->carry_out(std::move(seen), next.action);
-      }
-    }
-  }
-
-  // When time alone makes a difference.
-  time_point next_look(const round_state& state, time_point deadline) const {
-    time_point next = now() + settings_.keep_alive_interval;
-    if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
-    if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
-    return next;
-  }
-
-  void take_place(const round_state& state) {
-    members_ = state.participants;
-    round_ = state.round;
-    rank_ = members_.at(shared_->node());
-    shared_->spare_ended(true);
-    round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
-  }
-
-  [[noreturn]] void throw_timeout(const round_state& state) const {
-    throw error(errc::rendezvous_timeout,
-                fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
-                            "round {} has {} of {} to {} nodes",
-                            run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
-                            state.round, state.participants.size(), settings_.min_nodes,
-                            settings_.max_nodes));
-  }
-
-  task<rendezvous_round> placed_round() {
-    rendezvous_round met;
-    met.round = round_;
-    met.group_rank = rank_;
-    met.group_world_size = size();
-    met.restarts = restarts_;
-    met.agents = round_agents_;
-    met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
-    if (rank_ == 0) {
-      met.master = workers_.serve(co_await asio::this_coro::executor, address_,
-                                  is_loopback(address_));
-    }
-    if (!gathers()) met.master = co_await shared_master(met.master);
-    co_return met;
-  }
-
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
-  task<master_endpoint> shared_master(master_endpoint mine) {
-    mine.served_by_agent = parameters_.share_worker_store;
-    const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
-    task<master_endpoint> agreeing = agree_on_master(round_agents_, mine, rank_);
-    const std::optional<master_endpoint> told =
-        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
-    if (told) master_ = told;
-    if (master_) co_return *master_;
-    throw error(errc::rendezvous_timeout,
-                "the node of rank 0 did not say where it serves the workers' store");
-  }
-
-  // ---- what happens in a round ----------------------------------------------------------------
-
-  task<std::optional<rendezvous_change>> change_of(view seen) {
-    const round_state& state = seen.state;
-    const std::map<node_id, int> members = members_;
-    if (state.round != round_ || !detail::contains(state, shared_->node())) {
-      co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
-    }
-    for (const auto& [node, its_rank] : members) {
-      if (detail::contains(state, node)) continue;
-      if (state.wait_list.count(node) != 0) {
-        co_return change(change_kind::node_waiting,
-                         fmt::format("node {} has left the round to meet again", node.text()));
-      }
-      const bool is_dead = std::count(seen.dead.begin(), seen.dead.end(), node) != 0;
-      if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
-      co_return change(change_kind::node_lost,
-                       fmt::format("node {} {}", node.text(),
-                                   is_dead ? "does not answer" : "has left or was given up"));
-    }
-    // Whose workers are done does not begin anew for one that comes late.
-    if (!state.wait_list.empty() && !is_finished_) {
-      co_return change(change_kind::node_waiting, fmt::format("node {} waits to join",
-                                                              state.wait_list.begin()->text()));
-    }
-    co_return std::nullopt;
-  }
-
-  rendezvous_change change(change_kind kind, std::string what) const {
-    return {kind, std::move(what), restarts_};
-  }
-
-  // ---- the end --------------------------------------------------------------------------------
-
-  /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
-  std::string ending_key() const {
-    return fmt::format("torch.rendezvous.{}.elastic/end", run_id());
-  }
-
-  task<std::optional<job_ending>> ending() {
-    std::vector<std::string> keys(1, ending_key());
-    const bool is_told = co_await agents_->check(std::move(keys));
-    if (!is_told) co_return std::nullopt;
-    const std::string key = ending_key();
-    const std::string text = co_await agents_->get(key);
-    job_ending end;
-    const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
-    if (has_succeeded) end.how = job_end::succeeded;
-    const std::string& word = has_succeeded ? succeeded_word : failed_word;
-    end.why = text.substr(std::min(text.size(), word.size()));
-    co_return end;
-  }
-
-  task<void> throw_closed() {
-    const std::optional<job_ending> end = co_await ending();
-    if (!end) {
-      throw error(errc::rendezvous_closed,
-                  fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
-                              "not say how the job has ended",
-                              run_id()));
-    }
-    throw error(end->how == job_end::succeeded ? errc::rendezvous_finished
-                                               : errc::rendezvous_closed,
-                end->why);
-  }
-
-  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
-  /// still about to hear of it.
-  task<void> check_end() {
-    if (is_finished_) {
-      const std::optional<job_ending> end = co_await ending();
-      if (end && end->how == job_end::succeeded) co_return;
-      if (!end && co_await all_have_ended()) co_return;
-    }
-    co_await throw_closed();
-  }
-
-  task<void> tell_end(job_end how, std::string why) {
-    const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
-    const std::string key = ending_key();
-    const std::string nothing;
-    co_await agents_->compare_set(key, nothing, text);
-    co_await shared_->close();
-    if (how == job_end::failed) co_await release_barrier();
-  }
-
-  task<bool> all_have_ended() {
-    std::vector<std::string> keys;
-    if (gathers()) keys = detail::rank_keys(terminal_state, size(), "");
-    if (!gathers()) keys.push_back(terminal_state + "/last_member");
-    co_return co_await round_agents_->check(std::move(keys));
-  }
-
-  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
-  task<void> release_barrier() {
-    if (!gathers() || members_.empty()) co_return;
-    const std::string key = terminal_state + std::to_string(rank_);
-    std::vector<std::pair<std::string, std::string>> pairs;
-    pairs.emplace_back(key, std::to_string(rank_));
-    pairs.emplace_back(key + detail::gathered_suffix, "FIN");
-    co_await round_agents_->multi_set(std::move(pairs));
-  }
-
-  task<void> give_up_place() {
-    const time_point limit = now() + limits::rendezvous_farewell;
-    try {
-      co_await with_deadline(*parameters_.time, limit, give_up_any_place());
-    } catch (const error& failure) {
-      // Then the others find out that this node is gone.
-      parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
-    }
-  }
-
-  task<void> give_up_any_place() { co_await shared_->leave(false); }
-
-  rendezvous_parameters parameters_;
-  rendezvous_settings settings_;
-  torch_dialect dialect_;
-  std::shared_ptr<store> agents_;
-  std::string address_;
-  worker_store_host workers_;
-  std::shared_ptr<detail::torch_round> shared_;
-  /// The round that this node is in: its nodes with their ranks.
-  std::map<node_id, int> members_;
-  std::int64_t round_ = -1;
-  int rank_ = 0;
-  std::shared_ptr<store> round_agents_;
-  /// Where the workers of the last round met.
-  std::optional<master_endpoint> master_;
-  std::optional<rendezvous_change> change_;
-  int restarts_ = 0;
-  bool is_finished_ = false;
-};
-
-}  // namespace elastic
-
 // ---- elastic/rendezvous/mixed_rendezvous.hpp ----
 
 namespace elastic {
@@ -18064,7 +20969,7 @@ class rendezvous_registry {
   using factory =
       std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
 
-  /// Knows "static" and "c10d".
+  /// Knows "static", "c10d", "etcd", "etcd-v2", "etcd-v3" and "file".
   rendezvous_registry() {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
@@ -18074,6 +20979,8 @@ class rendezvous_registry {
       if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
       return std::make_shared<mixed_rendezvous>(parameters);
     });
+    for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) add(name, make_etcd_rendezvous);
+    add("file", make_file_rendezvous);
   }
 
   /// Adds a backend, or replaces the one of that name.

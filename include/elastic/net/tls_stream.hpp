@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
-// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
-#if defined(ELASTIC_HAS_TLS)
-
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/tls_options.hpp>
+
+// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
+// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
+#if defined(ELASTIC_HAS_TLS)
 
 #include <asio/ssl.hpp>
 
