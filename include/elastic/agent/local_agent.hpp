@@ -11,8 +11,10 @@
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/base/mailbox.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
@@ -59,7 +61,9 @@ class local_agent {
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
   /// rendezvous.
   explicit local_agent(agent_options options)
-      : options_(std::move(options)), inbox_(std::make_shared<detail::stop_inbox>()) {
+      : options_(std::move(options)),
+        inbox_(std::make_shared<detail::stop_inbox>()),
+        requests_(std::make_shared<detail::inbox<worker_request>>()) {
     validate(options_.workers);
     if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
   }
@@ -116,6 +120,11 @@ class local_agent {
   /// second request kills at once. May be called before `run`, and after it without effect.
   void stop(stop_request request) { inbox_->push(std::move(request)); }
 
+  /// Asks the agent to tell its workers something over the control channel, one request after the
+  /// other. Only workers that run and have connected hear of it; what they answer is logged. May be
+  /// called before and after `run` without effect.
+  void ask(worker_request request) { requests_->push(request); }
+
  private:
   /// Everything that lives as long as the run.
   struct running {
@@ -126,7 +135,8 @@ class local_agent {
           group(strand, options.workers, services, layout),
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
-          stop_asked(strand) {
+          stop_asked(strand),
+          requests(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
     }
@@ -147,6 +157,8 @@ class local_agent {
     std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
+    /// What the workers are to be told. Bounded by whoever asks.
+    mailbox<worker_request> requests;
     /// How often workers of the job have failed, on whichever node.
     int failures = 0;
     /// The job has succeeded without this node.
@@ -159,7 +171,11 @@ class local_agent {
   /// Closes the inbox, also where the context is destroyed while the agent runs.
   struct inbox_user {
     std::shared_ptr<detail::stop_inbox> inbox;
-    ~inbox_user() { inbox->close(); }
+    std::shared_ptr<detail::inbox<worker_request>> requests;
+    ~inbox_user() {
+      inbox->close();
+      requests->close();
+    }
   };
 
   static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
@@ -184,8 +200,11 @@ class local_agent {
     options_.services.log = services.log;
     running state(strand, options_, with_defaults(std::move(services), strand));
     options_.rendezvous.reset();
-    const inbox_user listening{inbox_};
+    const inbox_user listening{inbox_, requests_};
     inbox_->open(strand, [this, &state](const stop_request& request) { take(state, request); });
+    requests_->open(strand, [&state](const worker_request& request) {
+      if (state.group.state() == worker_state::healthy) state.requests.push(request);
+    });
     agent_telemetry::timed_step timer(state.telemetry, "SimpleElasticAgent.run");
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
@@ -199,6 +218,7 @@ class local_agent {
       failure = std::current_exception();
     }
     inbox_->close();
+    requests_->close();
     if (failure) {
       state.layout.discard_if_empty();
       state.telemetry.record_agent(state.group, restarts(state), breakdown);
@@ -227,6 +247,7 @@ class local_agent {
     for (;;) {
       if (state.is_late) co_return finish_late(state);
       if (!state.stop && !state.change) co_await watch(state);
+      if (!state.stop && state.group.bad_node()) co_return co_await finish_bad_node(state);
       if (!state.stop && !state.change) {
         co_await take_outcome(state);
         // A stop at the exit barrier only ends the wait: the work was done.
@@ -235,8 +256,7 @@ class local_agent {
       if (state.stop) co_return co_await finish_stopped(state);
       if (!state.change) co_return finish(state, worker_state::failed, state.end_reason);
 
-      const restart_decision decision = decide_restart(state.change->kind, state.failures,
-                                                       options_.workers.max_restarts);
+      const restart_decision decision = decide(state);
       log_change(state, decision);
       agent_telemetry& telemetry = state.telemetry;
       if (decision.restart) {
@@ -274,6 +294,13 @@ class local_agent {
     }
     // Without the others there is no next attempt; what failed here is said all the same.
     if (!has_told) co_await stop_workers(state, usual_stop(state));
+  }
+
+  restart_decision decide(const running& state) const {
+    if (state.change->kind == change_kind::worker_failed && state.group.no_restart()) {
+      return {false, *state.group.no_restart()};
+    }
+    return decide_restart(state.change->kind, state.failures, options_.workers.max_restarts);
   }
 
   static bool succeeded(const running& state) {
@@ -391,8 +418,44 @@ class local_agent {
   /// Until the workers' fate is known, the round is to end or a stop is asked for.
   task<void> watch(running& state) {
     co_await race(state.group.wait_for_outcome(), note_change(state), state.stop_asked.wait(),
-                  report_state(state));
+                  report_state(state), pass_on_requests(state));
     if (!state.stop) emit_state(state);
+  }
+
+  /// Tells the workers what `ask` was asked for; ends by cancellation only.
+  task<void> pass_on_requests(running& state) {
+    for (;;) {
+      const worker_request request = co_await state.requests.pop();
+      switch (request.what) {
+        case worker_request::kind::pause: state.group.pause(); break;
+        case worker_request::kind::resume: state.group.resume(); break;
+        case worker_request::kind::checkpoint: co_await save(state, request.within); break;
+      }
+    }
+  }
+
+  /// Has the workers save a checkpoint, and says in the log what came of it.
+  task<void> save(running& state, duration within) {
+    const time_point begun = state.services.time->now();
+    const checkpoint_outcome outcome = co_await state.group.checkpoint(within);
+    const duration took = state.services.time->now() - begun;
+    if (outcome.asked == 0) {
+      log().info("no worker wants to be asked for a checkpoint");
+      co_return;
+    }
+    for (const std::string& problem : outcome.problems) log().warning("checkpoint: {}", problem);
+    log().info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
+               worker_liveness::text_of(took));
+  }
+
+  /// On preemption the workers save what they have before they are stopped. Who asks a second time
+  /// wants no more of that: the workers are killed, which ends the wait.
+  task<void> save_before_stop(running& state, const stop_request& request) {
+    const duration within = options_.workers.preempt_grace;
+    if (request.signal != SIGTERM || within <= duration::zero()) co_return;
+    if (state.group.state() != worker_state::healthy) co_return;
+    log().info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
+    co_await save(state, within);
   }
 
   /// The periodic state metrics; waits for ever where nobody takes them.
@@ -450,10 +513,23 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
+    co_await save_before_stop(state, request);
     co_await stop_workers(state, usual_stop(state));
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
+    co_return result;
+  }
+
+  /// A worker said that this node is bad. The job is not over: the others go on as when a node is
+  /// lost.
+  task<run_result> finish_bad_node(running& state) {
+    const std::string reason = *state.group.bad_node();
+    log().error("this node leaves the job: {}", reason);
+    co_await stop_workers(state, usual_stop(state));
+    run_result result = finish(state, worker_state::failed, reason);
+    state.job_ended.reset();
+    result.left_as_bad = true;
     co_return result;
   }
 
@@ -516,8 +592,9 @@ class local_agent {
     for (const worker& one : state.group.workers()) {
       if (!one.end || one.end->status.success()) continue;
       happened_here = true;
-      log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
-                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
+      log().warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", one.identity.role_name,
+                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text(),
+                    one.hung.empty() ? "" : ", hung: ", one.hung);
     }
     log().warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
                   happened_here ? "" : state.change->what + ": ", decision.reason);
@@ -528,6 +605,7 @@ class local_agent {
     const std::vector<worker_failure> failures = state.group.failures(host_name());
     if (failures.empty()) return "workers failed";
     const worker_failure& first = failures.front();
+    if (!first.hung.empty()) return fmt::format("rank {} was hung: {}", first.rank, first.hung);
     return fmt::format("rank {} ended: {}", first.rank, first.status.text());
   }
 
@@ -539,6 +617,7 @@ class local_agent {
 
   agent_options options_;
   std::shared_ptr<detail::stop_inbox> inbox_;
+  std::shared_ptr<detail::inbox<worker_request>> requests_;
 };
 
 }  // namespace elastic

@@ -36,6 +36,9 @@ struct worker_failure {
   /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
   /// where its stderr was not captured.
   std::vector<std::string> last_stderr;
+  /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
+  /// empty where it did not.
+  std::string hung;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 

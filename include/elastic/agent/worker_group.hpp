@@ -15,12 +15,18 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/macros.hpp>
+#include <elastic/health/worker_channels.hpp>
 #include <elastic/process/process_set.hpp>
+#include <elastic/process/process_tree.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -36,6 +42,8 @@ struct worker {
   std::string error_file;
   /// How it ended; none while it runs.
   std::optional<process_end> end;
+  /// Why it was taken for hung and ended; empty where it was not.
+  std::string hung;
   /// It ended after `worker_group::stop` had told it to.
   bool stopped_by_agent = false;
 };
@@ -118,7 +126,9 @@ class worker_group {
       : spec_(std::move(spec)),
         layout_(layout),
         log_(services.log),
+        observer_(services.observer),
         outcome_known_(strand),
+        channels_(strand, channel_options(services)),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
@@ -143,7 +153,12 @@ class worker_group {
     succeeded_ = 0;
     has_failed_ = false;
     stop_signal_.reset();
+    stop_announced_ = false;
+    no_restart_.reset();
+    bad_node_.reset();
     outcome_known_.reset();
+    base_rank_ = ranks.base_rank;
+    channels_.open(spec_.local_world_size);
     state_ = worker_state::init;
     stop_plan at_once;
     at_once.signal = SIGKILL;
@@ -152,7 +167,8 @@ class worker_group {
     judge();
   }
 
-  /// Waits until the group's fate is known: all workers ended with success, one failed, or all
+  /// Waits until the group's fate is known: all workers ended with success, one failed (or is
+  /// hung, or said that the node is bad), or all
   /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
   /// group still run (see `stop_on_failure`).
   ///
@@ -168,8 +184,27 @@ class worker_group {
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
     stop_signal_ = plan.signal;
+    announce_stop(plan);
     co_await processes_.stop(plan);
+    co_await channels_.close();
   }
+
+  /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
+  ///
+  /// Result: when all have answered or ended, at the latest after `within`.
+  /// Cancellation: all types; throws `operation_aborted`.
+  task<checkpoint_outcome> checkpoint(duration within) { return channels_.checkpoint(within); }
+
+  /// Tells the workers on the control channel to pause, or to go on.
+  void pause() { channels_.pause(); }
+  void resume() { channels_.resume(); }
+
+  /// Why the job is not to be started again where this attempt fails, as a worker said; none where
+  /// none did.
+  const std::optional<std::string>& no_restart() const { return no_restart_; }
+
+  /// Why this node is to leave the job, as a worker said; none where none did.
+  const std::optional<std::string>& bad_node() const { return bad_node_; }
 
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
@@ -214,6 +249,101 @@ class worker_group {
     return parts;
   }
 
+  worker_channels_options channel_options(const agent_services& services) {
+    worker_channels_options parts;
+    parts.liveness = spec_.liveness;
+    parts.time = services.time;
+    parts.log = services.log;
+    parts.timer_file = find_variable(spec_.environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == "1";
+    parts.timer_path =
+        find_variable(spec_.environment, "TORCHELASTIC_TIMER_FILE").value_or(std::string());
+    channel_events& events = parts.events;
+    events.hung = [this](int local_rank, const liveness_verdict& verdict) {
+      end_hung(local_rank, verdict);
+    };
+    events.progress = [this](int local_rank, const control_messages::progress& said) {
+      pass_on(local_rank, said);
+    };
+    events.no_restart = [this](int local_rank, const std::string& reason) {
+      if (no_restart_) return;
+      no_restart_ = said_by(local_rank, "asked not to be started again", reason);
+      log_.warning("{}", *no_restart_);
+    };
+    events.bad_node = [this](int local_rank, const std::string& reason) {
+      if (bad_node_) return;
+      bad_node_ = said_by(local_rank, "says that this node is bad", reason);
+      log_.error("{}", *bad_node_);
+      judge();
+    };
+    events.owner_of = [this](pid_t pid) { return owner_of(pid); };
+    return parts;
+  }
+
+  std::string said_by(int local_rank, const char* what, const std::string& reason) const {
+    return fmt::format("rank {} {}{}{}", base_rank_ + local_rank, what, reason.empty() ? "" : ": ",
+                       reason);
+  }
+
+  void end_hung(int local_rank, const liveness_verdict& verdict) {
+    const auto slot = static_cast<std::size_t>(local_rank);
+    if (slot >= workers_.size() || workers_[slot].end) return;
+    worker& one = workers_[slot];
+    one.hung = verdict.reason;
+    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}",
+                 one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
+                 signal_name(verdict.signal));
+    hung_worker found;
+    found.rank = one.identity.rank;
+    found.local_rank = local_rank;
+    found.pid = one.pid;
+    found.reason = one.hung;
+    tell_observer([&](worker_observer& observer) { observer.hung(found); });
+    processes_.signal(slot, verdict.signal);
+  }
+
+  void pass_on(int local_rank, const control_messages::progress& said) {
+    worker_progress made;
+    made.rank = base_rank_ + local_rank;
+    made.local_rank = local_rank;
+    made.step = said.step;
+    made.total = said.total;
+    made.text = said.text;
+    made.metrics = said.metrics;
+    tell_observer([&](worker_observer& observer) { observer.progress(made); });
+  }
+
+  template <class Call>
+  void tell_observer(Call call) {
+    if (!observer_) return;
+    try {
+      call(*observer_);
+    } catch (const std::exception& failure) {
+      log_.warning("the observer of workers failed: {}", failure.what());
+    } catch (...) {
+      log_.warning("the observer of workers failed");
+    }
+  }
+
+  // The worker that a process is or descends from. Its number may be another process's by now,
+  // which costs a worker nothing but a timer of somebody of its own tree.
+  std::optional<int> owner_of(pid_t pid) const {
+    constexpr int deepest = 64;
+    for (int level = 0; level < deepest && pid > 1; ++level) {
+      for (const worker& one : workers_) {
+        if (one.pid == pid && !one.end) return one.identity.local_rank;
+      }
+      const auto entry = read_process(pid);
+      if (!entry) break;
+      pid = entry->parent;
+    }
+    return std::nullopt;
+  }
+
+  void announce_stop(const stop_plan& plan) {
+    if (plan.signal == SIGKILL || std::exchange(stop_announced_, true)) return;
+    channels_.announce_stop(plan.grace);
+  }
+
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     for (worker_identity& who : all) co_await start_worker(std::move(who), job);
   }
@@ -226,7 +356,13 @@ class worker_group {
     for (const std::string& argument : spec_.arguments) {
       what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
     }
-    what.process.environment = worker_environment(spec_.environment, who, job, one.error_file);
+    environment_map base = spec_.environment;
+    for (const auto& [name, value] : channels_.environment()) {
+      // What a launcher around this one said of its own channel is not for our workers.
+      if (value.empty()) base.erase(name);
+      else base[name] = value;
+    }
+    what.process.environment = worker_environment(std::move(base), who, job, one.error_file);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));
@@ -237,11 +373,13 @@ class worker_group {
     one.pid = processes_.pid(slot);
     one.identity = std::move(who);
     workers_.push_back(std::move(one));
+    if (!workers_.back().end) channels_.started(static_cast<int>(slot));
   }
 
   void note(const process_end& end) {
     worker& one = workers_.at(end.index);
     one.end = end;
+    channels_.ended(static_cast<int>(end.index));
     ended_.push_back(end.index);
     one.stopped_by_agent =
         end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
@@ -256,7 +394,7 @@ class worker_group {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
       state_ = worker_state::succeeded;
-    } else if (has_failed_) {
+    } else if (has_failed_ || bad_node_) {
       state_ = worker_state::failed;
     } else if (stop_signal_ && ended_.size() == workers_.size()) {
       state_ = worker_state::stopped;
@@ -265,6 +403,7 @@ class worker_group {
     }
     if (state_ == worker_state::failed && on_failure_) {
       stop_signal_ = on_failure_->signal;
+      announce_stop(*on_failure_);
       processes_.begin_stop(*on_failure_);
     }
     outcome_known_.set();
@@ -285,14 +424,21 @@ class worker_group {
     failure.error = read_error_file(one.error_file);
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
+    failure.hung = one.hung;
     return failure;
   }
 
   worker_spec spec_;
   log_layout& layout_;
   logger log_;
+  std::shared_ptr<worker_observer> observer_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
+  worker_channels channels_;
+  int base_rank_ = 0;
+  bool stop_announced_ = false;
+  std::optional<std::string> no_restart_;
+  std::optional<std::string> bad_node_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;

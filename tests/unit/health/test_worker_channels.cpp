@@ -4,6 +4,7 @@
 
 #include <elastic/base/random.hpp>
 #include <support/catch.hpp>
+#include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
 #include <support/run_program.hpp>
@@ -114,58 +115,11 @@ struct stage {
   std::unique_ptr<worker_channels> made;
 };
 
-/// A worker's end, byte by byte.
-class peer {
- public:
-  explicit peer(stage& with) : socket_(with.time.context()) {
-    std::string name = with.variable("ELASTIC_CONTROL");
-    REQUIRE(name.starts_with("@"));
-    name[0] = '\0';
-    socket_.connect(asio::local::stream_protocol::endpoint(name));
-    socket_.non_blocking(true);
-  }
-
-  /// One that has said hello.
-  peer(stage& with, int local_rank, bool checkpoints = false) : peer(with) {
-    say(fmt::format(R"({{"kind":"hello","version":1,"local_rank":{},"checkpoints":{}}})",
-                    local_rank, checkpoints));
-  }
-
-  /// Sends a line; its bytes are lost where the other side is gone.
-  void say(const std::string& line) { send(line + "\n"); }
-
-  /// Result: how many bytes were taken.
-  std::size_t send(const std::string& bytes) {
-    asio::error_code ignored;
-    const ssize_t sent =
-        ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    return sent > 0 ? static_cast<std::size_t>(sent) : 0;
-  }
-
-  /// All that came, up to now.
-  std::string heard() {
-    std::string piece(64 * 1024, '\0');
-    for (;;) {
-      const ssize_t size =
-          ::recv(socket_.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
-      if (size <= 0) {
-        is_closed_ = size == 0 || errno == ECONNRESET;
-        return text_;
-      }
-      text_.append(piece, 0, static_cast<std::size_t>(size));
-    }
-  }
-  bool hears(const std::string& part) { return heard().find(part) != std::string::npos; }
-  bool is_closed() {
-    heard();
-    return is_closed_;
-  }
-  void close() { socket_.close(); }
-
- private:
-  asio::local::stream_protocol::socket socket_;
-  std::string text_;
-  bool is_closed_ = false;
+/// A worker's end.
+struct peer : elastic::test::channel_peer {
+  explicit peer(stage& with) : channel_peer(with.variable("ELASTIC_CONTROL")) {}
+  peer(stage& with, int local_rank, bool checkpoints = false)
+      : channel_peer(with.variable("ELASTIC_CONTROL"), local_rank, checkpoints) {}
 };
 
 // ---- opening and closing -----------------------------------------------------------------------

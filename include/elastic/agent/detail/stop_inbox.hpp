@@ -14,20 +14,21 @@
 
 namespace elastic::detail {
 
-/// Carries stop requests from any thread to the strand of the agent that they are for. Those that
-/// come before the agent runs wait for it; those that come after it are dropped.
-class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
+/// Carries requests from any thread to the strand of the agent that they are for. Those that come
+/// before the agent runs wait for it; those that come after it are dropped.
+template <class Request>
+class inbox : public std::enable_shared_from_this<inbox<Request>> {
  public:
   /// From any thread.
-  void push(stop_request request) {
+  void push(Request request) {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     waiting_.push_back(std::move(request));
-    if (strand_) asio::post(*strand_, [self = shared_from_this()] { self->deliver(); });
+    if (strand_) asio::post(*strand_, [self = this->shared_from_this()] { self->deliver(); });
   }
 
   /// On the strand: from now on each request is given to `take`, there.
-  void open(asio::any_io_executor strand, std::function<void(const stop_request&)> take) {
+  void open(asio::any_io_executor strand, std::function<void(const Request&)> take) {
     take_ = std::move(take);
     {
       const std::lock_guard lock(mutex_);
@@ -48,7 +49,7 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
  private:
   void deliver() {
     while (take_) {
-      stop_request request;
+      Request request;
       {
         const std::lock_guard lock(mutex_);
         if (waiting_.empty()) return;
@@ -60,11 +61,13 @@ class stop_inbox : public std::enable_shared_from_this<stop_inbox> {
   }
 
   std::mutex mutex_;
-  std::deque<stop_request> waiting_;
+  std::deque<Request> waiting_;
   bool closed_ = false;
   std::optional<asio::any_io_executor> strand_;
-  std::function<void(const stop_request&)> take_;
+  std::function<void(const Request&)> take_;
 };
+
+using stop_inbox = inbox<stop_request>;
 
 /// What a cancellation asks for: the gentlest of the types that it has.
 inline stop_request as_stop_request(asio::cancellation_type requested) {

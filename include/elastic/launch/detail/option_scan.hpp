@@ -151,7 +151,8 @@ class option_scanner {
     return normal;
   }
 
-  /// The options that a name means: the one that has it, else all that begin with it.
+  /// The options that a name means: the one that has it, else all that begin with it; those that
+  /// torchrun has not only where it has none, so that what was short enough for it stays so.
   std::vector<const CLI::Option*> matches(std::string_view name) const {
     const std::string wanted = with_dashes(name);
     std::vector<const CLI::Option*> found;
@@ -160,6 +161,10 @@ class option_scanner {
       if (full == wanted) return {option};
       if (full.starts_with(wanted)) found.push_back(option);
     }
+    const auto is_ours = [](const CLI::Option* option) {
+      return is_own_option(option_table::long_name(*option));
+    };
+    if (!std::all_of(found.begin(), found.end(), is_ours)) std::erase_if(found, is_ours);
     return found;
   }
 

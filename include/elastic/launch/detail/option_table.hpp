@@ -88,6 +88,17 @@ inline constexpr option_row option_rows[] = {
     {"--shutdown-timeout", "SECONDS", heading_failure,
      "How long workers may take to end after they were told to (SIGTERM, or the signal that "
      "elasticrun got) before they are killed. Default: TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30."},
+    {"--preempt-grace", "SECONDS", heading_failure,
+     "On SIGTERM, how long workers that speak on the control channel (ELASTIC_CONTROL) may take to "
+     "save a checkpoint before they are told to end. Default: 0, they are not asked."},
+    {"--heartbeat-timeout", "SECONDS", heading_failure,
+     "A worker that has sent a heartbeat over the control channel and sends no other for so long "
+     "is hung: it is killed and has failed. Default: 0, never."},
+    {"--first-heartbeat-timeout", "SECONDS", heading_failure,
+     "The same for the time from a worker's start to its first heartbeat. Default: 0, never."},
+    {"--learn-timeouts", "FACTOR", heading_failure,
+     "Where no time-out was named for heartbeats or a section of work, it is the longest that was "
+     "seen times this factor. Default: 0, nothing is learned."},
     {"--guard", "POLICY", heading_failure,
      "Whether a guard process ends what a worker leaves behind, daemons too, even if elasticrun is "
      "killed: required, best-effort (where there can be none, a warning says what is lost) or "
@@ -125,6 +136,13 @@ inline constexpr option_row option_rows[] = {
     {"--virtual-local-rank", nullptr, nullptr, "elasticrun does not renumber GPUs yet"},
     {"--print-completion", "SHELL", nullptr, "elasticrun has no shell completion yet"},
 };
+
+/// Whether torchrun has no option of that name.
+inline bool is_own_option(std::string_view long_name) {
+  constexpr std::string_view own[] = {"--guard", "--preempt-grace", "--heartbeat-timeout",
+                                      "--first-heartbeat-timeout", "--learn-timeouts"};
+  return std::find(std::begin(own), std::end(own), long_name) != std::end(own);
+}
 
 /// CLI11's table of the options above and the values that it takes for them.
 class option_table {
