@@ -162,6 +162,8 @@ class worker_channels {
     std::optional<int> worker;
     bool checkpoints = false;
     bool is_closed = false;
+    /// The worker has closed its end.
+    bool has_ended = false;
     line_intake lines;
   };
   using connection_pointer = std::shared_ptr<connection>;
@@ -243,6 +245,8 @@ class worker_channels {
       asio::error_code failure;
       acceptor.open(at.protocol(), failure);
       if (!failure) acceptor.bind(at, failure);
+      // What waits there is also taken without waiting for it.
+      if (!failure) acceptor.non_blocking(true, failure);
       if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
       if (failure) {
         options.log.warning("there is no control channel for the workers: {}", failure.message());
@@ -382,10 +386,10 @@ class worker_channels {
       const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
                                   MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent == static_cast<ssize_t>(line.size())) return true;
-      if (sent >= 0 || errno == EAGAIN) {
-        complain("the control channel of {} is closed: it does not read what it is sent",
-                 name_of(one));
-      }
+      // One that is gone is found where its last words have been read.
+      if (sent < 0 && errno != EAGAIN) return false;
+      complain("the control channel of {} is closed: it does not read what it is sent",
+               name_of(one));
       disconnect(one);
       return false;
     }
@@ -561,6 +565,7 @@ class worker_channels {
     }
 
     void ended(int local_rank) {
+      hear_out(local_rank);
       place& one = places.at(static_cast<std::size_t>(local_rank));
       one.running = false;
       one.liveness.end();
@@ -598,19 +603,53 @@ class worker_channels {
       return first;
     }
 
-    // Whether a worker that is due has said something that was not read yet.
-    bool has_unread(time_point now) const {
-      return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
-        if (!one->worker || one->is_closed) return false;
-        const place& at = places[static_cast<std::size_t>(*one->worker)];
-        asio::error_code failure;
-        return at.liveness.next_expiry() <= now && one->peer.available(failure) > 0;
-      });
+    // Reads what a worker has said already, before something is concluded from its silence or its
+    // end: a death is often seen before the last words.
+    void hear_out(int local_rank) {
+      for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
+        if (accept_one()) break;
+      }
+      const std::vector<connection_pointer> all(connections.begin(), connections.end());
+      for (const auto& one : all) {
+        constexpr int most_pieces = 16;
+        if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
+      }
+    }
+
+    // Takes a connection, if one waits. Result: why none was taken.
+    asio::error_code accept_one() {
+      socket peer(strand);
+      asio::error_code failure;
+      acceptor.accept(peer, failure);
+      if (!failure) admit(std::move(peer));
+      return failure;
+    }
+
+    // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
+    // is under way in an operation of Asio's while this looks. Result: how many lines there were.
+    int read_now(connection& one, int most_pieces) {
+      std::array<char, limits::control_line_bytes> piece;
+      int lines = 0;
+      for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
+        const ssize_t size =
+            ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+        if (size > 0) {
+          lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+        } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+          one.has_ended = true;
+          break;
+        } else if (errno == EAGAIN) {
+          break;
+        }
+      }
+      return lines;
     }
 
     void judge(time_point now) {
       for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
         place& one = places[rank];
+        if (one.liveness.next_expiry() > now) continue;
+        hear_out(static_cast<int>(rank));
         const auto verdict = one.liveness.judge(now);
         if (!verdict) continue;
         one.liveness.end();
@@ -624,29 +663,25 @@ class worker_channels {
     constexpr int most_accepts = 1000;
     rate_gate gate(most_accepts);
     while (!all->is_closing()) {
-      socket peer(all->strand);
-      auto [failure] = co_await all->acceptor.async_accept(peer, detail::as_result);
-      if (all->is_closing()) co_return;
+      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
+      if (all->is_closing() || ended) co_return;
       const time_point now = all->time().now();
       std::optional<time_point> rest = gate.count(now);
-      if (failure) {
+      const asio::error_code failure = all->accept_one();
+      if (failure && failure != asio::error::would_block) {
         all->complain("no connection can be taken at the control channel: {}", failure.message());
         rest = now + std::chrono::seconds(1);
-      } else {
-        all->admit(std::move(peer));
       }
       if (rest) co_await all->rest_until(*rest);
     }
   }
 
   static task<void> serve(state_pointer all, connection_pointer one) {
-    std::array<char, limits::control_line_bytes> piece;
     rate_gate gate(limits::control_lines_per_second);
-    while (!one->is_closed) {
-      auto [failure, size] =
-          co_await one->peer.async_read_some(asio::buffer(piece), detail::as_result);
+    while (!one->is_closed && !one->has_ended) {
+      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
       if (failure || one->is_closed) break;
-      const int lines = all->take(*one, std::string_view(piece.data(), size));
+      const int lines = all->read_now(*one, 1);
       const auto rest = gate.count(all->time().now(), lines);
       if (rest) co_await all->rest_until(*rest);
     }
@@ -698,11 +733,6 @@ class worker_channels {
                                  worker_liveness::text_of(woken - until));
         for (place& one : all->places) one.liveness.renew(woken);
         continue;
-      }
-      // What was said in time may not be read yet.
-      constexpr int most_turns = 64;
-      for (int turn = 0; turn < most_turns && all->has_unread(woken); ++turn) {
-        co_await asio::post(all->strand, asio::use_awaitable);
       }
       all->judge(woken);
     }

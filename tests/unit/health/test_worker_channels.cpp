@@ -122,6 +122,19 @@ struct peer : elastic::test::channel_peer {
       : channel_peer(with.variable("ELASTIC_CONTROL"), local_rank, checkpoints) {}
 };
 
+task<void> ask(worker_channels& channels, duration within,
+               std::optional<checkpoint_outcome>& outcome) {
+  outcome = co_await channels.checkpoint(within);
+}
+
+struct asking {
+  asking(stage& with, duration within) {
+    asio::co_spawn(with.time.context(), ask(with.channels(), within, outcome),
+                   [](std::exception_ptr) {});
+  }
+  std::optional<checkpoint_outcome> outcome;
+};
+
 // ---- opening and closing -----------------------------------------------------------------------
 
 TIME_TEST("channels: a worker is welcomed at the address that its environment names", "[health]") {
@@ -273,6 +286,28 @@ TIME_TEST("channels: a watch that stood still itself gives the workers their who
   co_await stage.channels().close();
 }
 
+TIME_TEST("channels: the last words of a worker count, also where its end is seen first",
+          "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0, true);
+  co_await stage.quiet();
+  asking asked(stage, 1h);
+  co_await stage.quiet();
+  // Nothing of this was taken yet, nor is the second connection.
+  zero.say(R"({"kind":"saved","id":1})");
+  peer other(stage, 0);
+  other.say(R"({"kind":"no_restart","reason":"last words"})");
+  zero.close();
+  other.close();
+  stage.channels().ended(0);
+  CHECK(stage.words == texts{"0: no restart: last words"});
+  co_await stage.quiet();
+  REQUIRE(asked.outcome);
+  CHECK(asked.outcome->saved == 1);
+  co_await stage.channels().close();
+}
+
 // ---- what is not of the protocol ----------------------------------------------------------------
 
 TIME_TEST("channels: what is not of the protocol ends that connection, with the reason",
@@ -390,19 +425,6 @@ TIME_TEST("channels: who writes without end is read slowly, and the others are h
 }
 
 // ---- checkpoints -------------------------------------------------------------------------------
-
-task<void> ask(worker_channels& channels, duration within,
-               std::optional<checkpoint_outcome>& outcome) {
-  outcome = co_await channels.checkpoint(within);
-}
-
-struct asking {
-  asking(stage& with, duration within) {
-    asio::co_spawn(with.time.context(), ask(with.channels(), within, outcome),
-                   [](std::exception_ptr) {});
-  }
-  std::optional<checkpoint_outcome> outcome;
-};
 
 TIME_TEST("channels: a checkpoint waits for the answer of each worker that wants to be asked",
           "[health]") {
