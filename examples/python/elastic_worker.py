@@ -69,6 +69,7 @@ class Channel:
         self._rest = b""
         self._numbers = itertools.count(1)
         self._beating = None
+        self._owner = os.getpid()
 
     @property
     def connected(self):
@@ -112,7 +113,7 @@ class Channel:
     def expires(self, after, name="scope"):
         """The agent kills this worker where the block takes longer than `after` seconds."""
         timer = f"{_name(name)} #{next(self._numbers)}"
-        self._say({"kind": "expires", "timer": timer, "after": after})
+        self._say({"kind": "expires", "timer": timer, "after": max(float(after), 0.001)})
         try:
             yield
         finally:
@@ -137,7 +138,8 @@ class Channel:
         """Says that this worker wants to be watched no longer, and leaves."""
         if self._beating is not None:
             self._beating.set()
-        self._say({"kind": "bye"})
+        if self._owner == os.getpid():  # a forked process has nothing to say for the worker
+            self._say({"kind": "bye"})
         self._lose()
 
     def __enter__(self):

@@ -13,7 +13,6 @@
 #include <fstream>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -81,8 +80,8 @@ TEST_CASE("worker channel: a hung worker is killed and the group starts again",
   const auto result = stage.run({"--max-restarts", "1", "--heartbeat-timeout", "0.5"}, "hang");
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK_THAT(result.err, contains_text("is hung: no heartbeat for 0.5 s (allowed 0.5 s) in section "
-                                       "'all_reduce'; it gets SIGKILL"));
+  CHECK_THAT(result.err, contains_text("is hung: no heartbeat for "));
+  CHECK_THAT(result.err, contains_text("(allowed 0.5 s) in section 'all_reduce'; it gets SIGKILL"));
   CHECK_THAT(result.err, contains_text("restart 1 of 1"));
   CHECK_THAT(result.out, contains_text("[0] done\n"));
   CHECK_THAT(result.out, contains_text("[1] done\n"));
@@ -90,16 +89,20 @@ TEST_CASE("worker channel: a hung worker is killed and the group starts again",
 
 TEST_CASE("worker channel: the report says why a worker was killed", "[integration][channel]") {
   const stage stage;
-  const std::vector<std::pair<std::string, std::string>> rows{
-      {"hang", "traceback : hung: no heartbeat for 0.5 s (allowed 0.5 s) in section 'all_reduce'"},
-      {"stuck_timer", "traceback : hung: timer 'short #2' expired after 0.2 s"},
-      {"stuck_section", "traceback : hung: section 'save' took 0.2 s (allowed 0.2 s)"}};
-  for (const auto& [what, why] : rows) {
+  struct row {
+    std::string what;
+    words says;
+  };
+  const std::vector<row> rows{
+      {"hang", {"traceback : hung: no heartbeat for ", "(allowed 0.5 s) in section 'all_reduce'"}},
+      {"stuck_timer", {"traceback : hung: timer 'short #2' expired after 0.2 s"}},
+      {"stuck_section", {"traceback : hung: section 'save' took ", " s (allowed 0.2 s)"}}};
+  for (const auto& [what, says] : rows) {
     const auto result = stage.run({"--heartbeat-timeout", "0.5"}, what);
     INFO(result.err);
     CHECK(result.code == 1);
-    CHECK_THAT(result.err, contains_text(why));
-    CHECK_THAT(result.err, contains_text("(SIGKILL)"));
+    CHECK(in_order(result.err, {"(SIGKILL)", "traceback : hung: "}));
+    CHECK(in_order(result.err, says));
   }
 }
 
@@ -109,7 +112,8 @@ TEST_CASE("worker channel: a worker that never beats is hung where that was aske
   const auto result = stage.run({"--first-heartbeat-timeout", "0.3"}, "mute");
   INFO(result.err);
   CHECK(result.code == 1);
-  CHECK_THAT(result.err, contains_text("hung: no heartbeat since its start 0.3 s ago"));
+  CHECK_THAT(result.err, contains_text("hung: no heartbeat since its start "));
+  CHECK_THAT(result.err, contains_text(" s ago (allowed 0.3 s)"));
 }
 
 // ---- preemption --------------------------------------------------------------------------------

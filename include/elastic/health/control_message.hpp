@@ -8,6 +8,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -310,6 +311,12 @@ inline std::string control_name(std::string_view text) {
 
 inline double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
 
+/// The same within what is allowed: a time that is over already is as short as can be said.
+inline double bounded_seconds(duration span) {
+  constexpr double least = 0.001;
+  return std::clamp(in_seconds(span), least, most_control_seconds);
+}
+
 /// Writes a message as JSON.
 struct control_writer {
   std::string operator()(const control_messages::hello& said) const {
@@ -329,7 +336,7 @@ struct control_writer {
   }
   std::string operator()(const control_messages::expires& said) const {
     return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
-                       control_name(said.timer), in_seconds(said.after));
+                       control_name(said.timer), bounded_seconds(said.after));
   }
   std::string operator()(const control_messages::release& said) const {
     return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(said.timer));
@@ -368,7 +375,7 @@ struct control_writer {
   }
   std::string operator()(const control_messages::checkpoint& said) const {
     return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
-                       in_seconds(said.within));
+                       bounded_seconds(said.within));
   }
   std::string operator()(const control_messages::pause&) const { return R"({"kind": "pause"})"; }
   std::string operator()(const control_messages::resume&) const { return R"({"kind": "resume"})"; }
@@ -380,7 +387,7 @@ struct control_writer {
 
  private:
   static std::string timeout(const std::optional<duration>& span) {
-    return span ? fmt::format(R"(, "timeout": {})", in_seconds(*span)) : std::string();
+    return span ? fmt::format(R"(, "timeout": {})", bounded_seconds(*span)) : std::string();
   }
 };
 

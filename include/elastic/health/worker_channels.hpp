@@ -763,6 +763,7 @@ class worker_channels {
       ~forget_question() { all->questions.remove(asked); }
     } forgetting{all, asked};
     time_source& time = all->time();
+    within = std::min<duration>(within, std::chrono::hours(24 * 365));
     co_await with_deadline(time, time.now() + within, asked->answered.wait());
     const std::set<int> silent = asked->waiting;
     const std::string problem =

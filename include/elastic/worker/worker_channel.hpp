@@ -94,7 +94,8 @@ class worker_channel {
   /// Says that this worker wants to be watched no longer: one that ends its channel is not hung.
   ~worker_channel() {
     if (socket_ < 0) return;
-    say(worker_message(control_messages::bye()));
+    // A process that was forked from the worker has nothing to say for it.
+    if (::getpid() == owner_) say(worker_message(control_messages::bye()));
     ::close(socket_);
   }
 
@@ -290,6 +291,7 @@ class worker_channel {
   }
 
   int socket_ = -1;
+  pid_t owner_ = ::getpid();
   std::atomic<bool> is_open_ = false;
   std::atomic<std::uint64_t> timers_ = 0;
   std::mutex sending_;

@@ -85,6 +85,18 @@ TEST_CASE("control message: what a worker says arrives", "[health]") {
   sent(messages::bye());
 }
 
+TEST_CASE("control message: times beyond what is allowed are said as near as can be", "[health]") {
+  messages::expires said;
+  said.timer = "t";
+  said.after = -5s;
+  CHECK(sent(said).after == 1ms);
+  said.after = elastic::duration::max();
+  CHECK(sent(said).after == 100'000'000s);
+  messages::heartbeat beat;
+  beat.timeout = 0s;
+  CHECK(sent(beat).timeout == elastic::duration(1ms));
+}
+
 TEST_CASE("control message: what the agent says arrives", "[health]") {
   messages::checkpoint checkpoint;
   checkpoint.id = 4;
