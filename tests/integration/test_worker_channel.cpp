@@ -3,17 +3,21 @@
 
 // Real workers that speak with elasticrun over the control channel, in Python.
 
+#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace {
 
@@ -226,6 +230,52 @@ TEST_CASE("worker channel: a node that a worker calls bad leaves with the reason
   CHECK_THAT(result.err, contains_text("this node leaves the job: rank 0 says that this node is "
                                        "bad: GPU 3 fell off the bus"));
   CHECK_THAT(result.err, contains_text("FAILED on this node, which has left the job"));
+}
+
+/// The options of one of several nodes.
+words meeting_at(std::uint16_t port, const std::string& sizes) {
+  return {"--nnodes", sizes, "--rdzv-backend", "c10d", "--rdzv-id", "job", "--rdzv-endpoint",
+          fmt::format("localhost:{}", port), "--rdzv-conf", "last_call_timeout=0.5",
+          "--max-restarts", "5"};
+}
+
+TEST_CASE("worker channel: the other nodes go on without one that is bad",
+          "[integration][channel][nodes]") {
+  const stage stage;
+  const words options = meeting_at(elastic::free_port("127.0.0.1"), "1:2");
+  const words command = stage.command(options, "one_of_nodes");
+  running_program good(command, stage.environment());
+  good.await_out("world 1 attempt 0", 2);
+  running_program bad(command, stage.environment({{"BEHAVIOUR", "bad"}}));
+  const auto result = bad.wait();
+  INFO(result.err << good.err());
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("FAILED on this node, which has left the job: rank 2 says "
+                                       "that this node is bad: GPU 3 fell off the bus"));
+  good.await_out("world 1 attempt 0", 4);
+  good.await_err("the membership changed; this uses up no restart", 2);
+  good.signal(SIGTERM);
+  CHECK(good.wait().code == 128 + SIGTERM);
+  CHECK(stage.left.processes().empty());
+}
+
+TEST_CASE("worker channel: a worker that must not be started again ends the job on all nodes",
+          "[integration][channel][nodes]") {
+  const stage stage;
+  const words options = meeting_at(elastic::free_port("127.0.0.1"), "2");
+  const words command = stage.command(options, "one_of_nodes");
+  running_program first(command, stage.environment());
+  running_program second(command, stage.environment({{"BEHAVIOUR", "final"}}));
+  const auto failed = second.wait();
+  const auto other = first.wait();
+  INFO(failed.err << other.err);
+  CHECK(failed.code == 1);
+  CHECK(other.code == 1);
+  CHECK_THAT(failed.err, contains_text("asked not to be started again: the options are wrong"));
+  CHECK_THAT(other.err, contains_text("asked not to be started again: the options are wrong"));
+  CHECK(other.out.find("attempt 1") == std::string::npos);
+  CHECK(failed.out.find("attempt 1") == std::string::npos);
+  CHECK(stage.left.processes().empty());
 }
 
 // ---- PyTorch's timers ---------------------------------------------------------------------------

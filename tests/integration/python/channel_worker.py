@@ -126,6 +126,19 @@ def bad_node():
     time.sleep(FOREVER)
 
 
+def one_of_nodes():
+    """What BEHAVIOUR says: of a node that is bad, of one that must not be started again."""
+    behaviour = os.environ.get("BEHAVIOUR", "")
+    say(f"world {os.environ['GROUP_WORLD_SIZE']} attempt {ATTEMPT}")
+    agent = elastic_worker.connect()
+    if behaviour == "bad" and os.environ["LOCAL_RANK"] == "0":
+        agent.node_is_bad("GPU 3 fell off the bus")
+    if behaviour == "final":
+        agent.do_not_restart("the options are wrong")
+        sys.exit(3)
+    time.sleep(FOREVER)
+
+
 def torch_timer():
     """The timers of PyTorch itself."""
     import torch.distributed.elastic.timer as timer
