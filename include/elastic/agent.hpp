@@ -16,5 +16,6 @@
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>

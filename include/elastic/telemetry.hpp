@@ -8,3 +8,4 @@
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
+#include <elastic/telemetry/worker_observer.hpp>

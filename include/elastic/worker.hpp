@@ -3,5 +3,6 @@
 #pragma once
 
 #include <elastic/worker/record.hpp>
+#include <elastic/worker/worker_channel.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>

@@ -1293,6 +1293,48 @@ class null_metric_handler final : public metric_handler {
 
 }  // namespace elastic
 
+// ---- elastic/telemetry/worker_observer.hpp ----
+
+#include <map>
+
+namespace elastic {
+
+/// How far a worker says it is.
+struct worker_progress {
+  int rank = 0;
+  int local_rank = 0;
+  std::int64_t step = 0;
+  /// How many steps there are; 0: not known.
+  std::int64_t total = 0;
+  /// Free text of the worker, without control characters.
+  std::string text;
+  std::map<std::string, double> metrics;
+};
+
+/// A worker that is about to be ended because it said nothing for too long.
+struct hung_worker {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+};
+
+/// Is told what workers say of themselves over the control channel: implement it to show progress,
+/// or to look into a hung worker before it is killed.
+///
+/// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
+class worker_observer {
+ public:
+  virtual ~worker_observer() = default;
+
+  /// What these throw is logged and ends nothing.
+  virtual void progress(const worker_progress&) {}
+  virtual void hung(const hung_worker&) {}
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/agent_services.hpp ----
 
 namespace elastic {
@@ -1317,6 +1359,8 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
+  /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
+  std::shared_ptr<worker_observer> observer = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
@@ -1391,6 +1435,26 @@ inline constexpr std::chrono::milliseconds console_after_stop{1000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
+/// One line of the control channel, its end included.
+inline constexpr std::size_t control_line_bytes = 4096;
+/// A name on the control channel (a section, a timer, a metric), and any other text there.
+inline constexpr std::size_t control_name_bytes = 128;
+inline constexpr std::size_t control_text_bytes = 1024;
+/// The metrics of one progress message.
+inline constexpr std::size_t control_metrics = 32;
+/// Open sections and armed timers of one worker.
+inline constexpr std::size_t worker_sections = 64;
+inline constexpr std::size_t worker_timers = 1024;
+/// Connections of all workers of an agent to its control channel, for each worker.
+inline constexpr std::size_t control_connections = 8;
+/// Lines of one connection that are read within a second; the rest waits in the socket.
+inline constexpr int control_lines_per_second = 10'000;
+/// What workers did wrong on their channels that is logged in one attempt; the rest is not.
+inline constexpr int control_complaints = 20;
+/// Names of sections for which durations are learned.
+inline constexpr std::size_t learned_names = 256;
+/// How much later than asked a watch may wake before it is taken for having stood still itself.
+inline constexpr std::chrono::milliseconds watch_lateness{1000};
 
 }  // namespace elastic::limits
 
@@ -1672,6 +1736,9 @@ struct worker_failure {
   bool out_of_memory = false;
   /// Where its core is, or how to come by it; empty where it left none or that is not known.
   std::string core_file;
+  /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
+  /// empty where it did not.
+  std::string hung;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 
@@ -1739,6 +1806,9 @@ struct run_result {
   int max_restarts = 0;
   /// Why the run ended as it did, one sentence.
   std::string reason;
+  /// This node left the job because a worker of it said that the node is bad; `failed`, for the
+  /// node alone.
+  bool left_as_bad = false;
   /// Where the log files are; empty where none are kept.
   std::string log_directory;
   /// The signal that a `stop` named, where it was that which ended the run.
@@ -2094,7 +2164,6 @@ inline void validate(const restart_terms& terms) {
 // ---- elastic/contract/environment.hpp ----
 
 #include <functional>
-#include <map>
 
 namespace elastic {
 
@@ -2349,6 +2418,303 @@ inline void leave_one_device(environment_map& environment, int local_rank) {
 
 }  // namespace elastic
 
+// ---- elastic/health/worker_liveness.hpp ----
+
+#include <algorithm>
+
+namespace elastic {
+
+/// After how long a worker that says nothing counts as hung. Zero means: never.
+struct liveness_settings {
+  /// From its start to its first heartbeat.
+  duration first_heartbeat{};
+  /// From one heartbeat to the next. What a worker names itself comes before it.
+  duration heartbeat{};
+  /// Where nothing was named: the longest time seen between two heartbeats, and for each section
+  /// the longest that it took, times this factor; 0: nothing is learned. At least 1 otherwise.
+  double learn_factor = 0;
+  /// What is learned is never shorter than this.
+  duration least_learned = std::chrono::seconds(1);
+};
+
+/// Time-outs from what was observed: the longest time times a factor.
+///
+/// Nothing is concluded from fewer than `enough` observations. The workers of a node and its
+/// attempts share one: what took its time in one is normal in the other.
+class learned_timeouts {
+ public:
+  static constexpr int enough = 5;
+
+  explicit learned_timeouts(const liveness_settings& settings = {})
+      : factor_(settings.learn_factor), least_(settings.least_learned) {}
+
+  void observe(const std::string& what, duration took) {
+    if (factor_ <= 0) return;
+    auto found = seen_.find(what);
+    if (found == seen_.end()) {
+      if (seen_.size() >= limits::learned_names) return;
+      found = seen_.emplace(what, record()).first;
+    }
+    ++found->second.count;
+    found->second.longest = std::max(found->second.longest, took);
+  }
+
+  /// None where too little was seen.
+  std::optional<duration> of(const std::string& what) const {
+    const auto found = seen_.find(what);
+    if (found == seen_.end() || found->second.count < enough) return std::nullopt;
+    const double allowed = static_cast<double>(found->second.longest.count()) * factor_;
+    constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
+    const double bounded = std::min(allowed, static_cast<double>(most.count()));
+    return std::max(duration(static_cast<duration::rep>(bounded)), least_);
+  }
+
+ private:
+  struct record {
+    int count = 0;
+    duration longest{};
+  };
+
+  double factor_;
+  duration least_;
+  std::map<std::string, record> seen_;
+};
+
+/// Why a worker counts as hung, and what ends it.
+struct liveness_verdict {
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
+  int signal = SIGKILL;
+};
+
+/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: what happened and
+/// the time go in, the verdict and the next time to ask come out.
+///
+/// - **Heartbeats.** From the first one on, the next is due within the worker's own time-out, else
+///   the settings', else the learned one; where there is none of the three, nothing is expected.
+///   Sections that begin or end count as heartbeats once there was one.
+/// - **Sections.** One with a time-out, its own or learned, has to end by then; no heartbeat is due
+///   meanwhile. Any other only says where a worker hangs.
+/// - **Timers** stand by themselves. The same name again starts one anew.
+///
+/// Nothing is due while the worker is paused. Clocks stand still meanwhile.
+class worker_liveness {
+ public:
+  /// `learned` must outlive this.
+  worker_liveness(const liveness_settings& settings, learned_timeouts& learned)
+      : settings_(settings), learned_(&learned) {}
+
+  /// The worker runs from now on; what was known of one before is forgotten.
+  void start(time_point now) {
+    *this = worker_liveness(settings_, *learned_);
+    running_ = true;
+    started_ = now;
+  }
+
+  /// It ended, or wants to be watched no longer.
+  void end() { running_ = false; }
+
+  void beat(time_point now, std::optional<duration> timeout = std::nullopt) {
+    if (timeout) own_timeout_ = timeout;
+    if (last_sign_ && !awaits_section() && !paused_) {
+      learned_->observe(beats_name, now - *last_sign_);
+    }
+    last_sign_ = now;
+  }
+
+  /// Result: false where too many sections are open already.
+  bool enter(time_point now, const std::string& name, std::optional<duration> timeout) {
+    const auto found = find_section(name);
+    if (found != sections_.end()) sections_.erase(found);
+    if (sections_.size() >= limits::worker_sections) return false;
+    if (!timeout) timeout = learned_->of(section_name(name));
+    sections_.push_back({name, now, timeout});
+    sign_of_life(now);
+    return true;
+  }
+
+  /// Nothing happens where that section is not open.
+  void leave(time_point now, const std::string& name) {
+    const auto found = find_section(name);
+    if (found == sections_.end()) return;
+    if (!paused_) learned_->observe(section_name(name), now - found->entered);
+    sections_.erase(found);
+    sign_of_life(now);
+  }
+
+  /// Result: false where too many timers are armed already.
+  bool arm(time_point now, const std::string& name, duration after, int signal = SIGKILL) {
+    if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
+    timers_[name] = {bounded_sum(now, after), after, signal};
+    return true;
+  }
+
+  void release(const std::string& name) { timers_.erase(name); }
+
+  void pause(time_point now) {
+    if (!paused_) paused_ = now;
+  }
+  void resume(time_point now) {
+    if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
+  }
+
+  /// Whatever is due gets its whole time from now on: the watch itself stood still (a machine that
+  /// slept), and nobody knows who else did.
+  void renew(time_point now) {
+    started_ = now;
+    if (last_sign_) last_sign_ = now;
+    for (section& one : sections_) one.entered = now;
+    for (auto& [name, one] : timers_) one.expiry = bounded_sum(now, one.after);
+    if (paused_) paused_ = now;
+  }
+
+  /// When to judge again; `time_point::max()` where nothing is due.
+  time_point next_expiry() const { return first_due().at; }
+
+  /// None while the worker is in time.
+  std::optional<liveness_verdict> judge(time_point now) const {
+    const due first = first_due();
+    if (first.at > now) return std::nullopt;
+    liveness_verdict verdict;
+    switch (first.what) {
+      case due::kind::first_heartbeat:
+        verdict.reason = fmt::format("no heartbeat since its start {} ago (allowed {})",
+                                     text_of(now - started_), text_of(settings_.first_heartbeat));
+        break;
+      case due::kind::heartbeat:
+        verdict.reason =
+            fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
+                        text_of(*beat_timeout()), where());
+        break;
+      case due::kind::section:
+        verdict.reason =
+            fmt::format("section '{}' took {} (allowed {})", first.section->name,
+                        text_of(now - first.section->entered), text_of(*first.section->timeout));
+        break;
+      case due::kind::timer:
+        verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
+                                     text_of(first.armed->after));
+        verdict.signal = first.armed->signal;
+        break;
+    }
+    return verdict;
+  }
+
+  /// "12.3 s"; "10 s" for whole seconds.
+  static std::string text_of(duration span) {
+    const double seconds = std::chrono::duration<double>(span).count();
+    const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
+    return fmt::format("{:g} s", tenths);
+  }
+
+ private:
+  // Clocks stood still for so long.
+  void shift(duration span) {
+    started_ += span;
+    if (last_sign_) *last_sign_ += span;
+    for (section& one : sections_) one.entered += span;
+    for (auto& [name, one] : timers_) one.expiry = bounded_sum(one.expiry, span);
+  }
+
+  struct section {
+    std::string name;
+    time_point entered;
+    std::optional<duration> timeout;
+  };
+  struct timer {
+    time_point expiry;
+    duration after{};
+    int signal = SIGKILL;
+  };
+  /// What is due first.
+  struct due {
+    enum class kind { first_heartbeat, heartbeat, section, timer };
+    time_point at = time_point::max();
+    kind what = kind::heartbeat;
+    const elastic::worker_liveness::section* section = nullptr;
+    const std::string* timer_name = nullptr;
+    const timer* armed = nullptr;
+  };
+
+  static constexpr const char* beats_name = "heartbeat";
+  static std::string section_name(const std::string& name) { return "section " + name; }
+
+  static time_point bounded_sum(time_point from, duration span) {
+    return span < time_point::max() - from ? from + span : time_point::max();
+  }
+
+  std::vector<section>::iterator find_section(const std::string& name) {
+    return std::find_if(sections_.begin(), sections_.end(),
+                        [&](const section& one) { return one.name == name; });
+  }
+
+  // A section that has a time-out takes the place of heartbeats.
+  bool awaits_section() const {
+    return std::any_of(sections_.begin(), sections_.end(),
+                       [](const section& one) { return one.timeout.has_value(); });
+  }
+
+  void sign_of_life(time_point now) {
+    if (last_sign_) last_sign_ = now;
+  }
+
+  std::optional<duration> beat_timeout() const {
+    if (own_timeout_) return own_timeout_;
+    if (settings_.heartbeat > duration::zero()) return settings_.heartbeat;
+    return learned_->of(beats_name);
+  }
+
+  std::string where() const {
+    return sections_.empty() ? std::string()
+                             : fmt::format(" in section '{}'", sections_.back().name);
+  }
+
+  due first_due() const {
+    due first;
+    if (!running_ || paused_) return first;
+    const auto consider = [&first](time_point at, due::kind what) {
+      if (at >= first.at) return false;
+      first = due();
+      first.at = at;
+      first.what = what;
+      return true;
+    };
+    if (!last_sign_ && settings_.first_heartbeat > duration::zero()) {
+      consider(bounded_sum(started_, settings_.first_heartbeat), due::kind::first_heartbeat);
+    }
+    if (last_sign_ && !awaits_section()) {
+      const auto allowed = beat_timeout();
+      if (allowed) consider(bounded_sum(*last_sign_, *allowed), due::kind::heartbeat);
+    }
+    for (const section& one : sections_) {
+      if (one.timeout && consider(bounded_sum(one.entered, *one.timeout), due::kind::section)) {
+        first.section = &one;
+      }
+    }
+    for (const auto& [name, one] : timers_) {
+      if (consider(one.expiry, due::kind::timer)) {
+        first.timer_name = &name;
+        first.armed = &one;
+      }
+    }
+    return first;
+  }
+
+  liveness_settings settings_;
+  learned_timeouts* learned_;
+  bool running_ = false;
+  time_point started_{};
+  /// The last heartbeat, or what counts as one.
+  std::optional<time_point> last_sign_;
+  std::optional<duration> own_timeout_;
+  std::vector<section> sections_;
+  std::map<std::string, timer> timers_;
+  std::optional<time_point> paused_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/worker_spec.hpp ----
 
 namespace elastic {
@@ -2386,6 +2752,12 @@ struct worker_spec {
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
+  /// How long workers may take to save a checkpoint when the agent is asked to stop by SIGTERM,
+  /// before they are stopped. 0: they are not asked.
+  duration preempt_grace = duration::zero();
+  /// After how long a worker that says nothing over the control channel counts as hung, which is a
+  /// failure. Default: never, but for time-outs that the worker itself names.
+  liveness_settings liveness;
   /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
@@ -2432,6 +2804,14 @@ inline void validate(const worker_spec& spec) {
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
+  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
+  const liveness_settings& liveness = spec.liveness;
+  demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
+             liveness.least_learned >= duration::zero(),
+         "the times of liveness must not be negative");
+  demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
+         fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
+                     liveness.learn_factor));
 }
 
 }  // namespace elastic
@@ -2767,6 +3147,1351 @@ inline std::string line_prefix(std::string_view prefix_template, const std::stri
 
 }  // namespace elastic
 
+// ---- elastic/health/control_message.hpp ----
+
+// Includes the whole of nlohmann/json.
+
+#include <cmath>
+#include <limits>
+#include <variant>
+
+namespace elastic {
+
+/// What a worker and its agent tell each other over the control channel: one JSON object a line,
+/// whose "kind" is the name of the struct. docs/control_channel.md has the conversation. Times are
+/// seconds; fields that are not known are passed over.
+namespace control_messages {
+
+// ---- from a worker --------------------------------------------------------------------------
+
+/// The first line of a connection.
+struct hello {
+  static constexpr int current_version = 1;
+  int version = current_version;
+  int local_rank = 0;
+  /// Whether it wants to be asked for checkpoints.
+  bool checkpoints = false;
+};
+
+/// It lives. From the first one on the next is expected within `timeout`, where one is named, else
+/// within what the agent was told or has learned.
+struct heartbeat {
+  std::optional<duration> timeout;
+};
+
+/// A part of its work begins. With a `timeout` it has to end by then, and no heartbeat is expected
+/// meanwhile.
+struct enter {
+  std::string section;
+  std::optional<duration> timeout;
+};
+
+/// That part has ended.
+struct leave {
+  std::string section;
+};
+
+/// It is to be killed `after` so long, unless it says `release` before. Said again, the timer
+/// starts anew.
+struct expires {
+  std::string timer;
+  duration after{};
+};
+
+struct release {
+  std::string timer;
+};
+
+/// How far it is; counts as a heartbeat.
+struct progress {
+  std::int64_t step = 0;
+  /// How many steps there are; 0: not known.
+  std::int64_t total = 0;
+  std::string text;
+  std::map<std::string, double> metrics;
+};
+
+/// The checkpoint of that number is written, or why it is not.
+struct saved {
+  std::int64_t id = 0;
+};
+struct not_saved {
+  std::int64_t id = 0;
+  std::string reason;
+};
+
+/// Where workers fail from now on, the job is not to be started again.
+struct no_restart {
+  std::string reason;
+};
+
+/// This node cannot do the work and is to leave the job.
+struct bad_node {
+  std::string reason;
+};
+
+/// It wants to be watched no longer.
+struct bye {};
+
+// ---- from the agent -------------------------------------------------------------------------
+
+/// The answer to hello.
+struct welcome {
+  int version = hello::current_version;
+};
+
+/// A line could not be taken; the connection ends.
+struct refused {
+  std::string reason;
+};
+
+/// Save a checkpoint and say so (`saved`, `not_saved`); by then the agent waits no longer.
+struct checkpoint {
+  std::int64_t id = 0;
+  duration within{};
+};
+
+/// Do nothing until `resume`; no heartbeat is expected meanwhile.
+struct pause {};
+struct resume {};
+
+/// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
+struct stop {
+  duration grace{};
+};
+
+}  // namespace control_messages
+
+/// What a worker says.
+using worker_message =
+    std::variant<control_messages::hello, control_messages::heartbeat, control_messages::enter,
+                 control_messages::leave, control_messages::expires, control_messages::release,
+                 control_messages::progress, control_messages::saved, control_messages::not_saved,
+                 control_messages::no_restart, control_messages::bad_node, control_messages::bye>;
+
+/// What the agent says.
+using agent_message =
+    std::variant<control_messages::welcome, control_messages::refused,
+                 control_messages::checkpoint, control_messages::pause, control_messages::resume,
+                 control_messages::stop>;
+
+namespace detail {
+
+/// `text` without what a terminal would obey, at most `most` bytes of whole characters: it is
+/// shown to people.
+inline std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += ' ';
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      ++at;  // U+0080 to U+009F: control characters, too
+      shown += ' ';
+    } else {
+      shown += text[at];
+    }
+  }
+  if (shown.size() <= most) return shown;
+  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
+  shown.resize(most);
+  return shown;
+}
+
+/// The longest time that is said: some three years.
+inline constexpr double most_control_seconds = 1e8;
+
+/// The fields of a line, each read with its bounds.
+class control_fields {
+ public:
+  explicit control_fields(std::string_view line) {
+    if (line.size() >= limits::control_line_bytes) {
+      refuse(fmt::format("is {} bytes long; {} are allowed, the line end included", line.size(),
+                         limits::control_line_bytes));
+    }
+    json_ = nlohmann::json::parse(line, nullptr, false);
+    if (!json_.is_object()) {
+      refuse(fmt::format("is no JSON object: '{}'", printable(ascii(line), 80)));
+    }
+  }
+
+  std::string kind() const { return text("kind", limits::control_name_bytes); }
+
+  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
+    const nlohmann::json& value = field(name);
+    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
+    const bool too_large = value.is_number_unsigned() &&
+                           value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    const auto number = too_large ? most : value.get<std::int64_t>();
+    if (too_large || number < least || number > most) {
+      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
+    }
+    return number;
+  }
+
+  std::int64_t number_or(const char* name, std::int64_t otherwise, std::int64_t most) const {
+    return has(name) ? number(name, 0, most) : otherwise;
+  }
+
+  bool flag_or(const char* name, bool otherwise) const {
+    if (!has(name)) return otherwise;
+    const nlohmann::json& value = field(name);
+    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
+    return value.get<bool>();
+  }
+
+  std::string text(const char* name, std::size_t most) const {
+    const nlohmann::json& value = field(name);
+    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
+    return printable(value.get_ref<const std::string&>(), most);
+  }
+
+  std::string text_or_empty(const char* name) const {
+    return has(name) ? text(name, limits::control_text_bytes) : std::string();
+  }
+
+  /// A name: not empty, and refused where it is too long, since cut ones could be the same.
+  std::string name(const char* field_name) const {
+    const std::string value = text(field_name, limits::control_line_bytes);
+    if (value.empty() || value.size() > limits::control_name_bytes) {
+      refuse(fmt::format("has a \"{}\" of {} bytes; 1 to {} are allowed", field_name, value.size(),
+                         limits::control_name_bytes));
+    }
+    return value;
+  }
+
+  duration seconds(const char* name) const {
+    constexpr double most = most_control_seconds;
+    const nlohmann::json& value = field(name);
+    if (!value.is_number()) refuse(fmt::format("has no number of seconds \"{}\"", name));
+    const double number = value.get<double>();
+    if (!(number > 0) || number > most) {
+      refuse(fmt::format("has \"{}\" outside of 0 to {} seconds", name, most));
+    }
+    return std::chrono::ceil<duration>(std::chrono::duration<double>(number));
+  }
+
+  std::optional<duration> seconds_or_none(const char* name) const {
+    return has(name) ? std::optional<duration>(seconds(name)) : std::nullopt;
+  }
+
+  double real(const char* name) const {
+    const nlohmann::json& value = field(name);
+    if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
+    return value.get<double>();
+  }
+
+  std::map<std::string, double> metrics(const char* name) const {
+    std::map<std::string, double> values;
+    if (!has(name)) return values;
+    const nlohmann::json& all = field(name);
+    if (!all.is_object() || all.size() > limits::control_metrics) {
+      refuse(fmt::format("has \"{}\" that are no object of at most {} numbers", name,
+                         limits::control_metrics));
+    }
+    for (const auto& [key, value] : all.items()) {
+      if (!value.is_number() || key.size() > limits::control_name_bytes) {
+        refuse(fmt::format("has a metric '{:.40}' that is no number, or of a name over {} bytes",
+                           printable(key, limits::control_name_bytes),
+                           limits::control_name_bytes));
+      }
+      values[printable(key, limits::control_name_bytes)] = value.get<double>();
+    }
+    return values;
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw error(errc::protocol_violation, "a control message " + why);
+  }
+
+ private:
+  // What is no JSON need not be UTF-8 either.
+  static std::string ascii(std::string_view text) {
+    std::string shown(text.substr(0, 80));
+    for (char& letter : shown) {
+      if ((static_cast<unsigned char>(letter) & 0x80) != 0) letter = '?';
+    }
+    return shown;
+  }
+
+  bool has(const char* name) const {
+    const auto found = json_.find(name);
+    return found != json_.end() && !found->is_null();
+  }
+
+  const nlohmann::json& field(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *found;
+  }
+
+  nlohmann::json json_;
+};
+
+inline std::string control_quoted(std::string_view text, std::size_t most) {
+  return nlohmann::json(printable(text, most))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+inline std::string control_quoted(std::string_view text) {
+  return control_quoted(text, limits::control_text_bytes);
+}
+inline std::string control_name(std::string_view text) {
+  return control_quoted(text, limits::control_name_bytes);
+}
+
+inline double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
+
+/// The same within what is allowed: a time that is over already is as short as can be said.
+inline double bounded_seconds(duration span) {
+  constexpr double least = 0.001;
+  return std::clamp(in_seconds(span), least, most_control_seconds);
+}
+
+/// Writes a message as JSON.
+struct control_writer {
+  std::string operator()(const control_messages::hello& said) const {
+    return fmt::format(
+        R"({{"kind": "hello", "version": {}, "local_rank": {}, "checkpoints": {}}})", said.version,
+        said.local_rank, said.checkpoints);
+  }
+  std::string operator()(const control_messages::heartbeat& said) const {
+    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(said.timeout));
+  }
+  std::string operator()(const control_messages::enter& said) const {
+    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(said.section),
+                       timeout(said.timeout));
+  }
+  std::string operator()(const control_messages::leave& said) const {
+    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(said.section));
+  }
+  std::string operator()(const control_messages::expires& said) const {
+    return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
+                       control_name(said.timer), bounded_seconds(said.after));
+  }
+  std::string operator()(const control_messages::release& said) const {
+    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(said.timer));
+  }
+  std::string operator()(const control_messages::progress& said) const {
+    std::string metrics;
+    for (const auto& [name, value] : said.metrics) {
+      if (!std::isfinite(value)) continue;  // JSON has no way to say it
+      metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ",
+                             control_name(name), value);
+    }
+    return fmt::format(
+        R"({{"kind": "progress", "step": {}, "total": {}, "text": {}, "metrics": {{{}}}}})",
+        said.step, said.total, control_quoted(said.text), metrics);
+  }
+  std::string operator()(const control_messages::saved& said) const {
+    return fmt::format(R"({{"kind": "saved", "id": {}}})", said.id);
+  }
+  std::string operator()(const control_messages::not_saved& said) const {
+    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", said.id,
+                       control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::no_restart& said) const {
+    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::bad_node& said) const {
+    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::bye&) const { return R"({"kind": "bye"})"; }
+
+  std::string operator()(const control_messages::welcome& said) const {
+    return fmt::format(R"({{"kind": "welcome", "version": {}}})", said.version);
+  }
+  std::string operator()(const control_messages::refused& said) const {
+    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::checkpoint& said) const {
+    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
+                       bounded_seconds(said.within));
+  }
+  std::string operator()(const control_messages::pause&) const { return R"({"kind": "pause"})"; }
+  std::string operator()(const control_messages::resume&) const { return R"({"kind": "resume"})"; }
+  std::string operator()(const control_messages::stop& said) const {
+    const double grace = in_seconds(said.grace);
+    if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
+    return fmt::format(R"({{"kind": "stop", "grace": {}}})", grace);
+  }
+
+ private:
+  static std::string timeout(const std::optional<duration>& span) {
+    return span ? fmt::format(R"(, "timeout": {})", bounded_seconds(*span)) : std::string();
+  }
+};
+
+inline constexpr std::int64_t most_control_number = std::numeric_limits<std::int64_t>::max();
+
+inline control_messages::hello read_control_hello(const control_fields& fields) {
+  control_messages::hello said;
+  said.version = static_cast<int>(fields.number("version", 1, 1'000'000));
+  said.local_rank =
+      static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
+  said.checkpoints = fields.flag_or("checkpoints", false);
+  return said;
+}
+
+inline control_messages::progress read_progress(const control_fields& fields) {
+  control_messages::progress said;
+  said.step = fields.number("step", 0, most_control_number);
+  said.total = fields.number_or("total", 0, most_control_number);
+  said.text = fields.text_or_empty("text");
+  said.metrics = fields.metrics("metrics");
+  return said;
+}
+
+}  // namespace detail
+
+/// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
+/// are cut where they are too long; metrics that make the line too long are left out.
+inline std::string to_line(const worker_message& said) {
+  std::string line = std::visit(detail::control_writer(), said) + '\n';
+  const auto* progress = std::get_if<control_messages::progress>(&said);
+  if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
+                              progress->metrics.size() <= limits::control_metrics)) {
+    return line;
+  }
+  control_messages::progress shorter = *progress;
+  shorter.metrics.clear();
+  return detail::control_writer()(shorter) + '\n';
+}
+inline std::string to_line(const agent_message& said) {
+  return std::visit(detail::control_writer(), said) + '\n';
+}
+
+/// Reads what a worker says: a line without its end.
+/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+inline worker_message parse_worker_message(std::string_view line) {
+  namespace messages = control_messages;
+  const detail::control_fields fields(line);
+  const std::string kind = fields.kind();
+  if (kind == "heartbeat") return messages::heartbeat{fields.seconds_or_none("timeout")};
+  if (kind == "progress") return detail::read_progress(fields);
+  if (kind == "enter") {
+    return messages::enter{fields.name("section"), fields.seconds_or_none("timeout")};
+  }
+  if (kind == "leave") return messages::leave{fields.name("section")};
+  if (kind == "expires") return messages::expires{fields.name("timer"), fields.seconds("after")};
+  if (kind == "release") return messages::release{fields.name("timer")};
+  if (kind == "saved") return messages::saved{fields.number("id", 0, detail::most_control_number)};
+  if (kind == "not_saved") {
+    return messages::not_saved{fields.number("id", 0, detail::most_control_number),
+                               fields.text_or_empty("reason")};
+  }
+  if (kind == "no_restart") return messages::no_restart{fields.text_or_empty("reason")};
+  if (kind == "bad_node") return messages::bad_node{fields.text_or_empty("reason")};
+  if (kind == "hello") return detail::read_control_hello(fields);
+  if (kind == "bye") return messages::bye{};
+  detail::control_fields::refuse(fmt::format("is of an unknown kind: '{}'", kind));
+}
+
+/// Reads what the agent says; nothing where the kind is not known: later agents may say more.
+/// Errors: `errc::protocol_violation`, naming what is wrong.
+inline std::optional<agent_message> parse_agent_message(std::string_view line) {
+  namespace messages = control_messages;
+  const detail::control_fields fields(line);
+  const std::string kind = fields.kind();
+  if (kind == "welcome") {
+    return messages::welcome{static_cast<int>(fields.number("version", 1, 1'000'000))};
+  }
+  if (kind == "refused") return messages::refused{fields.text_or_empty("reason")};
+  if (kind == "checkpoint") {
+    return messages::checkpoint{fields.number("id", 0, detail::most_control_number),
+                                fields.seconds("within")};
+  }
+  if (kind == "pause") return messages::pause{};
+  if (kind == "resume") return messages::resume{};
+  if (kind == "stop") {
+    messages::stop said;
+    said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
+    return said;
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic
+
+// ---- elastic/health/line_intake.hpp ----
+
+namespace elastic {
+
+/// Makes lines of bytes that come in pieces; never holds more than `limits::control_line_bytes` of
+/// an unfinished one.
+class line_intake {
+ public:
+  /// What comes next; valid until the next call of any member.
+  struct item {
+    /// A line without its end; empty where it was `too_long`.
+    std::string_view line;
+    bool too_long = false;
+  };
+
+  void append(std::string_view bytes) {
+    held_.erase(0, taken_);
+    taken_ = 0;
+    held_.append(bytes);
+  }
+
+  /// The next line; none where it is not whole yet. One that is too long is told of once, and what
+  /// follows of it is passed over.
+  std::optional<item> next() {
+    for (;;) {
+      const std::string_view rest = std::string_view(held_).substr(taken_);
+      const std::size_t end = rest.find('\n');
+      if (end == rest.npos) {
+        if (rest.size() < limits::control_line_bytes) return std::nullopt;
+        taken_ = held_.size();
+        if (skipping_) return std::nullopt;
+        skipping_ = true;
+        return item{{}, true};
+      }
+      taken_ += end + 1;
+      const bool rest_of_long = skipping_;
+      skipping_ = false;
+      if (rest_of_long) continue;
+      if (end >= limits::control_line_bytes) return item{{}, true};
+      return item{rest.substr(0, end), false};
+    }
+  }
+
+  std::size_t held() const { return held_.size() - taken_; }
+
+ private:
+  std::string held_;
+  std::size_t taken_ = 0;
+  bool skipping_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/rate_gate.hpp ----
+
+namespace elastic {
+
+/// Counts what happens within a second.
+class rate_gate {
+ public:
+  explicit rate_gate(int most) : most_(most) {}
+
+  /// Result: when to go on, where this was one too many.
+  std::optional<time_point> count(time_point now, int how_many = 1) {
+    if (now - since_ >= std::chrono::seconds(1)) {
+      since_ = now;
+      count_ = 0;
+    }
+    count_ += how_many;
+    if (count_ <= most_) return std::nullopt;
+    return since_ + std::chrono::seconds(1);
+  }
+
+ private:
+  int most_;
+  int count_ = 0;
+  time_point since_{};
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/timer_request.hpp ----
+
+// Includes the whole of nlohmann/json.
+
+namespace elastic {
+
+/// A line that PyTorch's FileTimerClient writes to the file of TORCHELASTIC_TIMER_FILE.
+///
+/// Source: torch.distributed.elastic.timer.file_based_local_timer, FileTimerRequest.
+struct timer_request {
+  pid_t pid = 0;
+  std::string scope;
+  /// The time of day at which it expires; none: the timer is taken back.
+  std::optional<wall_time> expiry;
+  /// What the process is to be sent then; 0 or less: nothing.
+  int signal = 0;
+};
+
+/// Reads a line without its end.
+/// Errors: `errc::protocol_violation`, naming what is wrong.
+inline timer_request parse_timer_request(std::string_view line) {
+  const detail::control_fields fields(line);
+  timer_request asked;
+  asked.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
+  asked.scope = fields.text("scope_id", limits::control_text_bytes);
+  asked.signal = static_cast<int>(fields.number("signal", -64, 64));
+  const double seconds = fields.real("expiration_time");
+  if (seconds < 0) return asked;
+  constexpr double last = 1e10;  // in the year 2286
+  if (!(seconds <= last)) {
+    detail::control_fields::refuse(
+        fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
+  }
+  asked.expiry = wall_time(
+      std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
+  return asked;
+}
+
+}  // namespace elastic
+
+// ---- elastic/health/worker_channels.hpp ----
+
+#include <array>
+#include <list>
+
+namespace elastic {
+
+/// What workers say that is not for `worker_channels` itself. Each may be empty, must not throw,
+/// and is called on the strand.
+struct channel_events {
+  /// A worker is hung; it is told of once, and is for the callee to end.
+  std::function<void(int local_rank, const liveness_verdict&)> hung{};
+  std::function<void(int local_rank, const control_messages::progress&)> progress{};
+  std::function<void(int local_rank, const std::string& reason)> no_restart{};
+  std::function<void(int local_rank, const std::string& reason)> bad_node{};
+  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids.
+  std::function<std::optional<int>(pid_t)> owner_of{};
+};
+
+struct worker_channels_options {
+  liveness_settings liveness{};
+  /// Whether timers of PyTorch's FileTimerClient are served, too, and at which path; empty: one in
+  /// the temporary folder.
+  bool timer_file = false;
+  std::string timer_path{};
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time{};
+  logger log{};
+  channel_events events{};
+};
+
+/// What came of asking workers for a checkpoint.
+struct checkpoint_outcome {
+  /// How many were asked (those that said they want to be), and how many have saved it.
+  int asked = 0;
+  int saved = 0;
+  /// Why others have not: "local rank 1 did not answer within 2 s".
+  std::vector<std::string> problems;
+};
+
+/// The agent's side of the control channel: a Unix socket at which the workers of this node say
+/// how they are and are told what to do, and the watch over who is hung.
+///
+/// The socket has an abstract name, which leaves no file; who is not of this process's user (or
+/// root) is not let in. Whatever a worker writes, it can neither block nor end the agent, nor make
+/// it keep more than one line of it: what is not of the protocol ends the connection, with a line
+/// in the log; who does not read what it is sent is disconnected; who writes much is read slowly.
+///
+/// Nothing here wakes up by itself but for the next time-out that is due.
+/// Thread-safety: one strand at a time, the one it was given.
+class worker_channels {
+ public:
+  worker_channels(asio::any_io_executor strand, worker_channels_options options)
+      : strand_(std::move(strand)),
+        options_(std::move(options)),
+        learned_(std::make_shared<learned_timeouts>(options_.liveness)) {
+    if (!options_.time) options_.time = std::make_shared<system_time>();
+  }
+  worker_channels(const worker_channels&) = delete;
+  worker_channels& operator=(const worker_channels&) = delete;
+  ~worker_channels() { abandon(); }
+
+  /// Opens the channel of one attempt of so many workers, under a new name. What cannot be opened
+  /// is said in the log, and there is none then. The one before must be closed.
+  void open(int workers) {
+    abandon();
+    state_ = std::make_shared<state>(strand_, options_, learned_, workers);
+    state_->listen();
+    state_->open_timer_file();
+  }
+
+  /// What workers are to have in their environment; an empty value: the variable is to be removed.
+  std::vector<std::pair<std::string, std::string>> environment() const {
+    std::vector<std::pair<std::string, std::string>> variables;
+    variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
+    if (state_ && !state_->timer_path.empty()) {
+      variables.emplace_back("TORCHELASTIC_TIMER_FILE", state_->timer_path);
+    }
+    return variables;
+  }
+
+  /// That worker runs, and is watched from now on.
+  void started(int local_rank) {
+    if (state_) state_->started(local_rank);
+  }
+
+  /// It has ended; nothing is expected of it any more.
+  void ended(int local_rank) {
+    if (state_) state_->ended(local_rank);
+  }
+
+  /// Whether somebody has a connection.
+  bool has_connections() const { return state_ && !state_->connections.empty(); }
+
+  /// Tells every connected worker to pause, or to go on. No heartbeat is due meanwhile.
+  void pause() {
+    if (state_) state_->pause();
+  }
+  void resume() {
+    if (state_) state_->resume();
+  }
+
+  /// Tells every connected worker that it is being stopped.
+  void announce_stop(duration grace) {
+    if (state_) state_->send_all(agent_message(control_messages::stop{grace}));
+  }
+
+  /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
+  /// `within`.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
+  task<checkpoint_outcome> checkpoint(duration within) { return ask_checkpoint(state_, within); }
+
+  /// Closes every connection and waits until nothing of the channel runs any more. May be called
+  /// again, and where nothing was opened.
+  ///
+  /// Cancellation: all types; the channel is closed, but may take a moment more.
+  task<void> close() { return close_all(state_); }
+
+ private:
+  using socket = asio::local::stream_protocol::socket;
+
+  struct connection {
+    explicit connection(socket accepted) : peer(std::move(accepted)) {}
+    socket peer;
+    std::optional<int> worker;
+    bool checkpoints = false;
+    bool is_closed = false;
+    /// The worker has closed its end.
+    bool has_ended = false;
+    line_intake lines;
+  };
+  using connection_pointer = std::shared_ptr<connection>;
+
+  struct place {
+    place(const liveness_settings& settings, learned_timeouts& learned)
+        : liveness(settings, learned) {}
+    worker_liveness liveness;
+    bool running = false;
+    bool said_bye = false;
+  };
+
+  // A checkpoint that was asked for.
+  struct question {
+    explicit question(asio::any_io_executor strand) : answered(std::move(strand)) {}
+    std::int64_t id = 0;
+    std::set<int> waiting;
+    checkpoint_outcome outcome;
+    event_flag answered;
+
+    void settle(int local_rank, const std::string& problem) {
+      if (waiting.erase(local_rank) == 0) return;
+      if (problem.empty()) {
+        ++outcome.saved;
+      } else {
+        outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
+      }
+      if (waiting.empty()) answered.set();
+    }
+  };
+
+  // One attempt. Shared with its coroutines, which may outlive it by a moment.
+  struct state : std::enable_shared_from_this<state> {
+    state(asio::any_io_executor executor, const worker_channels_options& chosen,
+          std::shared_ptr<learned_timeouts> shared, int workers)
+        : strand(std::move(executor)),
+          options(chosen),
+          learned(std::move(shared)),
+          acceptor(strand),
+          timer_file(strand),
+          closing(strand),
+          all_ended(strand),
+          changed(strand) {
+      for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
+      all_ended.set();
+    }
+
+    asio::any_io_executor strand;
+    worker_channels_options options;
+    std::shared_ptr<learned_timeouts> learned;
+    std::vector<place> places;
+    asio::local::stream_protocol::acceptor acceptor;
+    std::string address;
+    asio::posix::stream_descriptor timer_file;
+    std::string timer_path;
+    bool made_timer_file = false;
+    std::list<connection_pointer> connections;
+    std::list<std::shared_ptr<question>> questions;
+    std::int64_t last_question = 0;
+    int complaints = 0;
+    event_flag closing;
+    // How many coroutines run.
+    int running = 0;
+    event_flag all_ended;
+    // The watch is to look again; it runs only while something is due.
+    event_flag changed;
+    bool is_watching = false;
+    time_point watched_until = time_point::max();
+
+    time_source& time() const { return *options.time; }
+    bool is_closing() const { return closing.is_set(); }
+
+    // ---- opening and closing --------------------------------------------------------------------
+
+    void listen() {
+      random_source random;
+      const std::string name = fmt::format("elastic-{}", random_uuid(random));
+      const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
+      asio::error_code failure;
+      acceptor.open(at.protocol(), failure);
+      if (!failure) acceptor.bind(at, failure);
+      // What waits there is also taken without waiting for it.
+      if (!failure) acceptor.non_blocking(true, failure);
+      if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
+      if (failure) {
+        options.log.warning("there is no control channel for the workers: {}", failure.message());
+        acceptor.close(failure);
+        return;
+      }
+      address = "@" + name;
+      run(accept_all(shared_from_this()));
+    }
+
+    void open_timer_file() {
+      if (!options.timer_file) return;
+      timer_path = options.timer_path;
+      try {
+        if (timer_path.empty()) {
+          random_source random;
+          timer_path = (std::filesystem::temp_directory_path() /
+                        fmt::format("watchdog_timer_{}", random_uuid(random)))
+                           .string();
+        }
+        timer_file.assign(open_fifo(timer_path));
+        made_timer_file = true;
+        run(read_timers(shared_from_this()));
+      } catch (const std::exception& failure) {
+        options.log.error("{}", failure.what());
+      }
+    }
+
+    // What lies there from an agent before is replaced, as PyTorch's agent does, but never what is
+    // something else.
+    static int open_fifo(const std::string& path) {
+      struct stat found {};
+      if (::lstat(path.c_str(), &found) == 0) {
+        if (!S_ISFIFO(found.st_mode)) {
+          throw error(errc::file_access,
+                      fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
+                                  "timers are not watched; name a path where nothing is",
+                                  path));
+        }
+        ::unlink(path.c_str());
+      }
+      int fd = -1;
+      if (::mkfifo(path.c_str(), 0600) == 0) {
+        // For reading and writing: it never ends, and clients always find a reader.
+        fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+      }
+      if (fd >= 0) return fd;
+      throw error(errc::file_access,
+                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
+                              "timers are not watched",
+                              path, errno_text(errno)));
+    }
+
+    void shut() {
+      if (is_closing()) return;
+      closing.set();
+      changed.set();
+      asio::error_code ignored;
+      acceptor.close(ignored);
+      timer_file.close(ignored);
+      if (made_timer_file) ::unlink(timer_path.c_str());
+      for (const connection_pointer& one : connections) disconnect(*one);
+      for (const auto& one : questions) one->answered.set();
+    }
+
+    void run(task<void> work) {
+      ++running;
+      all_ended.reset();
+      asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
+        if (--self->running == 0) self->all_ended.set();
+      });
+    }
+
+    task<void> rest_until(time_point when) {
+      co_await with_deadline(time(), when, closing.wait());
+    }
+
+    // ---- connections ----------------------------------------------------------------------------
+
+    template <class... Args>
+    void complain(fmt::format_string<Args...> text, Args&&... args) {
+      if (complaints >= limits::control_complaints) return;
+      ++complaints;
+      options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
+                          complaints == limits::control_complaints
+                              ? "; more of this is not logged in this attempt"
+                              : "");
+    }
+
+    void admit(socket accepted) {
+      ucred peer{};
+      socklen_t size = sizeof peer;
+      if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+          (peer.uid != ::geteuid() && peer.uid != 0)) {
+        return complain("a process of another user ({}) is not let into the control channel",
+                        peer.uid);
+      }
+      if (connections.size() >= places.size() * limits::control_connections) {
+        return complain("there are more than {} connections to the control channel; pid {} is not "
+                        "let in",
+                        connections.size(), peer.pid);
+      }
+      auto one = std::make_shared<connection>(std::move(accepted));
+      connections.push_back(one);
+      run(serve(shared_from_this(), one));
+    }
+
+    static void disconnect(connection& one) {
+      one.is_closed = true;
+      asio::error_code ignored;
+      one.peer.close(ignored);
+    }
+
+    void forget(const connection_pointer& one) {
+      disconnect(*one);
+      connections.remove(one);
+      if (is_closing()) return;
+      if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
+      for (const auto& asked : questions) {
+        asked->settle(*one->worker, "closed its channel before it answered");
+      }
+    }
+
+    bool can_save(int local_rank) const {
+      return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
+        return !one->is_closed && one->checkpoints && one->worker == local_rank;
+      });
+    }
+
+    static std::string name_of(const connection& one) {
+      return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
+    }
+
+    // Result: whether it was taken; who does not read is disconnected.
+    bool send(connection& one, const std::string& line) {
+      if (one.is_closed) return false;
+      const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
+                                  MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent == static_cast<ssize_t>(line.size())) return true;
+      // One that is gone is found where its last words have been read.
+      if (sent < 0 && errno != EAGAIN) return false;
+      complain("the control channel of {} is closed: it does not read what it is sent",
+               name_of(one));
+      disconnect(one);
+      return false;
+    }
+
+    void send_all(const agent_message& said) {
+      const std::string line = to_line(said);
+      const std::vector<connection_pointer> all(connections.begin(), connections.end());
+      for (const auto& one : all) {
+        if (one->worker) send(*one, line);
+      }
+    }
+
+    void refuse(connection& one, const std::string& why) {
+      complain("the control channel of {} is closed: {}", name_of(one), why);
+      send(one, to_line(agent_message(control_messages::refused{why})));
+      disconnect(one);
+    }
+
+    // Result: how many lines there were.
+    int take(connection& one, std::string_view bytes) {
+      one.lines.append(bytes);
+      int count = 0;
+      while (!one.is_closed) {
+        const auto next = one.lines.next();
+        if (!next) break;
+        ++count;
+        if (next->too_long) {
+          refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
+                                  "included",
+                                  limits::control_line_bytes));
+        } else {
+          take_line(one, next->line);
+        }
+      }
+      return count;
+    }
+
+    void take_line(connection& one, std::string_view line) {
+      try {
+        const worker_message said = parse_worker_message(line);
+        if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
+          throw error(errc::protocol_violation, "a control message comes before hello");
+        }
+        std::visit([&](const auto& message) { handle(one, message); }, said);
+      } catch (const std::exception& failure) {
+        return refuse(one, failure.what());
+      }
+      if (one.worker) look_again(*one.worker);
+    }
+
+    // ---- what workers say -----------------------------------------------------------------------
+
+    worker_liveness& liveness_of(const connection& one) {
+      return places[static_cast<std::size_t>(*one.worker)].liveness;
+    }
+
+    void handle(connection& one, const control_messages::hello& said) {
+      if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
+      if (said.version != control_messages::hello::current_version) {
+        throw error(errc::protocol_violation,
+                    fmt::format("a control message is of version {}; {} is spoken here",
+                                said.version, control_messages::hello::current_version));
+      }
+      if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
+        throw error(errc::protocol_violation,
+                    fmt::format("a control message is of local rank {}; there are {} workers",
+                                said.local_rank, places.size()));
+      }
+      one.worker = said.local_rank;
+      one.checkpoints = said.checkpoints;
+      place& at = places[static_cast<std::size_t>(said.local_rank)];
+      if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
+      send(one, to_line(agent_message(control_messages::welcome())));
+    }
+
+    void handle(connection& one, const control_messages::heartbeat& said) {
+      liveness_of(one).beat(time().now(), said.timeout);
+    }
+
+    void handle(connection& one, const control_messages::enter& said) {
+      if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
+      throw error(errc::protocol_violation,
+                  fmt::format("a control message opens more than {} sections",
+                              limits::worker_sections));
+    }
+
+    void handle(connection& one, const control_messages::leave& said) {
+      liveness_of(one).leave(time().now(), said.section);
+    }
+
+    void handle(connection& one, const control_messages::expires& said) {
+      if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
+      throw error(errc::protocol_violation,
+                  fmt::format("a control message arms more than {} timers",
+                              limits::worker_timers));
+    }
+
+    void handle(connection& one, const control_messages::release& said) {
+      liveness_of(one).release(said.timer);
+    }
+
+    void handle(connection& one, const control_messages::progress& said) {
+      liveness_of(one).beat(time().now());
+      if (options.events.progress) options.events.progress(*one.worker, said);
+    }
+
+    void handle(connection& one, const control_messages::saved& said) {
+      answer(said.id, *one.worker, "");
+    }
+
+    void handle(connection& one, const control_messages::not_saved& said) {
+      answer(said.id, *one.worker,
+             said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
+    }
+
+    void handle(connection& one, const control_messages::no_restart& said) {
+      if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
+    }
+
+    void handle(connection& one, const control_messages::bad_node& said) {
+      if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
+    }
+
+    void handle(connection& one, const control_messages::bye&) {
+      liveness_of(one).end();
+      places[static_cast<std::size_t>(*one.worker)].said_bye = true;
+    }
+
+    void answer(std::int64_t id, int local_rank, const std::string& problem) {
+      for (const auto& one : questions) {
+        if (one->id == id) one->settle(local_rank, problem);
+      }
+    }
+
+    // ---- PyTorch's timers -----------------------------------------------------------------------
+
+    void take_timer(std::string_view line) {
+      try {
+        const timer_request asked = parse_timer_request(line);
+        const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid)
+                                                   : std::nullopt;
+        if (!owner) {
+          return complain("timer file '{}': pid {} is of no worker of this node; its timer is not "
+                          "watched",
+                          timer_path, asked.pid);
+        }
+        worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
+        const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
+        if (!asked.expiry || asked.signal <= 0) {
+          liveness.release(name);
+        } else {
+          const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
+          const bool armed = liveness.arm(time().now(), name, std::max(left, duration::zero()),
+                                          asked.signal);
+          if (!armed) {
+            complain("timer file '{}': pid {} has more than {} timers; one is not watched",
+                     timer_path, asked.pid, limits::worker_timers);
+          }
+        }
+        look_again(*owner);
+      } catch (const std::exception& failure) {
+        complain("timer file '{}': {}", timer_path, failure.what());
+      }
+    }
+
+    // ---- the watch ------------------------------------------------------------------------------
+
+    void started(int local_rank) {
+      place& one = places.at(static_cast<std::size_t>(local_rank));
+      one.running = true;
+      one.liveness.start(time().now());
+      look_again(local_rank);
+    }
+
+    void ended(int local_rank) {
+      hear_out(local_rank);
+      place& one = places.at(static_cast<std::size_t>(local_rank));
+      one.running = false;
+      one.liveness.end();
+      for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
+    }
+
+    void pause() {
+      for (place& one : places) one.liveness.pause(time().now());
+      send_all(agent_message(control_messages::pause()));
+    }
+
+    void resume() {
+      for (place& one : places) one.liveness.resume(time().now());
+      send_all(agent_message(control_messages::resume()));
+      for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
+    }
+
+    // Something of that worker may be due earlier than was known. What is due later is found when
+    // the watch wakes: a heartbeat costs no timer.
+    void look_again(int local_rank) {
+      if (is_closing()) return;
+      const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
+      if (due == time_point::max()) return;
+      if (!is_watching) {
+        is_watching = true;
+        run(watch(shared_from_this()));
+      } else if (due < watched_until) {
+        changed.set();
+      }
+    }
+
+    time_point next_expiry() const {
+      time_point first = time_point::max();
+      for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
+      return first;
+    }
+
+    // Reads what a worker has said already, before something is concluded from its silence or its
+    // end: a death is often seen before the last words.
+    void hear_out(int local_rank) {
+      for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
+        if (accept_one()) break;
+      }
+      const std::vector<connection_pointer> all(connections.begin(), connections.end());
+      for (const auto& one : all) {
+        constexpr int most_pieces = 16;
+        if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
+      }
+    }
+
+    // Takes a connection, if one waits. Result: why none was taken.
+    asio::error_code accept_one() {
+      socket peer(strand);
+      asio::error_code failure;
+      acceptor.accept(peer, failure);
+      if (!failure) admit(std::move(peer));
+      return failure;
+    }
+
+    // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
+    // is under way in an operation of Asio's while this looks. Result: how many lines there were.
+    int read_now(connection& one, int most_pieces) {
+      std::array<char, limits::control_line_bytes> piece;
+      int lines = 0;
+      for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
+        const ssize_t size =
+            ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+        if (size > 0) {
+          lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+        } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+          one.has_ended = true;
+          break;
+        } else if (errno == EAGAIN) {
+          break;
+        }
+      }
+      return lines;
+    }
+
+    void judge(time_point now) {
+      for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
+        place& one = places[rank];
+        if (one.liveness.next_expiry() > now) continue;
+        hear_out(static_cast<int>(rank));
+        const auto verdict = one.liveness.judge(now);
+        if (!verdict) continue;
+        one.liveness.end();
+        if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
+      }
+    }
+  };
+  using state_pointer = std::shared_ptr<state>;
+
+  static task<void> accept_all(state_pointer all) {
+    constexpr int most_accepts = 1000;
+    rate_gate gate(most_accepts);
+    while (!all->is_closing()) {
+      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
+      if (all->is_closing() || ended) co_return;
+      const time_point now = all->time().now();
+      std::optional<time_point> rest = gate.count(now);
+      const asio::error_code failure = all->accept_one();
+      if (failure && failure != asio::error::would_block) {
+        all->complain("no connection can be taken at the control channel: {}", failure.message());
+        rest = now + std::chrono::seconds(1);
+      }
+      if (rest) co_await all->rest_until(*rest);
+    }
+  }
+
+  static task<void> serve(state_pointer all, connection_pointer one) {
+    rate_gate gate(limits::control_lines_per_second);
+    while (!one->is_closed && !one->has_ended) {
+      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
+      if (failure || one->is_closed) break;
+      const int lines = all->read_now(*one, 1);
+      const auto rest = gate.count(all->time().now(), lines);
+      if (rest) co_await all->rest_until(*rest);
+    }
+    all->forget(one);
+  }
+
+  static task<void> read_timers(state_pointer all) {
+    std::array<char, limits::control_line_bytes> piece;
+    rate_gate gate(limits::control_lines_per_second);
+    line_intake lines;
+    while (!all->is_closing()) {
+      auto [failure, size] =
+          co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
+      if (all->is_closing()) co_return;
+      if (failure) {
+        all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
+                               failure.message());
+        co_return;
+      }
+      lines.append(std::string_view(piece.data(), size));
+      int count = 0;
+      for (auto next = lines.next(); next; next = lines.next()) {
+        ++count;
+        if (next->too_long) {
+          all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
+                        limits::control_line_bytes);
+        } else {
+          all->take_timer(next->line);
+        }
+      }
+      const auto rest = gate.count(all->time().now(), count);
+      if (rest) co_await all->rest_until(*rest);
+    }
+  }
+
+  static task<void> watch(state_pointer all) {
+    while (!all->is_closing()) {
+      const time_point until = all->next_expiry();
+      all->watched_until = until;
+      if (until == time_point::max()) break;
+      all->changed.reset();
+      co_await with_deadline(all->time(), until, all->changed.wait());
+      if (all->is_closing()) break;
+      const time_point woken = all->time().now();
+      if (woken < until) continue;
+      if (woken - until > limits::watch_lateness) {
+        all->options.log.warning("this process stood still for {}: the clocks of its workers start "
+                                 "anew",
+                                 worker_liveness::text_of(woken - until));
+        for (place& one : all->places) one.liveness.renew(woken);
+        continue;
+      }
+      all->judge(woken);
+    }
+    all->is_watching = false;
+  }
+
+  static task<checkpoint_outcome> ask_checkpoint(state_pointer all, duration within) {
+    if (!all || all->is_closing()) co_return checkpoint_outcome();
+    const auto asked = std::make_shared<question>(all->strand);
+    asked->id = ++all->last_question;
+    control_messages::checkpoint wanted;
+    wanted.id = asked->id;
+    wanted.within = within;
+    const std::string line = to_line(agent_message(wanted));
+    const std::vector<connection_pointer> connected(all->connections.begin(),
+                                                    all->connections.end());
+    for (const auto& one : connected) {
+      const bool wants = one->worker && one->checkpoints &&
+                         all->places[static_cast<std::size_t>(*one->worker)].running;
+      if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
+    }
+    asked->outcome.asked = static_cast<int>(asked->waiting.size());
+    if (asked->waiting.empty()) co_return asked->outcome;
+    all->questions.push_back(asked);
+    const struct forget_question {
+      state_pointer all;
+      std::shared_ptr<question> asked;
+      ~forget_question() { all->questions.remove(asked); }
+    } forgetting{all, asked};
+    time_source& time = all->time();
+    within = std::min<duration>(within, std::chrono::hours(24 * 365));
+    co_await with_deadline(time, time.now() + within, asked->answered.wait());
+    const std::set<int> silent = asked->waiting;
+    const std::string problem =
+        all->is_closing()
+            ? "was stopped before it answered"
+            : fmt::format("did not answer within {}", worker_liveness::text_of(within));
+    for (const int rank : silent) asked->settle(rank, problem);
+    co_return asked->outcome;
+  }
+
+  static task<void> close_all(state_pointer all) {
+    if (!all) co_return;
+    all->shut();
+    co_await all->all_ended.wait();
+  }
+
+  void abandon() {
+    if (state_) state_->shut();
+  }
+
+  asio::any_io_executor strand_;
+  worker_channels_options options_;
+  std::shared_ptr<learned_timeouts> learned_;
+  state_pointer state_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/process/core_file.hpp ----
 
 #include <glob.h>
@@ -3047,9 +4772,6 @@ class line_tail {
 // ---- elastic/process/process_tree.hpp ----
 
 #include <dirent.h>
-
-#include <algorithm>
-#include <array>
 
 namespace elastic {
 
@@ -5482,6 +7204,8 @@ struct worker {
   std::string error_file;
   /// How it ended; none while it runs.
   std::optional<process_end> end;
+  /// Why it was taken for hung and ended; empty where it was not.
+  std::string hung;
   /// It ended after `worker_group::stop` had told it to.
   bool stopped_by_agent = false;
   /// It was killed while the kernel killed processes because memory had run out.
@@ -5566,8 +7290,10 @@ class worker_group {
       : spec_(std::move(spec)),
         layout_(layout),
         log_(services.log),
+        observer_(services.observer),
         outcome_known_(strand),
         time_(services.time),
+        channels_(strand, channel_options(services)),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
@@ -5594,7 +7320,12 @@ class worker_group {
     succeeded_ = 0;
     has_failed_ = false;
     stop_signal_.reset();
+    stop_announced_ = false;
+    no_restart_.reset();
+    bad_node_.reset();
     outcome_known_.reset();
+    base_rank_ = ranks.base_rank;
+    channels_.open(spec_.local_world_size);
     state_ = worker_state::init;
     stop_plan at_once;
     at_once.signal = SIGKILL;
@@ -5603,7 +7334,8 @@ class worker_group {
     judge();
   }
 
-  /// Waits until the group's fate is known: all workers ended with success, one failed, or all
+  /// Waits until the group's fate is known: all workers ended with success, one failed (or is
+  /// hung, or said that the node is bad), or all
   /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
   /// group still run (see `stop_on_failure`).
   ///
@@ -5619,8 +7351,27 @@ class worker_group {
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
     stop_signal_ = plan.signal;
+    announce_stop(plan);
     co_await processes_.stop(plan);
+    co_await channels_.close();
   }
+
+  /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
+  ///
+  /// Result: when all have answered or ended, at the latest after `within`.
+  /// Cancellation: all types; throws `operation_aborted`.
+  task<checkpoint_outcome> checkpoint(duration within) { return channels_.checkpoint(within); }
+
+  /// Tells the workers on the control channel to pause, or to go on.
+  void pause() { channels_.pause(); }
+  void resume() { channels_.resume(); }
+
+  /// Why the job is not to be started again where this attempt fails, as a worker said; none where
+  /// none did.
+  const std::optional<std::string>& no_restart() const { return no_restart_; }
+
+  /// Why this node is to leave the job, as a worker said; none where none did.
+  const std::optional<std::string>& bad_node() const { return bad_node_; }
 
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
@@ -5674,6 +7425,101 @@ class worker_group {
     return parts;
   }
 
+  worker_channels_options channel_options(const agent_services& services) {
+    worker_channels_options parts;
+    parts.liveness = spec_.liveness;
+    parts.time = services.time;
+    parts.log = services.log;
+    parts.timer_file = find_variable(spec_.environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == "1";
+    parts.timer_path =
+        find_variable(spec_.environment, "TORCHELASTIC_TIMER_FILE").value_or(std::string());
+    channel_events& events = parts.events;
+    events.hung = [this](int local_rank, const liveness_verdict& verdict) {
+      end_hung(local_rank, verdict);
+    };
+    events.progress = [this](int local_rank, const control_messages::progress& said) {
+      pass_on(local_rank, said);
+    };
+    events.no_restart = [this](int local_rank, const std::string& reason) {
+      if (no_restart_) return;
+      no_restart_ = said_by(local_rank, "asked not to be started again", reason);
+      log_.warning("{}", *no_restart_);
+    };
+    events.bad_node = [this](int local_rank, const std::string& reason) {
+      if (bad_node_) return;
+      bad_node_ = said_by(local_rank, "says that this node is bad", reason);
+      log_.error("{}", *bad_node_);
+      judge();
+    };
+    events.owner_of = [this](pid_t pid) { return owner_of(pid); };
+    return parts;
+  }
+
+  std::string said_by(int local_rank, const char* what, const std::string& reason) const {
+    return fmt::format("rank {} {}{}{}", base_rank_ + local_rank, what, reason.empty() ? "" : ": ",
+                       reason);
+  }
+
+  void end_hung(int local_rank, const liveness_verdict& verdict) {
+    const auto slot = static_cast<std::size_t>(local_rank);
+    if (slot >= workers_.size() || workers_[slot].end) return;
+    worker& one = workers_[slot];
+    one.hung = verdict.reason;
+    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}",
+                 one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
+                 signal_name(verdict.signal));
+    hung_worker found;
+    found.rank = one.identity.rank;
+    found.local_rank = local_rank;
+    found.pid = one.pid;
+    found.reason = one.hung;
+    tell_observer([&](worker_observer& observer) { observer.hung(found); });
+    processes_.signal(slot, verdict.signal);
+  }
+
+  void pass_on(int local_rank, const control_messages::progress& said) {
+    worker_progress made;
+    made.rank = base_rank_ + local_rank;
+    made.local_rank = local_rank;
+    made.step = said.step;
+    made.total = said.total;
+    made.text = said.text;
+    made.metrics = said.metrics;
+    tell_observer([&](worker_observer& observer) { observer.progress(made); });
+  }
+
+  template <class Call>
+  void tell_observer(Call call) {
+    if (!observer_) return;
+    try {
+      call(*observer_);
+    } catch (const std::exception& failure) {
+      log_.warning("the observer of workers failed: {}", failure.what());
+    } catch (...) {
+      log_.warning("the observer of workers failed");
+    }
+  }
+
+  // The worker that a process is or descends from. Its number may be another process's by now,
+  // which costs a worker nothing but a timer of somebody of its own tree.
+  std::optional<int> owner_of(pid_t pid) const {
+    constexpr int deepest = 64;
+    for (int level = 0; level < deepest && pid > 1; ++level) {
+      for (const worker& one : workers_) {
+        if (one.pid == pid && !one.end) return one.identity.local_rank;
+      }
+      const auto entry = read_process(pid);
+      if (!entry) break;
+      pid = entry->parent;
+    }
+    return std::nullopt;
+  }
+
+  void announce_stop(const stop_plan& plan) {
+    if (plan.signal == SIGKILL || std::exchange(stop_announced_, true)) return;
+    channels_.announce_stop(plan.grace);
+  }
+
   // At once: each waits for the first word of its guard, and these come from other processors.
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     workers_.resize(all.size());
@@ -5686,6 +7532,11 @@ class worker_group {
                                           const worker_surroundings& job,
                                           const std::string& error_file) const {
     environment_map variables = spec_.environment;
+    for (const auto& [name, value] : channels_.environment()) {
+      // What a launcher around this one said of its own channel is not for our workers.
+      if (value.empty()) variables.erase(name);
+      else variables[name] = value;
+    }
     for (const auto& [name, value] : spec_.variables) {
       variables[name] = substitute_macros(value, macros_of(who.role_name, who.rank,
                                                            who.local_rank));
@@ -5714,14 +7565,16 @@ class worker_group {
     what.err = detail::plan_output(spec_, who, std_streams::err,
                                    layout_.stderr_file(who.local_rank));
     workers_.at(slot).error_file = error_file;
-    workers_.at(slot).identity = std::move(who);
+    workers_.at(slot).identity = who;
     co_await processes_.start(slot, what);
     workers_.at(slot).pid = processes_.pid(slot);
+    if (!workers_.at(slot).end) channels_.started(who.local_rank);
   }
 
   void note(const process_end& end) {
     worker& one = workers_.at(end.index);
     one.end = end;
+    channels_.ended(static_cast<int>(end.index));
     ended_.push_back(end.index);
     one.stopped_by_agent =
         end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
@@ -5735,7 +7588,7 @@ class worker_group {
   /// What takes time to find out, after the others were told.
   void note_cause(const process_end& end) {
     worker& one = workers_.at(end.index);
-    if (one.stopped_by_agent || end.status.signal() != SIGKILL) return;
+    if (one.stopped_by_agent || !one.hung.empty() || end.status.signal() != SIGKILL) return;
     const auto kills = count_oom_kills();
     one.out_of_memory = kills && oom_kills_ && *kills > *oom_kills_;
   }
@@ -5744,7 +7597,7 @@ class worker_group {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
       state_ = worker_state::succeeded;
-    } else if (has_failed_) {
+    } else if (has_failed_ || bad_node_) {
       state_ = worker_state::failed;
     } else if (stop_signal_ && ended_.size() == workers_.size()) {
       state_ = worker_state::stopped;
@@ -5753,6 +7606,7 @@ class worker_group {
     }
     if (state_ == worker_state::failed && on_failure_) {
       stop_signal_ = on_failure_->signal;
+      announce_stop(*on_failure_);
       processes_.begin_stop(*on_failure_);
     }
     outcome_known_.set();
@@ -5774,6 +7628,7 @@ class worker_group {
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
     failure.out_of_memory = one.out_of_memory;
+    failure.hung = one.hung;
     if (one.end->status.core_dumped()) {
       // The directory is that in which the agent's programs start: relative names are of there.
       const auto since = std::chrono::system_clock::to_time_t(started_);
@@ -5785,12 +7640,18 @@ class worker_group {
   worker_spec spec_;
   log_layout& layout_;
   logger log_;
+  std::shared_ptr<worker_observer> observer_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   wall_time started_;
   /// As counted when the workers were started.
   std::optional<std::uint64_t> oom_kills_;
+  worker_channels channels_;
+  int base_rank_ = 0;
+  bool stop_announced_ = false;
+  std::optional<std::string> no_restart_;
+  std::optional<std::string> bad_node_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;
@@ -5913,6 +7774,7 @@ class agent_telemetry {
       if (happened.state == "FAILED") {
         const auto content = read_error_file(one.error_file);
         happened.raw_error = content ? content->raw_json : R"({"message": "<NONE>"})";
+        if (!content && !one.hung.empty()) happened.raw_error = hung_error(one.hung);
       }
       record(happened);
     }
@@ -5932,6 +7794,10 @@ class agent_telemetry {
   }
 
  private:
+  static std::string hung_error(const std::string& reason) {
+    return fmt::format(R"({{"message": {}}})", detail::json_quoted("hung: " + reason));
+  }
+
   static std::string worker_event_state(const worker& one) {
     if (one.end && one.end->status.success()) return "SUCCEEDED";
     return one.end && !one.stopped_by_agent ? "FAILED" : "TERMINATED";
@@ -6080,6 +7946,7 @@ inline std::string report_message(const worker_failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
   }
+  if (!failure.hung.empty()) return "hung: " + failure.hung;
   if (const auto number = failure.status.signal()) {
     return fmt::format("Signal {} ({}) received by PID {}", *number, signal_name(*number),
                        failure.pid);
@@ -6322,9 +8189,27 @@ struct stop_request {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/request_inbox.hpp ----
+// ---- elastic/agent/worker_request.hpp ----
 
-#include <variant>
+namespace elastic {
+
+/// What an agent is to tell its workers over the control channel: asked for by `local_agent::ask`.
+struct worker_request {
+  enum class kind {
+    /// To do nothing until `resume`.
+    pause,
+    resume,
+    /// To save a checkpoint. The log says what came of it.
+    checkpoint,
+  };
+  kind what = kind::checkpoint;
+  /// How long a checkpoint may take.
+  duration within = std::chrono::seconds(60);
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/detail/request_inbox.hpp ----
 
 namespace elastic::detail {
 
@@ -6333,7 +8218,7 @@ struct signal_request {
   int number = 0;
 };
 
-using agent_request = std::variant<stop_request, signal_request>;
+using agent_request = std::variant<stop_request, signal_request, worker_request>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.
@@ -6344,7 +8229,7 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     waiting_.push_back(std::move(request));
-    if (strand_) asio::post(*strand_, [self = shared_from_this()] { self->deliver(); });
+    if (strand_) asio::post(*strand_, [self = this->shared_from_this()] { self->deliver(); });
   }
 
   /// On the strand: from now on each request is given to `take`, there.
@@ -6679,6 +8564,50 @@ class restart_ledger {
   std::vector<noted> recent_;
   std::optional<time_point> started_;
   int streak_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/mailbox.hpp ----
+
+namespace elastic {
+
+/// An unbounded queue between coroutines of one strand: `push` never waits, `pop` does.
+///
+/// What is pushed must be bounded by its producers (such as one message per worker).
+/// Thread-safety: one strand at a time.
+template <class T>
+class mailbox {
+ public:
+  explicit mailbox(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
+
+  void push(T value) {
+    if (waiting_.empty()) {
+      values_.push_back(std::move(value));
+    } else {
+      waiting_.wake_first({}, std::optional<T>(std::move(value)));
+    }
+  }
+
+  /// The oldest value not yet popped; waits for one where there is none.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
+  /// mailbox.
+  task<T> pop() {
+    if (values_.empty()) {
+      // Nothing of the mailbox is touched after the wait: it may be gone by then.
+      std::optional<T> value = co_await waiting_.wait(next_++);
+      co_return std::move(*value);
+    }
+    T value = std::move(values_.front());
+    values_.pop_front();
+    co_return value;
+  }
+
+ private:
+  std::deque<T> values_;
+  std::uint64_t next_ = 0;
+  detail::waiters<std::uint64_t, std::optional<T>> waiting_;
 };
 
 }  // namespace elastic
@@ -7790,6 +9719,11 @@ class local_agent {
   /// lost where none runs. May be called before `run`, and after it without effect.
   void signal(int number) { inbox_->push(detail::signal_request{number}); }
 
+  /// Asks the agent to tell its workers something over the control channel, one request after the
+  /// other. Only workers that run and have connected hear of it; what they answer is logged. May be
+  /// called before and after `run` without effect.
+  void ask(worker_request request) { inbox_->push(request); }
+
  private:
   /// Everything that lives as long as the run.
   struct running {
@@ -7801,7 +9735,8 @@ class local_agent {
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
           ledger(options.workers.max_restarts, options.workers.restart),
-          stop_asked(strand) {
+          stop_asked(strand),
+          requests(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
     }
@@ -7826,6 +9761,8 @@ class local_agent {
     std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
+    /// What the workers are to be told. Bounded by whoever asks.
+    mailbox<worker_request> requests;
     /// The job has succeeded without this node.
     bool is_late = false;
     /// The job ended by itself, which ends it for the other nodes, too.
@@ -7894,6 +9831,11 @@ class local_agent {
     state.group.signal(request.number);
   }
 
+  /// Something that workers are to be told arrives, on the strand.
+  static void take(running& state, const worker_request& request) {
+    if (state.group.state() == worker_state::healthy) state.requests.push(request);
+  }
+
   /// A stop request arrives, on the strand. The first is carried out by whoever waits for
   /// `stop_asked`.
   void take(running& state, const stop_request& request) {
@@ -7912,6 +9854,7 @@ class local_agent {
     for (;;) {
       if (state.is_late) co_return finish_late(state);
       if (!state.stop && !state.change) co_await watch(state);
+      if (!state.stop && state.group.bad_node()) co_return co_await finish_bad_node(state);
       if (!state.stop && !state.change) {
         co_await take_outcome(state);
         // A stop at the exit barrier only ends the wait: the work was done.
@@ -7938,6 +9881,11 @@ class local_agent {
   }
 
   restart_decision decide(const running& state) const {
+    if (state.change->kind == change_kind::worker_failed && state.group.no_restart()) {
+      restart_decision refused;
+      refused.reason = *state.group.no_restart();
+      return refused;
+    }
     const worker* const failed = state.group.first_failed();
     const auto ended = failed ? std::optional(failed->end->status) : std::nullopt;
     return state.ledger.decide(state.change->kind, ended, state.services.time->now());
@@ -8094,8 +10042,44 @@ class local_agent {
   /// Until the workers' fate is known, the round is to end or a stop is asked for.
   task<void> watch(running& state) {
     co_await race(state.group.wait_for_outcome(), note_change(state), state.stop_asked.wait(),
-                  report_state(state));
+                  report_state(state), pass_on_requests(state));
     if (!state.stop) emit_state(state);
+  }
+
+  /// Tells the workers what `ask` was asked for; ends by cancellation only.
+  task<void> pass_on_requests(running& state) {
+    for (;;) {
+      const worker_request request = co_await state.requests.pop();
+      switch (request.what) {
+        case worker_request::kind::pause: state.group.pause(); break;
+        case worker_request::kind::resume: state.group.resume(); break;
+        case worker_request::kind::checkpoint: co_await save(state, request.within); break;
+      }
+    }
+  }
+
+  /// Has the workers save a checkpoint, and says in the log what came of it.
+  task<void> save(running& state, duration within) {
+    const time_point begun = state.services.time->now();
+    const checkpoint_outcome outcome = co_await state.group.checkpoint(within);
+    const duration took = state.services.time->now() - begun;
+    if (outcome.asked == 0) {
+      log().info("no worker wants to be asked for a checkpoint");
+      co_return;
+    }
+    for (const std::string& problem : outcome.problems) log().warning("checkpoint: {}", problem);
+    log().info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
+               worker_liveness::text_of(took));
+  }
+
+  /// On preemption the workers save what they have before they are stopped. Who asks a second time
+  /// wants no more of that: the workers are killed, which ends the wait.
+  task<void> save_before_stop(running& state, const stop_request& request) {
+    const duration within = options_.workers.preempt_grace;
+    if (request.signal != SIGTERM || within <= duration::zero()) co_return;
+    if (state.group.state() != worker_state::healthy) co_return;
+    log().info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
+    co_await save(state, within);
   }
 
   /// The periodic state metrics; waits for ever where nobody takes them.
@@ -8153,10 +10137,23 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
+    co_await save_before_stop(state, request);
     co_await stop_workers(state, usual_stop(state));
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
+    co_return result;
+  }
+
+  /// A worker said that this node is bad. The job is not over: the others go on as when a node is
+  /// lost.
+  task<run_result> finish_bad_node(running& state) {
+    const std::string reason = *state.group.bad_node();
+    log().error("this node leaves the job: {}", reason);
+    co_await stop_workers(state, usual_stop(state));
+    run_result result = finish(state, worker_state::failed, reason);
+    state.job_ended.reset();
+    result.left_as_bad = true;
     co_return result;
   }
 
@@ -8229,8 +10226,9 @@ class local_agent {
     for (const worker& one : state.group.workers()) {
       if (!one.end || one.end->status.success()) continue;
       happened_here = true;
-      log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
-                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
+      log().warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", one.identity.role_name,
+                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text(),
+                    one.hung.empty() ? "" : ", hung: ", one.hung);
     }
     log().warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
                   happened_here ? "" : state.change->what + ": ", decision.reason);
@@ -8240,7 +10238,9 @@ class local_agent {
   static std::string first_failure(const running& state) {
     const worker* const first = state.group.first_failed();
     if (!first) return "workers failed";
-    return fmt::format("rank {} ended: {}", first->identity.rank, first->end->status.text());
+    const int rank = first->identity.rank;
+    if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
+    return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
   const logger& log() const { return options_.services.log; }
@@ -8379,50 +10379,6 @@ task<Result> run_blocking(std::function<Result()> work) {
   if (call->failure) std::rethrow_exception(call->failure);
   co_return std::move(*call->result);
 }
-
-}  // namespace elastic
-
-// ---- elastic/base/mailbox.hpp ----
-
-namespace elastic {
-
-/// An unbounded queue between coroutines of one strand: `push` never waits, `pop` does.
-///
-/// What is pushed must be bounded by its producers (such as one message per worker).
-/// Thread-safety: one strand at a time.
-template <class T>
-class mailbox {
- public:
-  explicit mailbox(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
-
-  void push(T value) {
-    if (waiting_.empty()) {
-      values_.push_back(std::move(value));
-    } else {
-      waiting_.wake_first({}, std::optional<T>(std::move(value)));
-    }
-  }
-
-  /// The oldest value not yet popped; waits for one where there is none.
-  ///
-  /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
-  /// mailbox.
-  task<T> pop() {
-    if (values_.empty()) {
-      // Nothing of the mailbox is touched after the wait: it may be gone by then.
-      std::optional<T> value = co_await waiting_.wait(next_++);
-      co_return std::move(*value);
-    }
-    T value = std::move(values_.front());
-    values_.pop_front();
-    co_return value;
-  }
-
- private:
-  std::deque<T> values_;
-  std::uint64_t next_ = 0;
-  detail::waiters<std::uint64_t, std::optional<T>> waiting_;
-};
 
 }  // namespace elastic
 
@@ -9691,6 +11647,15 @@ struct launch_config {
   /// What a program that runs the job by `run_with_signals` does on the signals that it gets; an
   /// embedded agent handles none.
   signal_plan signals;
+  /// How long workers may take to save a checkpoint on SIGTERM before they are stopped; 0: they are
+  /// not asked.
+  std::chrono::milliseconds preempt_grace{0};
+  /// After how long without a heartbeat over the control channel a worker is hung: between two, and
+  /// from its start to the first; 0: never.
+  std::chrono::milliseconds heartbeat_timeout{0};
+  std::chrono::milliseconds first_heartbeat_timeout{0};
+  /// Where nobody named a time-out: the longest seen times this, 1 or more; 0: nothing is learned.
+  double learn_timeouts = 0;
   /// Whether a guard ends what a worker leaves behind, also where this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
@@ -11391,8 +13356,6 @@ inline first_bytes classify(std::string_view input) {
 
 // ---- elastic/store/detail/store_keys.hpp ----
 
-#include <limits>
-
 // What all stores make of the keys and values of their user. All that is named `check` throws
 // `errc::invalid_argument`.
 namespace elastic::detail {
@@ -11474,7 +13437,6 @@ inline std::optional<std::int64_t> leading_number(std::string_view text) {
 
 // ---- elastic/store/key_value_engine.hpp ----
 
-#include <list>
 #include <unordered_map>
 
 namespace elastic {
@@ -17812,8 +19774,6 @@ class tcp_message_connector final : public message_connector {
 
 // ---- elastic/rendezvous/rendezvous_message.hpp ----
 
-#include <cmath>
-
 namespace elastic {
 
 /// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
@@ -21211,6 +23171,10 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.max_restarts = config.max_restarts;
   spec.restart = config.restart;
   spec.shutdown_timeout = config.shutdown_timeout;
+  spec.preempt_grace = config.preempt_grace;
+  spec.liveness.heartbeat = config.heartbeat_timeout;
+  spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
+  spec.liveness.learn_factor = config.learn_timeouts;
   spec.monitor_interval = config.monitor_interval;
   spec.log_directory = config.log_dir;
   spec.redirects = config.redirects;
@@ -21408,6 +23372,278 @@ int record(Body&& body) {
     return 1;
   }
 }
+
+}  // namespace elastic
+
+// ---- elastic/worker/worker_channel.hpp ----
+
+#include <sys/un.h>
+
+namespace elastic {
+
+struct worker_channel_options {
+  /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
+  /// SIGTERM: it then waits for `saved`.
+  bool checkpoints = false;
+};
+
+/// A worker's end of the control channel: tells the agent how it is, and hears what it is to do.
+///
+///     elastic::worker_channel agent;
+///     for (int step = 0; step < steps; ++step) {
+///       const auto limit = agent.expires(60s, "step");  // killed where the step takes longer
+///       train(step);
+///       agent.progress(step + 1, steps);
+///     }
+///
+/// Where there is no channel (a program that was started by hand, or by torchrun), and from the
+/// moment on at which the agent is gone, every call does nothing: a worker needs no second way.
+///
+/// Errors: none throws, but for a constructor that is given what is not an address.
+/// Thread-safety: any thread may call any member at any time, but `poll` and `wait` one at a time.
+class worker_channel {
+ public:
+  /// Connects to the channel that this process's environment names.
+  explicit worker_channel(worker_channel_options options = {})
+      : worker_channel(environment_from(environ), options) {}
+
+  /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
+  /// Errors: `errc::invalid_argument` where these are set to what cannot be.
+  explicit worker_channel(const environment_map& variables, worker_channel_options options = {}) {
+    const std::string address = find_variable(variables, "ELASTIC_CONTROL").value_or("");
+    if (address.empty()) return;
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    if (address.size() < 2 || address.size() > sizeof name.sun_path) {
+      throw error(errc::invalid_argument,
+                  fmt::format("ELASTIC_CONTROL is '{}': @name is allowed, of at most {} characters",
+                              address, sizeof name.sun_path));
+    }
+    std::memcpy(name.sun_path, address.data(), address.size());
+    if (name.sun_path[0] == '@') name.sun_path[0] = '\0';
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size());
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) return;
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&name), size) != 0) {
+      ::close(std::exchange(socket_, -1));
+      return;
+    }
+    is_open_ = true;
+    control_messages::hello me;
+    me.local_rank = rank_from(variables);
+    me.checkpoints = options.checkpoints;
+    say(worker_message(me));
+  }
+
+  worker_channel(const worker_channel&) = delete;
+  worker_channel& operator=(const worker_channel&) = delete;
+
+  /// Says that this worker wants to be watched no longer: one that ends its channel is not hung.
+  ~worker_channel() {
+    if (socket_ < 0) return;
+    // A process that was forked from the worker has nothing to say for it.
+    if (::getpid() == owner_) say(worker_message(control_messages::bye()));
+    ::close(socket_);
+  }
+
+  /// Whether there is an agent at the other end.
+  bool connected() const { return is_open_; }
+
+  /// This worker lives. From the first call on the agent waits for the next: for `timeout` where it
+  /// is named, else for what it was told (--heartbeat-timeout) or has learned.
+  void heartbeat(std::optional<duration> timeout = std::nullopt) {
+    control_messages::heartbeat beat;
+    beat.timeout = timeout;
+    say(worker_message(beat), can_be_lost);
+  }
+
+  /// How far this worker is; counts as a heartbeat. `total` 0: not known.
+  void progress(std::int64_t step, std::int64_t total = 0, std::string text = {},
+                std::map<std::string, double> metrics = {}) {
+    control_messages::progress made;
+    made.step = std::max<std::int64_t>(step, 0);
+    made.total = std::max<std::int64_t>(total, 0);
+    made.text = std::move(text);
+    made.metrics = std::move(metrics);
+    say(worker_message(made), can_be_lost);
+  }
+
+  /// A part of the work, from its construction to its destruction.
+  class [[nodiscard]] section {
+   public:
+    section(worker_channel& channel, std::string name)
+        : channel_(&channel), name_(std::move(name)) {}
+    section(section&& other) noexcept
+        : channel_(std::exchange(other.channel_, nullptr)), name_(std::move(other.name_)) {}
+    section& operator=(section&&) = delete;
+    ~section() {
+      if (channel_ == nullptr) return;
+      control_messages::leave end;
+      end.section = name_;
+      channel_->say(worker_message(end));
+    }
+
+   private:
+    worker_channel* channel_;
+    std::string name_;
+  };
+
+  /// Begins a part of the work. With a `timeout`, or a learned one, it has to end by then, and no
+  /// heartbeat is due meanwhile; without one a report of a hang names it.
+  section enter(std::string name, std::optional<duration> timeout = std::nullopt) {
+    control_messages::enter begin;
+    begin.section = name;
+    begin.timeout = timeout;
+    say(worker_message(begin));
+    return section(*this, std::move(name));
+  }
+
+  /// A timer, from its construction to its destruction.
+  class [[nodiscard]] timer {
+   public:
+    timer(worker_channel& channel, std::string name) : channel_(&channel), name_(std::move(name)) {}
+    timer(timer&& other) noexcept
+        : channel_(std::exchange(other.channel_, nullptr)), name_(std::move(other.name_)) {}
+    timer& operator=(timer&&) = delete;
+    ~timer() {
+      if (channel_ == nullptr) return;
+      control_messages::release end;
+      end.timer = name_;
+      channel_->say(worker_message(end));
+    }
+
+   private:
+    worker_channel* channel_;
+    std::string name_;
+  };
+
+  /// The agent kills this worker, and reports it as hung, unless the result is destroyed before
+  /// `after` is over.
+  timer expires(duration after, std::string_view name = "scope") {
+    control_messages::expires begin;
+    // Scopes nest, and threads have the same ones.
+    begin.timer = fmt::format("{} #{}", name.substr(0, limits::control_name_bytes / 2), ++timers_);
+    begin.after = after;
+    say(worker_message(begin));
+    return timer(*this, begin.timer);
+  }
+
+  /// Where workers fail from now on, the job is not started again: doing it once more would be in
+  /// vain.
+  void do_not_restart(std::string reason) {
+    control_messages::no_restart said;
+    said.reason = std::move(reason);
+    say(worker_message(said));
+  }
+
+  /// This node cannot do the work: it leaves the job, and the others go on.
+  void node_is_bad(std::string reason) {
+    control_messages::bad_node said;
+    said.reason = std::move(reason);
+    say(worker_message(said));
+  }
+
+  /// The checkpoint that was asked for is written, or is not and why.
+  void saved(const control_messages::checkpoint& asked) {
+    control_messages::saved said;
+    said.id = asked.id;
+    say(worker_message(said));
+  }
+  void not_saved(const control_messages::checkpoint& asked, std::string reason) {
+    control_messages::not_saved said;
+    said.id = asked.id;
+    said.reason = std::move(reason);
+    say(worker_message(said));
+  }
+
+  /// What the agent said, the oldest first; none where it said nothing new. Does not wait.
+  std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
+
+  /// The same, but waits for it so long; without an agent it returns at once.
+  std::optional<agent_message> wait(std::chrono::milliseconds longest) {
+    const system_time clock;
+    const time_point deadline = clock.now() + longest;
+    while (is_open_) {
+      if (auto said = next_message()) return said;
+      if (!is_open_) break;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
+      constexpr long long most_ms = 1'000'000'000;
+      pollfd ready{socket_, POLLIN, 0};
+      const int count =
+          ::poll(&ready, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, most_ms)));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return std::nullopt;
+      receive();
+    }
+    return next_message();
+  }
+
+  /// Readable where `poll` may have something, for those who wait for several things; -1 where
+  /// there is no channel.
+  int descriptor() const { return socket_; }
+
+ private:
+  static constexpr bool can_be_lost = true;
+
+  static int rank_from(const environment_map& variables) {
+    const std::string text = find_variable(variables, "LOCAL_RANK").value_or("");
+    const bool is_number = !text.empty() && text.size() < 6 &&
+                           text.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number) return std::stoi(text);
+    throw error(errc::invalid_argument,
+                fmt::format("LOCAL_RANK is '{}': with ELASTIC_CONTROL it is a number", text));
+  }
+
+  // Heartbeats are dropped where the agent does not read; the rest is waited for a while.
+  void say(const worker_message& said, bool loses = false) {
+    if (!is_open_) return;
+    const std::string line = to_line(said);
+    const std::lock_guard lock(sending_);
+    std::string_view rest = line;
+    while (is_open_ && !rest.empty()) {
+      const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent >= 0) {
+        rest.remove_prefix(static_cast<std::size_t>(sent));
+      } else if (errno == EAGAIN) {
+        if (loses && rest.size() == line.size()) return;
+        constexpr int longest_ms = 5000;
+        pollfd room{socket_, POLLOUT, 0};
+        if (::poll(&room, 1, longest_ms) == 0) is_open_ = false;
+      } else if (errno != EINTR) {
+        is_open_ = false;
+      }
+    }
+  }
+
+  void receive() {
+    std::array<char, limits::control_line_bytes> piece;
+    const ssize_t size = ::recv(socket_, piece.data(), piece.size(), MSG_DONTWAIT);
+    if (size > 0) {
+      lines_.append(std::string_view(piece.data(), static_cast<std::size_t>(size)));
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+      is_open_ = false;
+    }
+  }
+
+  std::optional<agent_message> next_message() {
+    for (auto next = lines_.next(); next; next = lines_.next()) {
+      if (next->too_long) continue;
+      try {
+        if (auto said = parse_agent_message(next->line)) return said;
+      } catch (const error&) {
+        // Of an agent that speaks otherwise; what is understood still counts.
+      }
+    }
+    return std::nullopt;
+  }
+
+  int socket_ = -1;
+  pid_t owner_ = ::getpid();
+  std::atomic<bool> is_open_ = false;
+  std::atomic<std::uint64_t> timers_ = 0;
+  std::mutex sending_;
+  line_intake lines_;
+};
 
 }  // namespace elastic
 

@@ -7,6 +7,7 @@
 #include <elastic/process/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/fake_rendezvous.hpp>
 #include <support/log_recorder.hpp>
@@ -84,6 +85,7 @@ class agent_stage {
   std::shared_ptr<log_recorder> log;
   std::shared_ptr<event_handler> events;
   std::shared_ptr<metric_handler> metrics;
+  std::shared_ptr<worker_observer> observer;
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
   /// Emits into the coroutine that runs the agent.
   asio::cancellation_signal cancel;
@@ -99,6 +101,7 @@ class agent_stage {
       options.services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
       options.services.events = events;
       options.services.metrics = metrics;
+      options.services.observer = observer;
       options.services.console_err = console_err;
       options.services.log = log->log();
       agent_.emplace(std::move(options));

@@ -10,6 +10,7 @@
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
 
 #include <memory>
 #include <optional>
@@ -37,6 +38,8 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
+  /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
+  std::shared_ptr<worker_observer> observer = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};

@@ -111,6 +111,7 @@ class agent_telemetry {
       if (happened.state == "FAILED") {
         const auto content = read_error_file(one.error_file);
         happened.raw_error = content ? content->raw_json : R"({"message": "<NONE>"})";
+        if (!content && !one.hung.empty()) happened.raw_error = hung_error(one.hung);
       }
       record(happened);
     }
@@ -130,6 +131,10 @@ class agent_telemetry {
   }
 
  private:
+  static std::string hung_error(const std::string& reason) {
+    return fmt::format(R"({{"message": {}}})", detail::json_quoted("hung: " + reason));
+  }
+
   static std::string worker_event_state(const worker& one) {
     if (one.end && one.end->status.success()) return "SUCCEEDED";
     return one.end && !one.stopped_by_agent ? "FAILED" : "TERMINATED";

@@ -105,6 +105,7 @@ inline std::string report_message(const worker_failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
   }
+  if (!failure.hung.empty()) return "hung: " + failure.hung;
   if (const auto number = failure.status.signal()) {
     return fmt::format("Signal {} ({}) received by PID {}", *number, signal_name(*number),
                        failure.pid);

@@ -12,8 +12,10 @@
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/base/mailbox.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
@@ -123,6 +125,11 @@ class local_agent {
   /// lost where none runs. May be called before `run`, and after it without effect.
   void signal(int number) { inbox_->push(detail::signal_request{number}); }
 
+  /// Asks the agent to tell its workers something over the control channel, one request after the
+  /// other. Only workers that run and have connected hear of it; what they answer is logged. May be
+  /// called before and after `run` without effect.
+  void ask(worker_request request) { inbox_->push(request); }
+
  private:
   /// Everything that lives as long as the run.
   struct running {
@@ -134,7 +141,8 @@ class local_agent {
           telemetry(services, options.workers, options.rendezvous->run_id(),
                     options.rendezvous->backend()),
           ledger(options.workers.max_restarts, options.workers.restart),
-          stop_asked(strand) {
+          stop_asked(strand),
+          requests(strand) {
       // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
       group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
     }
@@ -159,6 +167,8 @@ class local_agent {
     std::optional<rendezvous_change> change;
     event_flag stop_asked;
     std::optional<stop_request> stop;
+    /// What the workers are to be told. Bounded by whoever asks.
+    mailbox<worker_request> requests;
     /// The job has succeeded without this node.
     bool is_late = false;
     /// The job ended by itself, which ends it for the other nodes, too.
@@ -227,6 +237,11 @@ class local_agent {
     state.group.signal(request.number);
   }
 
+  /// Something that workers are to be told arrives, on the strand.
+  static void take(running& state, const worker_request& request) {
+    if (state.group.state() == worker_state::healthy) state.requests.push(request);
+  }
+
   /// A stop request arrives, on the strand. The first is carried out by whoever waits for
   /// `stop_asked`.
   void take(running& state, const stop_request& request) {
@@ -245,6 +260,7 @@ class local_agent {
     for (;;) {
       if (state.is_late) co_return finish_late(state);
       if (!state.stop && !state.change) co_await watch(state);
+      if (!state.stop && state.group.bad_node()) co_return co_await finish_bad_node(state);
       if (!state.stop && !state.change) {
         co_await take_outcome(state);
         // A stop at the exit barrier only ends the wait: the work was done.
@@ -271,6 +287,11 @@ class local_agent {
   }
 
   restart_decision decide(const running& state) const {
+    if (state.change->kind == change_kind::worker_failed && state.group.no_restart()) {
+      restart_decision refused;
+      refused.reason = *state.group.no_restart();
+      return refused;
+    }
     const worker* const failed = state.group.first_failed();
     const auto ended = failed ? std::optional(failed->end->status) : std::nullopt;
     return state.ledger.decide(state.change->kind, ended, state.services.time->now());
@@ -427,8 +448,44 @@ class local_agent {
   /// Until the workers' fate is known, the round is to end or a stop is asked for.
   task<void> watch(running& state) {
     co_await race(state.group.wait_for_outcome(), note_change(state), state.stop_asked.wait(),
-                  report_state(state));
+                  report_state(state), pass_on_requests(state));
     if (!state.stop) emit_state(state);
+  }
+
+  /// Tells the workers what `ask` was asked for; ends by cancellation only.
+  task<void> pass_on_requests(running& state) {
+    for (;;) {
+      const worker_request request = co_await state.requests.pop();
+      switch (request.what) {
+        case worker_request::kind::pause: state.group.pause(); break;
+        case worker_request::kind::resume: state.group.resume(); break;
+        case worker_request::kind::checkpoint: co_await save(state, request.within); break;
+      }
+    }
+  }
+
+  /// Has the workers save a checkpoint, and says in the log what came of it.
+  task<void> save(running& state, duration within) {
+    const time_point begun = state.services.time->now();
+    const checkpoint_outcome outcome = co_await state.group.checkpoint(within);
+    const duration took = state.services.time->now() - begun;
+    if (outcome.asked == 0) {
+      log().info("no worker wants to be asked for a checkpoint");
+      co_return;
+    }
+    for (const std::string& problem : outcome.problems) log().warning("checkpoint: {}", problem);
+    log().info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
+               worker_liveness::text_of(took));
+  }
+
+  /// On preemption the workers save what they have before they are stopped. Who asks a second time
+  /// wants no more of that: the workers are killed, which ends the wait.
+  task<void> save_before_stop(running& state, const stop_request& request) {
+    const duration within = options_.workers.preempt_grace;
+    if (request.signal != SIGTERM || within <= duration::zero()) co_return;
+    if (state.group.state() != worker_state::healthy) co_return;
+    log().info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
+    co_await save(state, within);
   }
 
   /// The periodic state metrics; waits for ever where nobody takes them.
@@ -486,10 +543,23 @@ class local_agent {
 
   task<run_result> finish_stopped(running& state) {
     const stop_request request = *state.stop;
+    co_await save_before_stop(state, request);
     co_await stop_workers(state, usual_stop(state));
     run_result result = finish(state, worker_state::stopped,
                                request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
+    co_return result;
+  }
+
+  /// A worker said that this node is bad. The job is not over: the others go on as when a node is
+  /// lost.
+  task<run_result> finish_bad_node(running& state) {
+    const std::string reason = *state.group.bad_node();
+    log().error("this node leaves the job: {}", reason);
+    co_await stop_workers(state, usual_stop(state));
+    run_result result = finish(state, worker_state::failed, reason);
+    state.job_ended.reset();
+    result.left_as_bad = true;
     co_return result;
   }
 
@@ -562,8 +632,9 @@ class local_agent {
     for (const worker& one : state.group.workers()) {
       if (!one.end || one.end->status.success()) continue;
       happened_here = true;
-      log().warning("{} rank {} (local rank {}, pid {}) ended: {}", one.identity.role_name,
-                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text());
+      log().warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", one.identity.role_name,
+                    one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text(),
+                    one.hung.empty() ? "" : ", hung: ", one.hung);
     }
     log().warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
                   happened_here ? "" : state.change->what + ": ", decision.reason);
@@ -573,7 +644,9 @@ class local_agent {
   static std::string first_failure(const running& state) {
     const worker* const first = state.group.first_failed();
     if (!first) return "workers failed";
-    return fmt::format("rank {} ended: {}", first->identity.rank, first->end->status.text());
+    const int rank = first->identity.rank;
+    if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
+    return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
   const logger& log() const { return options_.services.log; }

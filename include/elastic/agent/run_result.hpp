@@ -23,6 +23,9 @@ struct run_result {
   int max_restarts = 0;
   /// Why the run ended as it did, one sentence.
   std::string reason;
+  /// This node left the job because a worker of it said that the node is bad; `failed`, for the
+  /// node alone.
+  bool left_as_bad = false;
   /// Where the log files are; empty where none are kept.
   std::string log_directory;
   /// The signal that a `stop` named, where it was that which ended the run.

@@ -40,6 +40,9 @@ struct worker_failure {
   bool out_of_memory = false;
   /// Where its core is, or how to come by it; empty where it left none or that is not known.
   std::string core_file;
+  /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
+  /// empty where it did not.
+  std::string hung;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 

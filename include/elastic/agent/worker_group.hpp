@@ -18,17 +18,21 @@
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/macros.hpp>
 #include <elastic/contract/visible_devices.hpp>
+#include <elastic/health/worker_channels.hpp>
 #include <elastic/process/core_file.hpp>
 #include <elastic/process/oom_kills.hpp>
 #include <elastic/process/process_set.hpp>
+#include <elastic/process/process_tree.hpp>
 #include <elastic/process/stdio.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +49,8 @@ struct worker {
   std::string error_file;
   /// How it ended; none while it runs.
   std::optional<process_end> end;
+  /// Why it was taken for hung and ended; empty where it was not.
+  std::string hung;
   /// It ended after `worker_group::stop` had told it to.
   bool stopped_by_agent = false;
   /// It was killed while the kernel killed processes because memory had run out.
@@ -129,8 +135,10 @@ class worker_group {
       : spec_(std::move(spec)),
         layout_(layout),
         log_(services.log),
+        observer_(services.observer),
         outcome_known_(strand),
         time_(services.time),
+        channels_(strand, channel_options(services)),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
@@ -157,7 +165,12 @@ class worker_group {
     succeeded_ = 0;
     has_failed_ = false;
     stop_signal_.reset();
+    stop_announced_ = false;
+    no_restart_.reset();
+    bad_node_.reset();
     outcome_known_.reset();
+    base_rank_ = ranks.base_rank;
+    channels_.open(spec_.local_world_size);
     state_ = worker_state::init;
     stop_plan at_once;
     at_once.signal = SIGKILL;
@@ -166,7 +179,8 @@ class worker_group {
     judge();
   }
 
-  /// Waits until the group's fate is known: all workers ended with success, one failed, or all
+  /// Waits until the group's fate is known: all workers ended with success, one failed (or is
+  /// hung, or said that the node is bad), or all
   /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
   /// group still run (see `stop_on_failure`).
   ///
@@ -182,8 +196,27 @@ class worker_group {
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
     stop_signal_ = plan.signal;
+    announce_stop(plan);
     co_await processes_.stop(plan);
+    co_await channels_.close();
   }
+
+  /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
+  ///
+  /// Result: when all have answered or ended, at the latest after `within`.
+  /// Cancellation: all types; throws `operation_aborted`.
+  task<checkpoint_outcome> checkpoint(duration within) { return channels_.checkpoint(within); }
+
+  /// Tells the workers on the control channel to pause, or to go on.
+  void pause() { channels_.pause(); }
+  void resume() { channels_.resume(); }
+
+  /// Why the job is not to be started again where this attempt fails, as a worker said; none where
+  /// none did.
+  const std::optional<std::string>& no_restart() const { return no_restart_; }
+
+  /// Why this node is to leave the job, as a worker said; none where none did.
+  const std::optional<std::string>& bad_node() const { return bad_node_; }
 
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
@@ -237,6 +270,101 @@ class worker_group {
     return parts;
   }
 
+  worker_channels_options channel_options(const agent_services& services) {
+    worker_channels_options parts;
+    parts.liveness = spec_.liveness;
+    parts.time = services.time;
+    parts.log = services.log;
+    parts.timer_file = find_variable(spec_.environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == "1";
+    parts.timer_path =
+        find_variable(spec_.environment, "TORCHELASTIC_TIMER_FILE").value_or(std::string());
+    channel_events& events = parts.events;
+    events.hung = [this](int local_rank, const liveness_verdict& verdict) {
+      end_hung(local_rank, verdict);
+    };
+    events.progress = [this](int local_rank, const control_messages::progress& said) {
+      pass_on(local_rank, said);
+    };
+    events.no_restart = [this](int local_rank, const std::string& reason) {
+      if (no_restart_) return;
+      no_restart_ = said_by(local_rank, "asked not to be started again", reason);
+      log_.warning("{}", *no_restart_);
+    };
+    events.bad_node = [this](int local_rank, const std::string& reason) {
+      if (bad_node_) return;
+      bad_node_ = said_by(local_rank, "says that this node is bad", reason);
+      log_.error("{}", *bad_node_);
+      judge();
+    };
+    events.owner_of = [this](pid_t pid) { return owner_of(pid); };
+    return parts;
+  }
+
+  std::string said_by(int local_rank, const char* what, const std::string& reason) const {
+    return fmt::format("rank {} {}{}{}", base_rank_ + local_rank, what, reason.empty() ? "" : ": ",
+                       reason);
+  }
+
+  void end_hung(int local_rank, const liveness_verdict& verdict) {
+    const auto slot = static_cast<std::size_t>(local_rank);
+    if (slot >= workers_.size() || workers_[slot].end) return;
+    worker& one = workers_[slot];
+    one.hung = verdict.reason;
+    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}",
+                 one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
+                 signal_name(verdict.signal));
+    hung_worker found;
+    found.rank = one.identity.rank;
+    found.local_rank = local_rank;
+    found.pid = one.pid;
+    found.reason = one.hung;
+    tell_observer([&](worker_observer& observer) { observer.hung(found); });
+    processes_.signal(slot, verdict.signal);
+  }
+
+  void pass_on(int local_rank, const control_messages::progress& said) {
+    worker_progress made;
+    made.rank = base_rank_ + local_rank;
+    made.local_rank = local_rank;
+    made.step = said.step;
+    made.total = said.total;
+    made.text = said.text;
+    made.metrics = said.metrics;
+    tell_observer([&](worker_observer& observer) { observer.progress(made); });
+  }
+
+  template <class Call>
+  void tell_observer(Call call) {
+    if (!observer_) return;
+    try {
+      call(*observer_);
+    } catch (const std::exception& failure) {
+      log_.warning("the observer of workers failed: {}", failure.what());
+    } catch (...) {
+      log_.warning("the observer of workers failed");
+    }
+  }
+
+  // The worker that a process is or descends from. Its number may be another process's by now,
+  // which costs a worker nothing but a timer of somebody of its own tree.
+  std::optional<int> owner_of(pid_t pid) const {
+    constexpr int deepest = 64;
+    for (int level = 0; level < deepest && pid > 1; ++level) {
+      for (const worker& one : workers_) {
+        if (one.pid == pid && !one.end) return one.identity.local_rank;
+      }
+      const auto entry = read_process(pid);
+      if (!entry) break;
+      pid = entry->parent;
+    }
+    return std::nullopt;
+  }
+
+  void announce_stop(const stop_plan& plan) {
+    if (plan.signal == SIGKILL || std::exchange(stop_announced_, true)) return;
+    channels_.announce_stop(plan.grace);
+  }
+
   // At once: each waits for the first word of its guard, and these come from other processors.
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     workers_.resize(all.size());
@@ -249,6 +377,11 @@ class worker_group {
                                           const worker_surroundings& job,
                                           const std::string& error_file) const {
     environment_map variables = spec_.environment;
+    for (const auto& [name, value] : channels_.environment()) {
+      // What a launcher around this one said of its own channel is not for our workers.
+      if (value.empty()) variables.erase(name);
+      else variables[name] = value;
+    }
     for (const auto& [name, value] : spec_.variables) {
       variables[name] = substitute_macros(value, macros_of(who.role_name, who.rank,
                                                            who.local_rank));
@@ -277,14 +410,16 @@ class worker_group {
     what.err = detail::plan_output(spec_, who, std_streams::err,
                                    layout_.stderr_file(who.local_rank));
     workers_.at(slot).error_file = error_file;
-    workers_.at(slot).identity = std::move(who);
+    workers_.at(slot).identity = who;
     co_await processes_.start(slot, what);
     workers_.at(slot).pid = processes_.pid(slot);
+    if (!workers_.at(slot).end) channels_.started(who.local_rank);
   }
 
   void note(const process_end& end) {
     worker& one = workers_.at(end.index);
     one.end = end;
+    channels_.ended(static_cast<int>(end.index));
     ended_.push_back(end.index);
     one.stopped_by_agent =
         end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
@@ -298,7 +433,7 @@ class worker_group {
   /// What takes time to find out, after the others were told.
   void note_cause(const process_end& end) {
     worker& one = workers_.at(end.index);
-    if (one.stopped_by_agent || end.status.signal() != SIGKILL) return;
+    if (one.stopped_by_agent || !one.hung.empty() || end.status.signal() != SIGKILL) return;
     const auto kills = count_oom_kills();
     one.out_of_memory = kills && oom_kills_ && *kills > *oom_kills_;
   }
@@ -307,7 +442,7 @@ class worker_group {
     if (state_ != worker_state::healthy) return;
     if (succeeded_ == workers_.size()) {
       state_ = worker_state::succeeded;
-    } else if (has_failed_) {
+    } else if (has_failed_ || bad_node_) {
       state_ = worker_state::failed;
     } else if (stop_signal_ && ended_.size() == workers_.size()) {
       state_ = worker_state::stopped;
@@ -316,6 +451,7 @@ class worker_group {
     }
     if (state_ == worker_state::failed && on_failure_) {
       stop_signal_ = on_failure_->signal;
+      announce_stop(*on_failure_);
       processes_.begin_stop(*on_failure_);
     }
     outcome_known_.set();
@@ -337,6 +473,7 @@ class worker_group {
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
     failure.out_of_memory = one.out_of_memory;
+    failure.hung = one.hung;
     if (one.end->status.core_dumped()) {
       // The directory is that in which the agent's programs start: relative names are of there.
       const auto since = std::chrono::system_clock::to_time_t(started_);
@@ -348,12 +485,18 @@ class worker_group {
   worker_spec spec_;
   log_layout& layout_;
   logger log_;
+  std::shared_ptr<worker_observer> observer_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   wall_time started_;
   /// As counted when the workers were started.
   std::optional<std::uint64_t> oom_kills_;
+  worker_channels channels_;
+  int base_rank_ = 0;
+  bool stop_announced_ = false;
+  std::optional<std::string> no_restart_;
+  std::optional<std::string> bad_node_;
   std::vector<worker> workers_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;

@@ -9,6 +9,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/stream_selection.hpp>
 #include <elastic/contract/visible_devices.hpp>
+#include <elastic/health/worker_liveness.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <chrono>
@@ -54,6 +55,12 @@ struct worker_spec {
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
+  /// How long workers may take to save a checkpoint when the agent is asked to stop by SIGTERM,
+  /// before they are stopped. 0: they are not asked.
+  duration preempt_grace = duration::zero();
+  /// After how long a worker that says nothing over the control channel counts as hung, which is a
+  /// failure. Default: never, but for time-outs that the worker itself names.
+  liveness_settings liveness;
   /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
@@ -100,6 +107,14 @@ inline void validate(const worker_spec& spec) {
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
+  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
+  const liveness_settings& liveness = spec.liveness;
+  demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
+             liveness.least_learned >= duration::zero(),
+         "the times of liveness must not be negative");
+  demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
+         fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
+                     liveness.learn_factor));
 }
 
 }  // namespace elastic

@@ -68,5 +68,25 @@ inline constexpr std::chrono::milliseconds console_after_stop{1000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
+/// One line of the control channel, its end included.
+inline constexpr std::size_t control_line_bytes = 4096;
+/// A name on the control channel (a section, a timer, a metric), and any other text there.
+inline constexpr std::size_t control_name_bytes = 128;
+inline constexpr std::size_t control_text_bytes = 1024;
+/// The metrics of one progress message.
+inline constexpr std::size_t control_metrics = 32;
+/// Open sections and armed timers of one worker.
+inline constexpr std::size_t worker_sections = 64;
+inline constexpr std::size_t worker_timers = 1024;
+/// Connections of all workers of an agent to its control channel, for each worker.
+inline constexpr std::size_t control_connections = 8;
+/// Lines of one connection that are read within a second; the rest waits in the socket.
+inline constexpr int control_lines_per_second = 10'000;
+/// What workers did wrong on their channels that is logged in one attempt; the rest is not.
+inline constexpr int control_complaints = 20;
+/// Names of sections for which durations are learned.
+inline constexpr std::size_t learned_names = 256;
+/// How much later than asked a watch may wake before it is taken for having stood still itself.
+inline constexpr std::chrono::milliseconds watch_lateness{1000};
 
 }  // namespace elastic::limits

@@ -109,6 +109,11 @@ inline std::chrono::milliseconds seconds_of(const option_value& given) {
   return std::chrono::milliseconds(std::llround(value * 1000));
 }
 
+template <class Duration>
+void read_seconds(const option_values& values, const char* name, Duration& result) {
+  if (const auto given = values.find(name)) result = seconds_of(*given);
+}
+
 inline void read_text(const option_values& values, const char* name, std::string& result) {
   if (const auto given = values.find(name)) result = given->text;
 }
@@ -384,8 +389,22 @@ inline void read_output(const option_values& values, launch_config& config) {
   if (prefix) config.log_line_prefix_template = prefix->text;
 }
 
-inline void read_seconds(const option_values& values, const char* name, duration& result) {
-  if (const auto given = values.find(name)) result = seconds_of(*given);
+/// When workers are asked for a checkpoint, and after how long they are hung.
+inline void read_health(const option_values& values, launch_config& config) {
+  read_seconds(values, "--preempt-grace", config.preempt_grace);
+  read_seconds(values, "--heartbeat-timeout", config.heartbeat_timeout);
+  read_seconds(values, "--first-heartbeat-timeout", config.first_heartbeat_timeout);
+  const auto factor = values.find("--learn-timeouts");
+  if (!factor) return;
+  constexpr double most = 1e6;
+  double value = 0;
+  const char* end = factor->text.data() + factor->text.size();
+  const auto [stop, failure] = std::from_chars(factor->text.data(), end, value);
+  const bool allowed = value == 0 || (value >= 1 && value <= most);
+  if (failure != std::errc() || stop != end || !allowed) {
+    refuse_value(*factor, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
+  }
+  config.learn_timeouts = value;
 }
 
 inline void read_ends(const option_values& values, const char* name, exit_selection& result) {
@@ -445,6 +464,7 @@ inline void read_times(const option_values& values, launch_config& config) {
   if (interval) {
     config.monitor_interval = std::max(seconds_of(*interval), std::chrono::milliseconds(1));
   }
+  read_health(values, config);
 }
 
 inline void read_guard(const option_values& values, launch_config& config) {

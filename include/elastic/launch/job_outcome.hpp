@@ -60,7 +60,10 @@ inline bool failed_elsewhere(const run_result& result) {
 inline std::string closing_words(const std::string& name, const run_result& result) {
   if (result.state == worker_state::succeeded) return {};
   std::string words;
-  if (failed_elsewhere(result)) {
+  if (result.left_as_bad) {
+    words = fmt::format("\n{} FAILED on this node, which has left the job: {}\n", name,
+                        result.reason);
+  } else if (failed_elsewhere(result)) {
     words = fmt::format("\n{} FAILED, not on this node: {}\n", name, result.reason);
   } else if (result.state == worker_state::failed) {
     words = failure_report(name, result.failures);

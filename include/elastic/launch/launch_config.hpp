@@ -94,6 +94,15 @@ struct launch_config {
   /// What a program that runs the job by `run_with_signals` does on the signals that it gets; an
   /// embedded agent handles none.
   signal_plan signals;
+  /// How long workers may take to save a checkpoint on SIGTERM before they are stopped; 0: they are
+  /// not asked.
+  std::chrono::milliseconds preempt_grace{0};
+  /// After how long without a heartbeat over the control channel a worker is hung: between two, and
+  /// from its start to the first; 0: never.
+  std::chrono::milliseconds heartbeat_timeout{0};
+  std::chrono::milliseconds first_heartbeat_timeout{0};
+  /// Where nobody named a time-out: the longest seen times this, 1 or more; 0: nothing is learned.
+  double learn_timeouts = 0;
   /// Whether a guard ends what a worker leaves behind, also where this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.

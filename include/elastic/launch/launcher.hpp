@@ -75,6 +75,10 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.max_restarts = config.max_restarts;
   spec.restart = config.restart;
   spec.shutdown_timeout = config.shutdown_timeout;
+  spec.preempt_grace = config.preempt_grace;
+  spec.liveness.heartbeat = config.heartbeat_timeout;
+  spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
+  spec.liveness.learn_factor = config.learn_timeouts;
   spec.monitor_interval = config.monitor_interval;
   spec.log_directory = config.log_dir;
   spec.redirects = config.redirects;

@@ -105,6 +105,10 @@ TEST_CASE("command_line: a script alone runs once, by itself", "[launch]") {
   CHECK(config.run_id.empty());
   CHECK(config.max_restarts == 0);
   CHECK(config.shutdown_timeout == std::chrono::seconds(30));
+  CHECK(config.preempt_grace == std::chrono::seconds(0));
+  CHECK(config.heartbeat_timeout == std::chrono::seconds(0));
+  CHECK(config.first_heartbeat_timeout == std::chrono::seconds(0));
+  CHECK(config.learn_timeouts == 0);
   CHECK(config.guard == elastic::guard_policy::best_effort);
   CHECK(config.guard_file.empty());
   CHECK(config.log_dir.empty());
@@ -156,6 +160,11 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--shutdown-timeout", "5"}, has(&c::shutdown_timeout, milliseconds(5000))},
       {{"--shutdown-timeout", "0.25"}, has(&c::shutdown_timeout, milliseconds(250))},
       {{"--shutdown-timeout", "0"}, has(&c::shutdown_timeout, milliseconds(0))},
+      {{"--preempt-grace", "30"}, has(&c::preempt_grace, milliseconds(30'000))},
+      {{"--heartbeat-timeout=0.5"}, has(&c::heartbeat_timeout, milliseconds(500))},
+      {{"--first", "60"}, has(&c::first_heartbeat_timeout, milliseconds(60'000))},
+      {{"--learn", "2.5"}, has(&c::learn_timeouts, 2.5)},
+      {{"--learn-timeouts", "0"}, has(&c::learn_timeouts, 0.0)},
       {{"--guard", "required"}, has(&c::guard, elastic::guard_policy::required)},
       {{"--guard=best-effort"}, has(&c::guard, elastic::guard_policy::best_effort)},
       {{"--guard", "none"}, has(&c::guard, elastic::guard_policy::none)},
@@ -308,6 +317,11 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
       "a whole number from 0 to 2147483647 is needed");
   add("--node-rank", {"-1", "x", ""}, "a whole number from 0");
   add("--master-port", {"-1", "65536", "70000", "x", ""}, "a whole number from 0 to 65535");
+  add("--learn-timeouts", {"", "x", "0.5", "-1", "nan", "inf", "1e7"},
+      "allowed are 0 (nothing is learned) and a factor from 1");
+  for (const char* name : {"--preempt-grace", "--heartbeat-timeout", "--first-heartbeat-timeout"}) {
+    add(name, {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
+  }
   add("--guard", {"", "yes", "Required"}, "allowed are required, best-effort and none");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
   add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");

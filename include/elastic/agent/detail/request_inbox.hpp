@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/worker_request.hpp>
 #include <elastic/base/asio.hpp>
 
 #include <deque>
@@ -20,7 +21,7 @@ struct signal_request {
   int number = 0;
 };
 
-using agent_request = std::variant<stop_request, signal_request>;
+using agent_request = std::variant<stop_request, signal_request, worker_request>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.
@@ -31,7 +32,7 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     waiting_.push_back(std::move(request));
-    if (strand_) asio::post(*strand_, [self = shared_from_this()] { self->deliver(); });
+    if (strand_) asio::post(*strand_, [self = this->shared_from_this()] { self->deliver(); });
   }
 
   /// On the strand: from now on each request is given to `take`, there.

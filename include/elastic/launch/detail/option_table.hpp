@@ -125,6 +125,18 @@ inline constexpr option_row option_rows[] = {
     {"--forward-signals", "SIGNALS", heading_failure,
      "Signals that are passed on to the workers while the job goes on, such as SIGUSR1,SIGUSR2. "
      "Default: none.", true},
+    {"--preempt-grace", "SECONDS", heading_failure,
+     "On SIGTERM, how long workers that speak on the control channel (ELASTIC_CONTROL) may take to "
+     "save a checkpoint before they are told to end. Default: 0, they are not asked.", true},
+    {"--heartbeat-timeout", "SECONDS", heading_failure,
+     "A worker that has sent a heartbeat over the control channel and sends no other for so long "
+     "is hung: it is killed and has failed. Default: 0, never.", true},
+    {"--first-heartbeat-timeout", "SECONDS", heading_failure,
+     "The same for the time from a worker's start to its first heartbeat. Default: 0, never.",
+     true},
+    {"--learn-timeouts", "FACTOR", heading_failure,
+     "Where no time-out was named for heartbeats or a section of work, it is the longest that was "
+     "seen times this factor. Default: 0, nothing is learned.", true},
     {"--guard", "POLICY", heading_failure,
      "Whether a guard process ends what a worker leaves behind, daemons too, even if elasticrun is "
      "killed: required, best-effort (where there can be none, a warning says what is lost) or "

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Workers that speak with their agent over the control channel: the first attempt of rank 1 hangs
+// and is killed, the second one of both saves a checkpoint before the job is stopped by SIGTERM,
+// as on a machine that is taken away. Started by hand, this program runs itself as the workers:
+//   build/release/examples/14_talk_to_the_agent
+
+#include <elastic/elastic.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <variant>
+
+using namespace std::chrono_literals;
+namespace messages = elastic::control_messages;
+
+// The worker: trains until it is stopped, and saves when it is asked to.
+int work() {
+  const elastic::worker_context me = elastic::this_worker();
+  elastic::worker_channel_options wants;
+  wants.checkpoints = true;
+  elastic::worker_channel agent(wants);
+  for (int step = 1;; ++step) {
+    const auto limit = agent.expires(60s, "step");
+    if (me.rank == 1 && me.restart_count == 0 && step == 3) {
+      const auto here = agent.enter("all_reduce", 200ms);
+      for (;;) agent.wait(1h);  // for others that never come
+    }
+    agent.progress(step, 0, "training");
+    // What stands here for the training: the time of a step, or until the agent says something.
+    const auto said = agent.wait(10ms);
+    if (!said) continue;
+    if (const auto* asked = std::get_if<messages::checkpoint>(&*said)) {
+      std::printf("rank %d saves a checkpoint\n", me.rank), std::fflush(stdout);
+      agent.saved(*asked);
+    }
+  }
+}
+
+// What is told of the workers: hung ones, and when the second attempt is under way.
+struct watcher : elastic::worker_observer {
+  elastic::local_agent* agent = nullptr;
+  bool is_second_attempt = false;
+  bool is_stopping = false;
+  void hung(const elastic::hung_worker& found) override {
+    std::printf("rank %d is hung: %s\n", found.rank, found.reason.c_str()), std::fflush(stdout);
+    is_second_attempt = true;
+  }
+  void progress(const elastic::worker_progress& made) override {
+    if (is_second_attempt && made.step == 1) heard_[made.rank] = true;
+    if (is_stopping || !heard_[0] || !heard_[1]) return;
+    is_stopping = true;
+    elastic::stop_request request;
+    request.reason = "the machine is taken away";
+    agent->stop(request);  // by SIGTERM
+  }
+
+ private:
+  bool heard_[2] = {false, false};
+};
+
+elastic::task<void> supervise(int& code) {
+  elastic::launch_config config;
+  config.program = std::filesystem::read_symlink("/proc/self/exe");
+  config.environment = elastic::environment_from(environ);
+  config.standalone = true;
+  config.nproc_per_node = 2;
+  config.max_restarts = 1;
+  config.preempt_grace = 30s;
+  const auto observer = std::make_shared<watcher>();
+  elastic::agent_services services;
+  services.observer = observer;
+  const auto agent = elastic::make_agent(config, services);
+  observer->agent = agent.get();
+  const elastic::run_result result = co_await agent->run();
+  std::printf("%s: %s\n", to_string(result.state).data(), result.reason.c_str());
+  code = result.state == elastic::worker_state::stopped ? 0 : 1;
+}
+
+int main() {
+  if (elastic::is_worker()) return elastic::record(&work);
+  int code = 1;
+  asio::io_context context;
+  asio::co_spawn(context, supervise(code), [](std::exception_ptr thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+  });
+  context.run();
+  return code;
+}
+
+// Prints:
+// rank 1 is hung: section 'all_reduce' took ... s (allowed 0.2 s)
+// rank ... saves a checkpoint
+// rank ... saves a checkpoint
+// STOPPED: the machine is taken away

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <sys/types.h>
+
+namespace elastic {
+
+/// How far a worker says it is.
+struct worker_progress {
+  int rank = 0;
+  int local_rank = 0;
+  std::int64_t step = 0;
+  /// How many steps there are; 0: not known.
+  std::int64_t total = 0;
+  /// Free text of the worker, without control characters.
+  std::string text;
+  std::map<std::string, double> metrics;
+};
+
+/// A worker that is about to be ended because it said nothing for too long.
+struct hung_worker {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+};
+
+/// Is told what workers say of themselves over the control channel: implement it to show progress,
+/// or to look into a hung worker before it is killed.
+///
+/// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
+class worker_observer {
+ public:
+  virtual ~worker_observer() = default;
+
+  /// What these throw is logged and ends nothing.
+  virtual void progress(const worker_progress&) {}
+  virtual void hung(const hung_worker&) {}
+};
+
+}  // namespace elastic

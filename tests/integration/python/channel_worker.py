@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""A worker that speaks on the control channel as its first argument says."""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "..", "..", "examples", "python"))
+import elastic_worker  # noqa: E402
+
+RANK = int(os.environ["RANK"])
+ATTEMPT = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+FOREVER = 1000
+
+
+def say(text):
+    sys.stdout.write(f"[{RANK}] {text}\n")  # in one piece
+    sys.stdout.flush()
+
+
+def hang():
+    """Rank 1 of the first attempt beats once and stands still."""
+    agent = elastic_worker.connect()
+    agent.heartbeat()
+    if ATTEMPT == 0 and RANK == 1:
+        with agent.section("all_reduce"):
+            time.sleep(FOREVER)
+    if ATTEMPT == 0:
+        agent.beat_every(0.05)
+        time.sleep(FOREVER)
+    say("done")
+
+
+def stuck_timer():
+    agent = elastic_worker.connect()
+    with agent.expires(60, "long"), agent.expires(0.2, "short"):
+        time.sleep(FOREVER)
+
+
+def stuck_section():
+    agent = elastic_worker.connect()
+    with agent.section("save", timeout=0.2):
+        time.sleep(FOREVER)
+
+
+def mute():
+    """Never connects."""
+    time.sleep(FOREVER)
+
+
+def preempted(saves):
+    """Saves when it is asked to, and says in which order things come."""
+    def on_term(*_):
+        say("told to end")
+        sys.exit(0)
+    signal.signal(signal.SIGTERM, on_term)
+    agent = elastic_worker.connect(checkpoints=True)
+    agent.progress(1, 10, "training", {"loss": 0.5})
+    say("ready")
+    while True:
+        for asked in agent.wait(FOREVER):
+            if asked.kind == "checkpoint":
+                say("asked for a checkpoint")
+                if saves:
+                    say("saved it")
+                    agent.saved(asked)
+
+
+def garbage():
+    """Writes what is no message, a line without end, and nothing for ever."""
+    address = "\0" + os.environ["ELASTIC_CONTROL"][1:]
+    for data in (b"\x00\xff\xfe hello\n", b"x" * 10000,
+                 b'{"kind":"hello","version":1,"local_rank":0}\n{"kind":"dance"}\n'):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connected:
+            connected.connect(address)
+            connected.sendall(data)
+            answer = b""
+            while True:
+                try:
+                    piece = connected.recv(4096)
+                except ConnectionResetError:
+                    break
+                if not piece:
+                    break
+                answer += piece
+            say(answer.decode().splitlines()[-1] if answer else "closed")
+    silent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    silent.connect(address)
+    agent = elastic_worker.connect()
+    agent.progress(1)
+    say(f"connected: {agent.connected}")
+
+
+def flood():
+    """Rank 0 writes as much as it can until rank 1, which is heard all the same, is hung."""
+    if ATTEMPT > 0:
+        say("done")
+        return
+    if RANK == 1:
+        agent = elastic_worker.connect()
+        agent.heartbeat(timeout=1)
+        time.sleep(FOREVER)
+    address = "\0" + os.environ["ELASTIC_CONTROL"][1:]
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connected.connect(address)
+    connected.sendall(b'{"kind":"hello","version":1,"local_rank":0}\n')
+    lines = b'{"kind":"heartbeat"}\n' * 10000
+    while True:
+        connected.sendall(lines)
+
+
+def no_restart():
+    agent = elastic_worker.connect()
+    agent.do_not_restart("the options are wrong")
+    sys.exit(3)
+
+
+def bad_node():
+    agent = elastic_worker.connect()
+    if RANK == 0:
+        agent.node_is_bad("GPU 3 fell off the bus")
+    time.sleep(FOREVER)
+
+
+def one_of_nodes():
+    """What BEHAVIOUR says: of a node that is bad, of one that must not be started again."""
+    behaviour = os.environ.get("BEHAVIOUR", "")
+    say(f"world {os.environ['GROUP_WORLD_SIZE']} attempt {ATTEMPT}")
+    agent = elastic_worker.connect()
+    if behaviour == "bad" and os.environ["LOCAL_RANK"] == "0":
+        agent.node_is_bad("GPU 3 fell off the bus")
+    if behaviour == "final":
+        agent.do_not_restart("the options are wrong")
+        sys.exit(3)
+    time.sleep(FOREVER)
+
+
+def torch_timer():
+    """The timers of PyTorch itself."""
+    import torch.distributed.elastic.timer as timer
+    timer.configure(timer.FileTimerClient(os.environ["TORCHELASTIC_TIMER_FILE"]))
+    with timer.expires(after=60):
+        say("in time")
+    if ATTEMPT == 0 and RANK == 1:
+        with timer.expires(after=0.3, scope="stuck"):
+            time.sleep(FOREVER)
+    if ATTEMPT == 0:
+        time.sleep(FOREVER)
+    say("done")
+
+
+def timer_garbage():
+    with open(os.environ["TORCHELASTIC_TIMER_FILE"], "wb", buffering=0) as fifo:
+        fifo.write(b"garbage\n")
+        fifo.write(b"x" * 20000 + b"\n")
+        fifo.write(b'{"version":1,"pid":1,"scope_id":"init","expiration_time":1,"signal":9}\n')
+    say("done")
+
+
+def main():
+    what = sys.argv[1]
+    if what == "preempted":
+        preempted(saves=True)
+    elif what == "silent":
+        preempted(saves=False)
+    else:
+        globals()[what]()
+
+
+main()

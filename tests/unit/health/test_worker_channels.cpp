@@ -1,0 +1,674 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/health/worker_channels.hpp>
+
+#include <elastic/base/random.hpp>
+#include <support/catch.hpp>
+#include <support/channel_peer.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
+#include <support/run_program.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace worker_channels_tests {
+
+using namespace std::chrono_literals;
+using elastic::checkpoint_outcome;
+using elastic::duration;
+using elastic::liveness_verdict;
+using elastic::log_level;
+using elastic::task;
+using elastic::time_point;
+using elastic::wall_time;
+using elastic::worker_channels;
+using elastic::test::log_recorder;
+using elastic::test::manual_time;
+using elastic::test::temporary_directory;
+namespace messages = elastic::control_messages;
+using texts = std::vector<std::string>;
+
+/// Virtual time that can be made to run ahead, as that of a machine that slept.
+class leaping_time final : public elastic::time_source {
+ public:
+  explicit leaping_time(manual_time& time) : time_(time) {}
+  duration ahead{};
+  time_point now() const override { return time_.now() + ahead; }
+  wall_time wall_now() const override { return time_.wall_now(); }
+  task<void> sleep_until(time_point deadline) override {
+    return time_.sleep_until(deadline == time_point::max() ? deadline : deadline - ahead);
+  }
+
+ private:
+  manual_time& time_;
+};
+
+/// The channels of some workers, and what they told of them.
+struct stage {
+  explicit stage(manual_time& clock, int workers = 2)
+      : time(clock),
+        leaping(std::make_shared<leaping_time>(clock)),
+        log(std::make_shared<log_recorder>()),
+        count(workers) {}
+
+  worker_channels& channels() {
+    if (made) return *made;
+    options.time = leaping;
+    options.log = log->log();
+    options.events.hung = [this](int rank, const liveness_verdict& verdict) {
+      hung.push_back(fmt::format("{}: {} ({})", rank, verdict.reason, verdict.signal));
+    };
+    options.events.progress = [this](int rank, const messages::progress& said) {
+      progress.push_back(fmt::format("{}: {} of {} {}", rank, said.step, said.total, said.text));
+    };
+    options.events.no_restart = [this](int rank, const std::string& why) {
+      words.push_back(fmt::format("{}: no restart: {}", rank, why));
+    };
+    options.events.bad_node = [this](int rank, const std::string& why) {
+      words.push_back(fmt::format("{}: bad node: {}", rank, why));
+    };
+    options.events.owner_of = [](pid_t pid) {
+      return pid >= 100 && pid < 102 ? std::optional<int>(pid - 100) : std::nullopt;
+    };
+    made = std::make_unique<worker_channels>(time.context().get_executor(), options);
+    return *made;
+  }
+
+  void open() {
+    channels().open(count);
+    for (int rank = 0; rank < count; ++rank) channels().started(rank);
+  }
+
+  std::string variable(const std::string& name) {
+    for (const auto& [key, value] : channels().environment()) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+
+  /// Lets everything happen that can without the time going on.
+  task<void> quiet() { return time.sleep_until(time.now()); }
+  task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
+
+  manual_time& time;
+  std::shared_ptr<leaping_time> leaping;
+  std::shared_ptr<log_recorder> log;
+  int count;
+  elastic::worker_channels_options options;
+  texts hung;
+  texts progress;
+  texts words;
+  std::unique_ptr<worker_channels> made;
+};
+
+/// A worker's end.
+struct peer : elastic::test::channel_peer {
+  explicit peer(stage& with) : channel_peer(with.variable("ELASTIC_CONTROL")) {}
+  peer(stage& with, int local_rank, bool checkpoints = false)
+      : channel_peer(with.variable("ELASTIC_CONTROL"), local_rank, checkpoints) {}
+};
+
+task<void> ask(worker_channels& channels, duration within,
+               std::optional<checkpoint_outcome>& outcome) {
+  outcome = co_await channels.checkpoint(within);
+}
+
+struct asking {
+  asking(stage& with, duration within) {
+    asio::co_spawn(with.time.context(), ask(with.channels(), within, outcome),
+                   [](std::exception_ptr) {});
+  }
+  std::optional<checkpoint_outcome> outcome;
+};
+
+// ---- opening and closing -----------------------------------------------------------------------
+
+TIME_TEST("channels: a worker is welcomed at the address that its environment names", "[health]") {
+  stage stage(time);
+  stage.open();
+  CHECK(stage.variable("TORCHELASTIC_TIMER_FILE").empty());
+  peer worker(stage, 1);
+  co_await stage.quiet();
+  CHECK(worker.heard() == "{\"kind\": \"welcome\", \"version\": 1}\n");
+  CHECK(stage.channels().has_connections());
+  co_await stage.channels().close();
+  CHECK(worker.is_closed());
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: each attempt has an address of its own, and nothing is due when idle",
+          "[health]") {
+  stage stage(time);
+  stage.open();
+  const std::string first = stage.variable("ELASTIC_CONTROL");
+  co_await stage.quiet();
+  CHECK(time.sleepers() == 0);
+  co_await stage.channels().close();
+  stage.open();
+  CHECK(stage.variable("ELASTIC_CONTROL") != first);
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: destroyed while open, they leave nothing", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer worker(stage, 0);
+  worker.say(R"({"kind":"heartbeat","timeout":10})");
+  co_await stage.quiet();
+  CHECK(time.sleepers() == 1);
+  stage.made.reset();
+  CHECK(worker.is_closed());
+}
+
+// ---- what workers say --------------------------------------------------------------------------
+
+TIME_TEST("channels: what workers say is passed on", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0);
+  peer one(stage, 1);
+  zero.say(R"({"kind":"progress","step":3,"total":10,"text":"warm"})");
+  one.send(R"({"kind":"no_res)");
+  co_await stage.quiet();
+  one.say(R"(tart","reason":"bad options"})");
+  one.say(R"({"kind":"bad_node","reason":"GPU 3"})");
+  co_await stage.quiet();
+  CHECK(stage.progress == texts{"0: 3 of 10 warm"});
+  CHECK(stage.words == texts{"1: no restart: bad options", "1: bad node: GPU 3"});
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a worker that stops beating is hung, once, and the others are not",
+          "[health]") {
+  stage stage(time);
+  stage.options.liveness.heartbeat = 10s;
+  stage.open();
+  peer zero(stage, 0);
+  peer one(stage, 1);
+  for (int i = 0; i < 20; ++i) {
+    zero.say(R"({"kind":"heartbeat"})");
+    if (i < 5) one.say(R"({"kind":"heartbeat"})");
+    if (i == 5) one.say(R"({"kind":"enter","section":"all_reduce"})");
+    co_await stage.pass(5s);
+  }
+  CHECK(stage.hung ==
+        texts{"1: no heartbeat for 10 s (allowed 10 s) in section 'all_reduce' (9)"});
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a heartbeat costs no timer: the watch wakes once in each time-out",
+          "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0);
+  zero.say(R"({"kind":"heartbeat","timeout":10})");
+  co_await stage.quiet();
+  CHECK(time.sleepers() == 1);
+  for (int i = 0; i < 100; ++i) zero.say(R"({"kind":"heartbeat"})");
+  co_await stage.quiet();
+  CHECK(time.sleepers() == 1);
+  zero.say(R"({"kind":"bye"})");
+  co_await stage.pass(11s);
+  CHECK(time.sleepers() == 0);
+  CHECK(stage.hung.empty());
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a connection that is lost ends no expectation, one that says bye does",
+          "[health]") {
+  stage stage(time);
+  stage.open();
+  {
+    peer zero(stage, 0);
+    zero.say(R"({"kind":"heartbeat","timeout":10})");
+    peer one(stage, 1);
+    one.say(R"({"kind":"heartbeat","timeout":10})");
+    one.say(R"({"kind":"bye"})");
+    co_await stage.quiet();
+  }
+  co_await stage.pass(20s);
+  CHECK(stage.hung == texts{"0: no heartbeat for 10 s (allowed 10 s) (9)"});
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: who comes back after its bye is watched again", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer first(stage, 0);
+  first.say(R"({"kind":"bye"})");
+  co_await stage.quiet();
+  peer second(stage, 0);
+  second.say(R"({"kind":"expires","timer":"t","after":2})");
+  co_await stage.pass(5s);
+  CHECK(stage.hung == texts{"0: timer 't' expired after 2 s (9)"});
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: nothing is due of a worker that has ended", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0);
+  zero.say(R"({"kind":"expires","timer":"t","after":2})");
+  co_await stage.quiet();
+  stage.channels().ended(0);
+  co_await stage.pass(5s);
+  CHECK(stage.hung.empty());
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a watch that stood still itself gives the workers their whole time again",
+          "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0);
+  zero.say(R"({"kind":"heartbeat","timeout":10})");
+  co_await stage.quiet();
+  stage.leaping->ahead = 1h;
+  co_await stage.pass(15s);
+  CHECK(stage.hung.empty());
+  CHECK(stage.log->has("stood still for 3600 s", log_level::warning));
+  co_await stage.pass(15s);
+  CHECK(stage.hung.size() == 1);
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: the last words of a worker count, also where its end is seen first",
+          "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0, true);
+  co_await stage.quiet();
+  asking asked(stage, 1h);
+  co_await stage.quiet();
+  // Nothing of this was taken yet, nor is the second connection.
+  zero.say(R"({"kind":"saved","id":1})");
+  peer other(stage, 0);
+  other.say(R"({"kind":"no_restart","reason":"last words"})");
+  zero.close();
+  other.close();
+  stage.channels().ended(0);
+  CHECK(stage.words == texts{"0: no restart: last words"});
+  co_await stage.quiet();
+  REQUIRE(asked.outcome);
+  CHECK(asked.outcome->saved == 1);
+  co_await stage.channels().close();
+}
+
+// ---- what is not of the protocol ----------------------------------------------------------------
+
+TIME_TEST("channels: what is not of the protocol ends that connection, with the reason",
+          "[health]") {
+  const std::vector<std::pair<std::string, std::string>> refusals{
+      {"GET / HTTP/1.1", "no JSON object: 'GET / HTTP/1.1'"},
+      {R"({"kind":"heartbeat"})", "comes before hello"},
+      {R"({"kind":"hello","version":2,"local_rank":0})", "of version 2; 1 is spoken here"},
+      {R"({"kind":"hello","version":1,"local_rank":2})", "of local rank 2; there are 2 workers"},
+      {"{\"kind\":\"hello\",\"version\":1,\"local_rank\":0}\n"
+       "{\"kind\":\"hello\",\"version\":1,\"local_rank\":0}",
+       "a second hello"},
+      {std::string(5000, 'x'), "longer than 4096 bytes"}};
+  stage stage(time);
+  stage.open();
+  peer good(stage, 1);
+  for (const auto& [line, why] : refusals) {
+    INFO(line.substr(0, 60));
+    peer bad(stage);
+    bad.say(line);
+    co_await stage.quiet();
+    CHECK(bad.is_closed());
+    CHECK(bad.hears("\"refused\""));
+    CHECK(stage.log->has(why, log_level::warning));
+  }
+  CHECK(stage.log->has("the control channel of local rank 0 is closed: a control message is a "
+                       "second hello"));
+  good.say(R"({"kind":"progress","step":1})");
+  co_await stage.quiet();
+  CHECK(stage.progress.size() == 1);
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a line without end is refused before it is kept", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer bad(stage, 0);
+  bad.send(std::string(4096, 'x'));
+  co_await stage.quiet();
+  CHECK(bad.is_closed());
+  CHECK(stage.log->has("local rank 0 is closed: a control message is longer than 4096 bytes"));
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: more than a bounded number of complaints is not logged", "[health]") {
+  stage stage(time);
+  stage.open();
+  for (int i = 0; i < 100; ++i) {
+    peer bad(stage);
+    bad.say("x");
+    co_await stage.quiet();
+  }
+  CHECK(stage.log->count("is closed") == elastic::limits::control_complaints);
+  CHECK(stage.log->count("more of this is not logged") == 1);
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: who does not read what it is sent is disconnected", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer deaf(stage, 0);
+  peer good(stage, 1);
+  co_await stage.quiet();
+  for (int i = 0; i < 20'000; ++i) {
+    stage.channels().pause();
+    stage.channels().resume();
+    good.heard();
+  }
+  co_await stage.quiet();
+  CHECK(deaf.is_closed());
+  CHECK_FALSE(good.is_closed());
+  CHECK(stage.log->count("local rank 0 is closed: it does not read") == 1);
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: connections are bounded, and room is made by those that leave", "[health]") {
+  stage stage(time, 1);
+  stage.open();
+  std::vector<std::unique_ptr<peer>> many;
+  for (std::size_t i = 0; i < elastic::limits::control_connections; ++i) {
+    many.push_back(std::make_unique<peer>(stage));
+  }
+  co_await stage.quiet();
+  peer late(stage);
+  co_await stage.quiet();
+  CHECK(late.is_closed());
+  CHECK(stage.log->has("is not let in"));
+  many.pop_back();
+  co_await stage.quiet();
+  peer next(stage, 0);
+  co_await stage.quiet();
+  CHECK(next.hears("welcome"));
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: who writes without end is read slowly, and the others are heard", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer loud(stage, 0);
+  peer good(stage, 1);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "{\"kind\":\"heartbeat\"}\n";
+  std::size_t sent = 0;
+  for (int i = 0; i < 200; ++i) {
+    sent += loud.send(many.substr(sent % 21));
+    co_await stage.quiet();
+  }
+  const auto most = static_cast<std::size_t>(elastic::limits::control_lines_per_second) * 21;
+  CHECK(sent > most);
+  CHECK(sent < most + 512 * 1024);
+  good.say(R"({"kind":"progress","step":1})");
+  co_await stage.quiet();
+  CHECK(stage.progress.size() == 1);
+  co_await stage.channels().close();
+}
+
+// ---- checkpoints -------------------------------------------------------------------------------
+
+TIME_TEST("channels: a checkpoint waits for the answer of each worker that wants to be asked",
+          "[health]") {
+  stage stage(time, 3);
+  stage.open();
+  peer zero(stage, 0, true);
+  peer one(stage, 1, true);
+  peer two(stage, 2, false);
+  co_await stage.quiet();
+  asking asked(stage, 30s);
+  co_await stage.quiet();
+  CHECK(zero.hears(R"({"kind": "checkpoint", "id": 1, "within": 30})"));
+  CHECK(one.hears("checkpoint"));
+  CHECK_FALSE(two.hears("checkpoint"));
+  two.say(R"({"kind":"saved","id":1})");
+  one.say(R"({"kind":"saved","id":99})");
+  zero.say(R"({"kind":"saved","id":1})");
+  co_await stage.pass(5s);
+  CHECK_FALSE(asked.outcome);
+  one.say(R"({"kind":"not_saved","id":1,"reason":"disk full"})");
+  one.say(R"({"kind":"saved","id":1})");
+  co_await stage.quiet();
+  REQUIRE(asked.outcome);
+  CHECK(asked.outcome->asked == 2);
+  CHECK(asked.outcome->saved == 1);
+  CHECK(asked.outcome->problems == texts{"local rank 1 has not saved it: disk full"});
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a checkpoint waits no longer than it was told", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0, true);
+  co_await stage.quiet();
+  asking asked(stage, 2s);
+  co_await stage.pass(3s);
+  REQUIRE(asked.outcome);
+  CHECK(asked.outcome->problems == texts{"local rank 0 did not answer within 2 s"});
+  zero.say(R"({"kind":"saved","id":1})");
+  co_await stage.quiet();
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: a checkpoint does not wait for who has ended, left, or was stopped",
+          "[health]") {
+  stage stage(time, 3);
+  stage.open();
+  peer zero(stage, 0, true);
+  peer one(stage, 1, true);
+  peer two(stage, 2, true);
+  co_await stage.quiet();
+  asking asked(stage, 1h);
+  co_await stage.quiet();
+  stage.channels().ended(0);
+  one.close();
+  co_await stage.quiet();
+  CHECK_FALSE(asked.outcome);
+  co_await stage.channels().close();
+  co_await stage.quiet();
+  REQUIRE(asked.outcome);
+  CHECK(asked.outcome->problems == texts{"local rank 0 ended before it answered",
+                                         "local rank 1 closed its channel before it answered",
+                                         "local rank 2 was stopped before it answered"});
+}
+
+TIME_TEST("channels: a checkpoint that nobody wants to be asked for is over at once", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0);
+  co_await stage.quiet();
+  const checkpoint_outcome outcome = co_await stage.channels().checkpoint(1h);
+  CHECK(outcome.asked == 0);
+  co_await stage.channels().close();
+}
+
+TIME_TEST("channels: pause and resume are told, and nothing is due between them", "[health]") {
+  stage stage(time);
+  stage.open();
+  peer zero(stage, 0);
+  zero.say(R"({"kind":"heartbeat","timeout":10})");
+  co_await stage.quiet();
+  stage.channels().pause();
+  CHECK(zero.hears("\"pause\""));
+  co_await stage.pass(1h);
+  CHECK(stage.hung.empty());
+  stage.channels().resume();
+  CHECK(zero.hears("\"resume\""));
+  co_await stage.pass(11s);
+  CHECK(stage.hung.size() == 1);
+  co_await stage.channels().close();
+}
+
+// ---- PyTorch's timers ---------------------------------------------------------------------------
+
+void write_to(const std::string& path, const std::string& bytes) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK);
+  REQUIRE(fd >= 0);
+  CHECK(::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  ::close(fd);
+}
+
+std::string timer_line(int pid, const std::string& scope, double expiry, int signal) {
+  return fmt::format("{{\"version\": 1, \"pid\": {}, \"scope_id\": \"{}\", \"expiration_time\": {},"
+                     " \"signal\": {}}}\n",
+                     pid, scope, expiry, signal);
+}
+
+TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[health]") {
+  const temporary_directory folder;
+  stage stage(time);
+  stage.options.timer_file = true;
+  stage.options.timer_path = folder / "timers";
+  stage.open();
+  const std::string path = stage.variable("TORCHELASTIC_TIMER_FILE");
+  CHECK(path == folder / "timers");
+  struct stat found {};
+  REQUIRE(::stat(path.c_str(), &found) == 0);
+  CHECK(S_ISFIFO(found.st_mode));
+  CHECK((found.st_mode & 0777) == 0600);
+  constexpr double now = 1'767'225'600;
+  write_to(path, timer_line(100, "a", now + 5, 9));
+  write_to(path, timer_line(101, "b", now + 5, 9));
+  write_to(path, timer_line(101, "c", now + 8, 15));
+  write_to(path, timer_line(101, "d", now + 2, 0));
+  write_to(path, timer_line(100, "a", -1, 0));
+  write_to(path, timer_line(999, "e", now, 9) + "garbage\n");
+  co_await stage.quiet();
+  write_to(path, timer_line(101, "b", -1, 0));
+  co_await stage.pass(10s);
+  CHECK(stage.hung == texts{"1: timer 'c (pid 101)' expired after 8 s (15)"});
+  CHECK(stage.log->has("pid 999 is of no worker of this node"));
+  CHECK(stage.log->has("timers': a control message is no JSON object: 'garbage'"));
+  co_await stage.channels().close();
+  CHECK(::stat(path.c_str(), &found) != 0);
+}
+
+TIME_TEST("channels: a timer file that is no FIFO is left alone, and named", "[health]") {
+  const temporary_directory folder;
+  std::ofstream(folder / "precious") << "data";
+  stage stage(time);
+  stage.options.timer_file = true;
+  stage.options.timer_path = folder / "precious";
+  stage.open();
+  CHECK(stage.log->has("'" + folder.path() + "/precious' (TORCHELASTIC_TIMER_FILE) is not a FIFO",
+                       log_level::error));
+  peer zero(stage, 0);
+  co_await stage.quiet();
+  CHECK(zero.hears("welcome"));
+  co_await stage.channels().close();
+  CHECK(elastic::test::file_text(folder / "precious") == "data");
+}
+
+TIME_TEST("channels: a timer file that cannot be made is named", "[health]") {
+  stage stage(time);
+  stage.options.timer_file = true;
+  stage.options.timer_path = "/nonexistent/timers";
+  stage.open();
+  CHECK(stage.log->has("'/nonexistent/timers' (TORCHELASTIC_TIMER_FILE) cannot be made: No such",
+                       log_level::error));
+  co_await stage.channels().close();
+}
+
+// ---- anything -----------------------------------------------------------------------------------
+
+std::string some_bytes(elastic::random_source& random) {
+  static const texts good{
+      R"({"kind":"hello","version":1,"local_rank":0,"checkpoints":true})",
+      R"({"kind":"heartbeat","timeout":5})",
+      R"({"kind":"enter","section":"s","timeout":3})",
+      R"({"kind":"leave","section":"s"})",
+      R"({"kind":"expires","timer":"t","after":0.5})",
+      R"({"kind":"release","timer":"t"})",
+      R"({"kind":"progress","step":1,"total":2,"metrics":{"loss":1.5}})",
+      R"({"kind":"saved","id":1})",
+      R"({"kind":"bye"})",
+      R"({"version":1,"pid":100,"scope_id":"a","expiration_time":1767225601,"signal":9})"};
+  std::string bytes;
+  switch (random.below(4)) {
+    case 0:
+      for (auto size = random.below(6000); size > 0; --size) {
+        bytes += static_cast<char>(random.below(256));
+      }
+      return bytes;
+    case 1:
+      bytes = good[random.below(good.size())];
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+      return bytes + "\n";
+    default: return good[random.below(good.size())] + (random.below(8) == 0 ? "" : "\n");
+  }
+}
+
+TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]") {
+  const temporary_directory folder;
+  elastic::random_source random(20'261'121);
+  stage stage(time, 3);
+  stage.options.timer_file = true;
+  stage.options.timer_path = folder / "timers";
+  stage.options.liveness.heartbeat = 7s;
+  stage.options.liveness.learn_factor = 2;
+  stage.open();
+  std::vector<std::unique_ptr<peer>> peers(10);
+  std::optional<asking> asked;
+  constexpr int rounds = 3000;
+  for (int round = 0; round < rounds; ++round) {
+    auto& one = peers[random.below(peers.size())];
+    if (!one || one->is_closed()) {
+      one = random.below(2) == 0
+                ? std::make_unique<peer>(stage)
+                : std::make_unique<peer>(stage, static_cast<int>(random.below(2)), true);
+    }
+    one->send(some_bytes(random));
+    if (random.below(10) == 0) one.reset();
+    if (random.below(20) == 0) {
+      const std::string bytes = some_bytes(random);
+      const int fd = ::open((folder / "timers").c_str(), O_WRONLY | O_NONBLOCK);
+      REQUIRE(fd >= 0);
+      const bool written = ::write(fd, bytes.data(), bytes.size()) >= 0;
+      CHECK((written || errno == EAGAIN));
+      ::close(fd);
+    }
+    switch (random.below(60)) {
+      case 0: stage.channels().pause(); break;
+      case 1: stage.channels().resume(); break;
+      case 2: stage.channels().ended(static_cast<int>(random.below(2))); break;
+      case 3: stage.channels().started(static_cast<int>(random.below(2))); break;
+      case 4: co_await stage.pass(std::chrono::milliseconds(random.below(3000))); break;
+      case 5:
+        if (!asked || asked->outcome) asked.emplace(stage, 5s);
+        break;
+      default: co_await stage.quiet();
+    }
+  }
+  CHECK(stage.log->count("", log_level::warning) <= elastic::limits::control_complaints + 5);
+  peers.clear();
+  stage.channels().resume();
+  co_await stage.pass(10s);
+  // The third worker was quiet, and is heard as ever.
+  CHECK(stage.hung.size() > 0);
+  for (const std::string& one : stage.hung) CHECK_FALSE(one.starts_with("2: "));
+  peer good(stage, 2);
+  co_await stage.quiet();
+  CHECK(good.hears("welcome"));
+  co_await stage.channels().close();
+  co_await stage.quiet();
+}
+
+}  // namespace worker_channels_tests

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/worker/worker_channel.hpp>
+
+#include <elastic/health/worker_channels.hpp>
+#include <support/catch.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace worker_channel_tests {
+
+using namespace std::chrono_literals;
+using elastic::agent_message;
+using elastic::environment_map;
+using elastic::task;
+using elastic::worker_channel;
+using elastic::test::contains_text;
+using elastic::test::log_recorder;
+using elastic::test::manual_time;
+namespace messages = elastic::control_messages;
+using texts = std::vector<std::string>;
+
+/// An agent's end for two workers.
+struct stage {
+  explicit stage(manual_time& clock) : time(clock), log(std::make_shared<log_recorder>()) {
+    elastic::worker_channels_options options;
+    options.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
+    options.log = log->log();
+    options.events.hung = [this](int rank, const elastic::liveness_verdict& verdict) {
+      told.push_back(fmt::format("{} hung: {}", rank, verdict.reason));
+    };
+    options.events.progress = [this](int rank, const messages::progress& said) {
+      told.push_back(fmt::format("{} at {} of {}: {}, {} metrics", rank, said.step, said.total,
+                                 said.text, said.metrics.size()));
+    };
+    options.events.no_restart = [this](int rank, const std::string& why) {
+      told.push_back(fmt::format("{} no restart: {}", rank, why));
+    };
+    options.events.bad_node = [this](int rank, const std::string& why) {
+      told.push_back(fmt::format("{} bad node: {}", rank, why));
+    };
+    agent = std::make_unique<elastic::worker_channels>(time.context().get_executor(), options);
+    agent->open(2);
+    agent->started(0);
+    agent->started(1);
+  }
+
+  environment_map worker(int local_rank) const {
+    environment_map variables;
+    for (const auto& [name, value] : agent->environment()) variables[name] = value;
+    variables["LOCAL_RANK"] = std::to_string(local_rank);
+    return variables;
+  }
+
+  task<void> quiet() { return time.sleep_until(time.now()); }
+  task<void> pass(elastic::duration span) { return time.sleep_until(time.now() + span); }
+
+  manual_time& time;
+  std::shared_ptr<log_recorder> log;
+  texts told;
+  std::unique_ptr<elastic::worker_channels> agent;
+};
+
+/// The next message that is no welcome.
+std::optional<agent_message> next_of(worker_channel& channel) {
+  auto said = channel.poll();
+  while (said && std::holds_alternative<messages::welcome>(*said)) said = channel.poll();
+  return said;
+}
+
+TEST_CASE("worker channel: without an agent every call does nothing", "[worker]") {
+  for (const environment_map& variables :
+       {environment_map{}, environment_map{{"ELASTIC_CONTROL", ""}},
+        environment_map{{"ELASTIC_CONTROL", "@elastic-nobody"}, {"LOCAL_RANK", "0"}}}) {
+    worker_channel channel(variables);
+    CHECK_FALSE(channel.connected());
+    channel.heartbeat(5s);
+    channel.progress(1, 2, "text", {{"loss", 1.0}});
+    {
+      const auto section = channel.enter("s", 1s);
+      const auto timer = channel.expires(1s);
+    }
+    channel.do_not_restart("why");
+    channel.node_is_bad("why");
+    channel.saved(messages::checkpoint());
+    channel.not_saved(messages::checkpoint(), "why");
+    CHECK_FALSE(channel.poll());
+    CHECK_FALSE(channel.wait(10min));
+    CHECK(channel.descriptor() == -1);
+  }
+}
+
+TEST_CASE("worker channel: an environment that cannot be is refused by name", "[worker]") {
+  const auto refuse = [](environment_map variables, const std::string& why) {
+    CHECK_THROWS_WITH(worker_channel(variables), contains_text(why));
+  };
+  refuse({{"ELASTIC_CONTROL", "@"}, {"LOCAL_RANK", "0"}}, "ELASTIC_CONTROL is '@'");
+  refuse({{"ELASTIC_CONTROL", std::string(200, 'x')}, {"LOCAL_RANK", "0"}}, "at most 108");
+}
+
+TIME_TEST("worker channel: a local rank that cannot be is refused by name", "[worker]") {
+  stage stage(time);
+  environment_map variables = stage.worker(0);
+  for (const std::string rank : {"", "x", "-1", "1234567"}) {
+    variables["LOCAL_RANK"] = rank;
+    CHECK_THROWS_WITH(worker_channel(variables), contains_text("LOCAL_RANK is '" + rank + "'"));
+  }
+  co_await stage.quiet();
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: the agent hears what a worker says", "[worker]") {
+  stage stage(time);
+  worker_channel channel(stage.worker(1));
+  CHECK(channel.connected());
+  channel.progress(3, 10, "warm", {{"loss", 0.5}});
+  channel.progress(-3, -10);
+  channel.do_not_restart("bad options");
+  channel.node_is_bad("GPU 3");
+  co_await stage.quiet();
+  CHECK(stage.told == texts{"1 at 3 of 10: warm, 1 metrics", "1 at 0 of 0: , 0 metrics",
+                            "1 no restart: bad options", "1 bad node: GPU 3"});
+  CHECK(stage.log->count("", elastic::log_level::warning) == 0);
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: who stops to beat is hung, in the section that it is in", "[worker]") {
+  stage stage(time);
+  worker_channel channel(stage.worker(0));
+  channel.heartbeat(10s);
+  {
+    const auto over = channel.enter("over");
+  }
+  const auto outer = channel.enter("epoch");
+  const auto moved = channel.enter("all_reduce");
+  co_await stage.pass(11s);
+  CHECK(stage.told ==
+        texts{"0 hung: no heartbeat for 10 s (allowed 10 s) in section 'all_reduce'"});
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: scopes that end in time harm nobody, others do", "[worker]") {
+  stage stage(time);
+  worker_channel zero(stage.worker(0));
+  worker_channel one(stage.worker(1));
+  {
+    const auto outer = zero.expires(5s, "same");
+    const auto inner = zero.expires(5s, "same");
+    const auto save = zero.enter("save", 5s);
+    co_await stage.pass(4s);
+  }
+  const auto late = one.expires(2500ms, "late");
+  co_await stage.pass(10s);
+  CHECK(stage.told == texts{"1 hung: timer 'late #1' expired after 2.5 s"});
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: one that is destroyed is watched no longer", "[worker]") {
+  stage stage(time);
+  {
+    worker_channel channel(stage.worker(0));
+    channel.heartbeat(10s);
+    co_await stage.pass(9s);
+  }
+  co_await stage.pass(1h);
+  CHECK(stage.told.empty());
+  co_await stage.agent->close();
+}
+
+task<void> ask(elastic::worker_channels& agent, std::optional<elastic::checkpoint_outcome>& got) {
+  got = co_await agent.checkpoint(30s);
+}
+
+TIME_TEST("worker channel: a worker hears what it is to do, and answers", "[worker]") {
+  stage stage(time);
+  elastic::worker_channel_options wants;
+  wants.checkpoints = true;
+  worker_channel zero(stage.worker(0), wants);
+  worker_channel one(stage.worker(1), wants);
+  co_await stage.quiet();
+  CHECK_FALSE(next_of(zero));
+  std::optional<elastic::checkpoint_outcome> got;
+  stage.agent->pause();
+  asio::co_spawn(time.context(), ask(*stage.agent, got), [](std::exception_ptr) {});
+  co_await stage.quiet();
+  stage.agent->announce_stop(7s);
+  const auto paused = next_of(zero);
+  REQUIRE((paused && std::holds_alternative<messages::pause>(*paused)));
+  const auto asked = next_of(zero);
+  REQUIRE((asked && std::holds_alternative<messages::checkpoint>(*asked)));
+  CHECK(std::get<messages::checkpoint>(*asked).within == 30s);
+  const auto stopped = zero.wait(1min);
+  REQUIRE((stopped && std::holds_alternative<messages::stop>(*stopped)));
+  CHECK(std::get<messages::stop>(*stopped).grace == 7s);
+  zero.saved(std::get<messages::checkpoint>(*asked));
+  one.not_saved(std::get<messages::checkpoint>(*asked), "disk full");
+  co_await stage.quiet();
+  REQUIRE(got);
+  CHECK(got->saved == 1);
+  CHECK(got->problems == texts{"local rank 1 has not saved it: disk full"});
+  co_await stage.agent->close();
+  CHECK_FALSE(next_of(zero));
+  CHECK_FALSE(zero.connected());
+}
+
+TIME_TEST("worker channel: heartbeats that the agent does not read are dropped, not waited for",
+          "[worker]") {
+  stage stage(time);
+  worker_channel channel(stage.worker(0));
+  for (int i = 0; i < 200'000; ++i) channel.heartbeat();
+  CHECK(channel.connected());
+  channel.progress(1);
+  co_await stage.pass(1h);
+  channel.progress(2);
+  co_await stage.quiet();
+  CHECK(stage.told.back() == "0 at 2 of 0: , 0 metrics");
+  co_await stage.agent->close();
+}
+
+}  // namespace worker_channel_tests
