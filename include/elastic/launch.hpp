@@ -6,3 +6,4 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/signal_plan.hpp>
+#include <elastic/launch/start_method.hpp>
