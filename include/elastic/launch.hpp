@@ -9,3 +9,4 @@
 #include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/processor_topology.hpp>
 #include <elastic/launch/signal_plan.hpp>
+#include <elastic/launch/start_method.hpp>

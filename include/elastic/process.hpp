@@ -8,6 +8,7 @@
 #include <elastic/process/core_file.hpp>
 #include <elastic/process/exit_selection.hpp>
 #include <elastic/process/exit_status.hpp>
+#include <elastic/process/fork_launcher.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_child.hpp>
 #include <elastic/process/guarded_launcher.hpp>

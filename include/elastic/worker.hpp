@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/worker/entrypoint.hpp>
 #include <elastic/worker/record.hpp>
 #include <elastic/worker/worker_channel.hpp>
 #include <elastic/worker/worker_context.hpp>

@@ -1420,6 +1420,12 @@ inline constexpr int local_world_size = 4096;
 inline constexpr int nodes = 100'000;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
 inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
+/// The arguments of a function that workers run, as JSON; larger things go by a file or the store.
+inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
+/// What one worker's function returns, as JSON.
+inline constexpr std::size_t return_value_bytes = 1024 * 1024;
+/// What the functions of all workers of a node return; with many workers each has its share of it.
+inline constexpr std::size_t return_values_bytes = 64 * 1024 * 1024;
 /// The lines of a failed worker's stderr that a report shows where there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
 /// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
@@ -1542,7 +1548,8 @@ inline std::string text_or_json(const nlohmann::ordered_json& value) {
 
 /// Why the text is beyond the bounds above; none where it is within. No callback of the parser
 /// would do: it runs after the level or member was made.
-inline std::optional<std::string> beyond_json_bounds(std::string_view text) {
+inline std::optional<std::string> beyond_json_bounds(std::string_view text,
+                                                     int most_members = error_file_members) {
   int depth = 0;
   int members = 0;
   bool quoted = false;
@@ -1558,8 +1565,8 @@ inline std::optional<std::string> beyond_json_bounds(std::string_view text) {
       }
     } else if (!quoted && (letter == '}' || letter == ']')) {
       --depth;
-    } else if (!quoted && letter == ':' && ++members > error_file_members) {
-      return fmt::format("more than {} members", error_file_members);
+    } else if (!quoted && letter == ':' && ++members > most_members) {
+      return fmt::format("more than {} members", most_members);
     }
   }
   return std::nullopt;
@@ -1813,6 +1820,33 @@ struct run_result {
   std::string log_directory;
   /// The signal that a `stop` named, where it was that which ended the run.
   std::optional<int> stop_signal;
+  /// After success, where the workers ran a function: what it returned in each worker of this node,
+  /// by rank in the job; null for one that returns nothing. A worker that ended by `exit(0)` before
+  /// its function returned has none.
+  std::map<int, nlohmann::json> return_values = {};
+
+  /// What the function returned in the worker of this rank, as a `T`.
+  /// Errors: `errc::invalid_argument` where there is no such value, or where it is no `T`.
+  template <class T>
+  T value_of(int rank) const {
+    const auto found = return_values.find(rank);
+    if (found == return_values.end()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("there is no return value of rank {}: there are {} of this node, {}",
+                              rank, return_values.size(),
+                              return_values.empty()
+                                  ? "since no function ran or the job did not succeed"
+                                  : fmt::format("of ranks {} to {}", return_values.begin()->first,
+                                                return_values.rbegin()->first)));
+    }
+    try {
+      return found->second.template get<T>();
+    } catch (const nlohmann::json::exception& failure) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the return value of rank {} does not fit: {}", rank,
+                              detail::json_complaint(failure)));
+    }
+  }
 };
 
 }  // namespace elastic
@@ -2305,6 +2339,114 @@ inline std::optional<std::string> limit_omp_threads(environment_map& variables,
 
 }  // namespace elastic
 
+// ---- elastic/contract/function_call.hpp ----
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace elastic {
+
+/// Set in a worker that is to run a function: the function's name.
+inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
+
+/// Which function every worker runs, and with what. `entrypoint::call` makes one whose arguments
+/// fit; by hand for a program of which only the names are known.
+struct function_call {
+  /// The name under which the worker's program has registered the function.
+  std::string name;
+  /// A JSON array: the arguments in order.
+  nlohmann::json arguments = nlohmann::json::array();
+};
+
+namespace detail {
+
+/// Why a value would not arrive as it is; none where it would. `what` names it.
+inline std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    return "holds a number that is not finite, which JSON cannot say";
+  }
+  if (value.is_binary() || value.is_discarded()) return "holds what JSON cannot say";
+  if (!value.is_structured()) return std::nullopt;
+  if (depth > error_file_depth) {
+    return fmt::format("is nested more than {} levels deep", error_file_depth);
+  }
+  for (const nlohmann::json& element : value) {
+    if (auto reason = unsayable(element, depth + 1)) return reason;
+  }
+  return std::nullopt;
+}
+
+/// A value as it travels between agent and worker. `what` names it in errors.
+/// Errors: `errc::invalid_argument`, saying what is wrong with it.
+inline std::string call_text(const nlohmann::json& value, std::size_t most,
+                             const std::string& what) {
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::invalid_argument, what + " " + why);
+  };
+  if (const auto reason = unsayable(value)) refuse(*reason);
+  std::string text;
+  try {
+    text = value.dump();
+  } catch (const nlohmann::json::exception& failure) {
+    refuse("cannot be written as JSON: " + json_complaint(failure));
+  }
+  if (text.size() > most) {
+    refuse(fmt::format("is {} bytes of JSON, {} are allowed", text.size(), most));
+  }
+  return text;
+}
+
+/// The value that such a text stands for; the text may be anything.
+/// Errors: `errc::protocol_violation`, saying what is wrong with it.
+inline nlohmann::json call_value(std::string_view text, const std::string& what) {
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::protocol_violation, what + " cannot be understood: " + why);
+  };
+  if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
+    refuse(*reason);
+  }
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& failure) {
+    constexpr std::size_t longest = 300;
+    refuse(json_complaint(failure).substr(0, longest));
+  }
+  return {};
+}
+
+inline std::string arguments_text(const function_call& call) {
+  return call_text(call.arguments, limits::function_arguments_bytes,
+                   fmt::format("the list of arguments of function '{}'", call.name));
+}
+
+}  // namespace detail
+
+/// How many bytes of JSON each of so many workers of a node may return.
+inline std::size_t return_value_bound(int local_world_size) {
+  const auto workers = static_cast<std::size_t>(std::max(local_world_size, 1));
+  return std::min(limits::return_value_bytes, limits::return_values_bytes / workers);
+}
+
+/// Checks what can be said about a call without the program that has the function.
+/// Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const function_call& call) {
+  constexpr std::size_t longest_name = 256;
+  if (call.name.empty() || call.name.size() > longest_name ||
+      call.name.find('\0') != std::string::npos) {
+    throw error(errc::invalid_argument,
+                fmt::format("the name of a function has {} bytes: 1 to {} are allowed, none of "
+                            "them zero", call.name.size(), longest_name));
+  }
+  if (!call.arguments.is_array()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the arguments of function '{}' are no JSON array", call.name));
+  }
+  detail::arguments_text(call);
+}
+
+}  // namespace elastic
+
 // ---- elastic/contract/stream_selection.hpp ----
 
 namespace elastic {
@@ -2419,8 +2561,6 @@ inline void leave_one_device(environment_map& environment, int local_rank) {
 }  // namespace elastic
 
 // ---- elastic/health/worker_liveness.hpp ----
-
-#include <algorithm>
 
 namespace elastic {
 
@@ -2733,6 +2873,9 @@ struct worker_spec {
   /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
   /// the agent promises its workers is set on top of it.
   environment_map environment;
+  /// A function of the program to run: the program's main must begin with `run_entrypoint`. Each
+  /// worker's standard input is then what carries the call. None: the program runs as it is.
+  std::optional<function_call> function = {};
   /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
   /// `${role_name}` in the values become the worker's.
   std::vector<std::pair<std::string, std::string>> variables;
@@ -2779,6 +2922,7 @@ inline void validate(const worker_spec& spec) {
     if (!holds) throw error(errc::invalid_argument, sentence);
   };
   demand(!spec.program.empty(), "the worker's program is not named");
+  if (spec.function) validate(*spec.function);
   demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
          fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
                      limits::local_world_size));
@@ -3047,6 +3191,214 @@ inline task<void> when_all(std::vector<task<void>> tasks) {
 
 }  // namespace elastic
 
+// ---- elastic/contract/call_sheet.hpp ----
+
+#include <sys/mman.h>
+
+namespace elastic {
+
+/// What a worker's function has left behind.
+struct call_answer {
+  enum class what : std::uint64_t {
+    /// Nothing: it did not end, or by `exit`.
+    nothing = 0,
+    /// JSON: what it returned.
+    value = 1,
+    /// JSON in the form of an error file: what it threw.
+    failure = 2,
+    /// Something that no worker of this library leaves; `text` says why.
+    garbage = 3,
+  };
+  what kind = what::nothing;
+  std::string text;
+};
+
+/// How an agent and the function that a worker runs talk: a file without a name, in memory, which
+/// the worker gets as its standard input. The agent writes the arguments before it starts the
+/// worker; the worker writes what came of it; the agent reads that when the worker has ended.
+///
+/// Nobody waits for anybody, no file is left, and the worker can put neither more into it than the
+/// agent has made room for (the kernel refuses to let it grow) nor anything that the agent would
+/// take for more. Memory is taken for what is written alone.
+///
+/// Thread-safety: one thread at a time.
+class call_sheet {
+ public:
+  /// None.
+  call_sheet() = default;
+  call_sheet(call_sheet&& other) noexcept { swap(other); }
+  call_sheet& operator=(call_sheet&& other) noexcept {
+    call_sheet taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~call_sheet() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+  /// The agent's side: a sheet with the arguments, and room for an answer of so many bytes.
+  /// Errors: `errc::start_failed`.
+  static call_sheet make(std::string_view arguments, std::size_t answer_bytes) {
+    call_sheet made;
+    made.arguments_ = arguments.size();
+    made.room_ = answer_bytes;
+    made.file_ = open_memory();
+    header first;
+    first.arguments = arguments.size();
+    const auto size = static_cast<off_t>(made.answer_at() + answer_bytes);
+    if (made.file_ < 0 || ::ftruncate(made.file_, size) != 0 ||
+        !made.write(0, &first, sizeof first) ||
+        !made.write(sizeof first, arguments.data(), arguments.size()) ||
+        ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+      throw error(errc::start_failed,
+                  fmt::format("no memory file for the arguments of a function can be had: {}",
+                              errno_text(errno)));
+    }
+    return made;
+  }
+
+  /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
+  /// Errors: `errc::protocol_violation` where standard input is no such sheet.
+  static call_sheet take() {
+    call_sheet taken;
+    taken.file_ = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+    struct stat about {};
+    header first;
+    first.arguments = 0;
+    const bool is_sheet = taken.file_ >= 0 && ::fstat(taken.file_, &about) == 0 &&
+                          S_ISREG(about.st_mode) && taken.read(0, &first, sizeof first) &&
+                          std::memcmp(first.mark, header().mark, sizeof first.mark) == 0 &&
+                          first.arguments <= limits::function_arguments_bytes;
+    const auto size = static_cast<std::uint64_t>(about.st_size);
+    if (!is_sheet || size < sizeof first + first.arguments) {
+      throw error(errc::protocol_violation,
+                  "standard input does not hold a function's arguments: only an agent starts a "
+                  "worker that runs a function");
+    }
+    taken.arguments_ = first.arguments;
+    taken.room_ = size - taken.answer_at();
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) {
+      ::dup2(nothing, 0);
+      ::close(nothing);
+    }
+    return taken;
+  }
+
+  /// What becomes the worker's standard input; borrowed.
+  int descriptor() const { return file_; }
+
+  /// How many bytes an answer may have.
+  std::size_t room() const { return room_; }
+
+  /// The arguments, as they were written by `make`, or by whoever had the file meanwhile.
+  /// Errors: `errc::file_access`.
+  std::string arguments() const {
+    std::string text(arguments_, '\0');
+    if (!read(sizeof(header), text.data(), text.size())) fail("read");
+    return text;
+  }
+
+  /// Leaves an answer, in the place of an earlier one: whole, or not at all.
+  /// Errors: `errc::file_access`; the text must fit.
+  void leave(call_answer::what kind, std::string_view text) {
+    header first;
+    first.arguments = arguments_;
+    first.answer = text.size();
+    first.kind = static_cast<std::uint64_t>(kind);
+    const bool is_left = text.size() <= room_ && write(answer_at(), text.data(), text.size()) &&
+                         write(0, &first, sizeof first);
+    if (!is_left) fail("write");
+  }
+
+  /// What the worker has left. Never fails: what makes no sense is `garbage`.
+  call_answer answer() const {
+    call_answer found;
+    if (file_ < 0) return found;
+    header first;
+    if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
+    if (first.kind == static_cast<std::uint64_t>(call_answer::what::nothing)) return found;
+    if (first.kind != static_cast<std::uint64_t>(call_answer::what::value) &&
+        first.kind != static_cast<std::uint64_t>(call_answer::what::failure)) {
+      return garbage(fmt::format("it is of the unknown kind {}", first.kind));
+    }
+    if (first.answer > room_) {
+      return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer,
+                                 room_));
+    }
+    found.kind = static_cast<call_answer::what>(first.kind);
+    found.text.resize(first.answer);
+    if (!read(answer_at(), found.text.data(), found.text.size())) {
+      return garbage("it cannot be read");
+    }
+    return found;
+  }
+
+ private:
+  // In this machine's byte order: the file does not leave it.
+  struct header {
+    char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
+    std::uint64_t arguments = 0;
+    std::uint64_t kind = 0;
+    std::uint64_t answer = 0;
+  };
+
+  static int open_memory() {
+    // Systems may allow only files that say they are no programs; older ones do not know the flag.
+    constexpr unsigned not_executable = 8;
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const int file = ::memfd_create("elastic-call", flags | not_executable);
+    return file >= 0 || errno != EINVAL ? file : ::memfd_create("elastic-call", flags);
+  }
+
+  static call_answer garbage(std::string why) {
+    return {call_answer::what::garbage, std::move(why)};
+  }
+
+  [[noreturn]] static void fail(const char* step) {
+    throw error(errc::file_access, fmt::format("cannot {} the file of a function's arguments and "
+                                               "answer: {}", step, errno_text(errno)));
+  }
+
+  std::size_t answer_at() const { return sizeof(header) + arguments_; }
+
+  bool read(std::size_t at, void* into, std::size_t size) const {
+    return moved(size, [&](std::size_t done) {
+      return ::pread(file_, static_cast<char*>(into) + done, size - done,
+                     static_cast<off_t>(at + done));
+    });
+  }
+  bool write(std::size_t at, const void* from, std::size_t size) const {
+    return moved(size, [&](std::size_t done) {
+      return ::pwrite(file_, static_cast<const char*>(from) + done, size - done,
+                      static_cast<off_t>(at + done));
+    });
+  }
+  template <class Step>
+  static bool moved(std::size_t size, Step step) {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t count = step(done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0) errno = ENODATA;
+      if (count <= 0) return false;
+      done += static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+
+  void swap(call_sheet& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(arguments_, other.arguments_);
+    std::swap(room_, other.room_);
+  }
+
+  int file_ = -1;
+  std::size_t arguments_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace elastic
+
 // ---- elastic/contract/macros.hpp ----
 
 namespace elastic {
@@ -3151,8 +3503,6 @@ inline std::string line_prefix(std::string_view prefix_template, const std::stri
 
 // Includes the whole of nlohmann/json.
 
-#include <cmath>
-#include <limits>
 #include <variant>
 
 namespace elastic {
@@ -5690,8 +6040,6 @@ inline std::string find_program(const process_spec& spec) {
 
 // ---- elastic/process/detail/spawn.hpp ----
 
-#include <sys/mman.h>
-
 namespace elastic::detail {
 
 /// The stack on which a child runs until its exec. Made once, with a page below it that no
@@ -5783,6 +6131,11 @@ ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling() {
   for (int number = 1; number <= 64; ++number) {
     ::syscall(SYS_rt_sigaction, number, &none, nullptr, kernel_signal_bytes);
   }
+}
+
+ELASTIC_RUNS_IN_CHILD inline bool take_processors(const child_plan& plan) {
+  return !plan.processors ||
+         ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) >= 0;
 }
 
 ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
@@ -5886,10 +6239,7 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
     // The parent may have died before the kernel knew what to do then.
     if (::syscall(SYS_getppid) != plan.parent) leave_child();
   }
-  if (plan.processors &&
-      ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) < 0) {
-    return spawn_stage::processors;
-  }
+  if (!take_processors(plan)) return spawn_stage::processors;
   if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;
@@ -7316,6 +7666,7 @@ class worker_group {
     started_ = time_->wall_now();
     oom_kills_ = count_oom_kills();
     workers_.clear();
+    sheets_.clear();
     ended_.clear();
     succeeded_ = 0;
     has_failed_ = false;
@@ -7407,6 +7758,18 @@ class worker_group {
       if (!one.end->status.success()) described.push_back(describe(one, host));
     }
     return described;
+  }
+
+  /// What the workers' function returned, by rank in the job; of those that ended with success and
+  /// left a value. To be asked after `stop`.
+  std::map<int, nlohmann::json> return_values() const {
+    std::map<int, nlohmann::json> values;
+    for (std::size_t slot = 0; slot < sheets_.size(); ++slot) {
+      const worker& one = workers_[slot];
+      if (!one.end || !one.end->status.success()) continue;
+      take_value(values, one.identity.rank, sheets_[slot].answer());
+    }
+    return values;
   }
 
  private:
@@ -7523,6 +7886,7 @@ class worker_group {
   // At once: each waits for the first word of its guard, and these come from other processors.
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     workers_.resize(all.size());
+    if (spec_.function) sheets_.resize(all.size());
     std::vector<task<void>> starts;
     for (worker_identity& who : all) starts.push_back(start_worker(std::move(who), job));
     return when_all(std::move(starts));
@@ -7559,6 +7923,7 @@ class worker_group {
     }
     what.process.environment = environment_of(who, job, error_file);
     if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
+    if (spec_.function) give_call(slot, what.process);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));
@@ -7569,6 +7934,39 @@ class worker_group {
     co_await processes_.start(slot, what);
     workers_.at(slot).pid = processes_.pid(slot);
     if (!workers_.at(slot).end) channels_.started(who.local_rank);
+  }
+
+  void give_call(std::size_t slot, process_spec& process) {
+    sheets_.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
+                                        return_value_bound(spec_.local_world_size));
+    process.stdin_fd = sheets_[slot].descriptor();
+    const std::string variable = fmt::format("{}=", entrypoint_variable);
+    std::erase_if(process.environment, [&](const auto& one) { return one.starts_with(variable); });
+    process.environment.push_back(variable + spec_.function->name);
+  }
+
+  void take_value(std::map<int, nlohmann::json>& values, int rank, call_answer answer) const {
+    std::string problem;
+    if (answer.kind == call_answer::what::value) {
+      try {
+        values.emplace(rank, detail::call_value(answer.text, "it"));
+        return;
+      } catch (const error& failure) {
+        problem = failure.what();
+      }
+    } else {
+      problem = answer.kind == call_answer::what::garbage ? answer.text
+                                                          : "it ended before its function returned";
+    }
+    log_.warning("rank {} ended with success, but there is no return value: {}", rank, problem);
+  }
+
+  /// The reason of a failure that a function left where there is no error file.
+  std::optional<error_file_content> failure_of_call(std::size_t slot) const {
+    if (slot >= sheets_.size()) return std::nullopt;
+    const call_answer left = sheets_[slot].answer();
+    if (left.kind != call_answer::what::failure) return std::nullopt;
+    return parse_error_file(left.text);
   }
 
   void note(const process_end& end) {
@@ -7625,6 +8023,7 @@ class worker_group {
     failure.at = one.end->wall;
     failure.error_file = one.error_file;
     failure.error = read_error_file(one.error_file);
+    if (!failure.error) failure.error = failure_of_call(slot);
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
     failure.out_of_memory = one.out_of_memory;
@@ -7653,6 +8052,8 @@ class worker_group {
   std::optional<std::string> no_restart_;
   std::optional<std::string> bad_node_;
   std::vector<worker> workers_;
+  /// Of the same places, where the workers run a function.
+  std::vector<call_sheet> sheets_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;
   std::size_t succeeded_ = 0;
@@ -9919,7 +10320,10 @@ class local_agent {
   }
 
   run_result finish_succeeded(running& state) {
-    return finish(state, worker_state::succeeded, "all workers ended with success");
+    run_result result =
+        finish(state, worker_state::succeeded, "all workers ended with success");
+    result.return_values = state.group.return_values();
+    return result;
   }
 
   /// The job had succeeded before this node could take part, or again.
@@ -11567,23 +11971,44 @@ inline void validate(const signal_plan& plan) {
 
 }  // namespace elastic
 
+// ---- elastic/launch/start_method.hpp ----
+
+namespace elastic {
+
+/// How the workers that run a function come to be.
+enum class start_method {
+  /// A new process of the same program, whose main finds the function by its name. Always safe.
+  spawn,
+  /// A copy of this process, as it is at each start, in which the function runs at once. Only where
+  /// this process has one thread; see `fork_launcher` for what the function may use there. It has
+  /// no guard.
+  fork,
+};
+
+}  // namespace elastic
+
 // ---- elastic/launch/launch_config.hpp ----
 
 namespace elastic {
 
 /// Everything that `elasticrun` can be told, with its defaults: a job as one node sees it.
 ///
-/// Only `program` has no default that works. Values out of bounds are refused by `launch` with
-/// `errc::invalid_argument` before anything is started.
+/// Only `program` has no default that works, unless a `function` is named. Values out of bounds are
+/// refused by `launch` with `errc::invalid_argument` before anything is started.
 struct launch_config {
   // What to run.
 
   /// The program of every worker: a path, or a name that is looked up in the PATH of
   /// `environment`. For a Python script this is the interpreter.
   std::string program;
+  /// A function that every worker runs, such as `entrypoint::call` makes it. `program` is then the
+  /// one that has the function, empty: this one. Its main must begin with `run_entrypoint`.
+  std::optional<function_call> function = {};
+  /// How the workers of a function come to be; `fork` has its conditions.
+  start_method start = start_method::spawn;
   /// The program's arguments; `${local_rank}` in any of them becomes the worker's local rank.
   std::vector<std::string> arguments;
-  /// What the report of a failure calls the job; empty: `program`.
+  /// What the report of a failure calls the job; empty: `program`, or the function.
   std::string name;
   /// The script among the arguments, which must exist before anything is started; empty where
   /// there is none to look for (a program of its own, a Python module).
@@ -11841,6 +12266,238 @@ inline task<bool> is_this_machine(std::string host) {
   const auto of_host = co_await detail::resolve_addresses(host, nullptr);
   co_return is_this_machine(host, machine, of_host);
 }
+
+}  // namespace elastic
+
+// ---- elastic/process/fork_launcher.hpp ----
+
+#include <sstream>
+
+namespace elastic {
+
+namespace detail {
+
+/// Whether a thread of this process is the kernel's own (a worker of an io_uring), by its line in
+/// /proc. A fork leaves it out, and it holds no lock of the program's.
+inline bool is_kernels_thread(const std::string& stat_line) {
+  constexpr unsigned long io_worker = 0x10;
+  const std::size_t name_end = stat_line.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream rest(stat_line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 9; ++field) rest >> skipped;
+  unsigned long flags = 0;
+  rest >> flags;
+  return (flags & io_worker) != 0;
+}
+
+/// How many threads of the program's this process has. Errors: `errc::start_failed` where /proc
+/// does not say.
+inline int own_threads() {
+  std::error_code failure;
+  int count = 0;
+  for (std::filesystem::directory_iterator entry("/proc/self/task", failure), end;
+       !failure && entry != end; entry.increment(failure)) {
+    std::string line;
+    std::getline(std::ifstream(entry->path() / "stat"), line);
+    if (!is_kernels_thread(line)) ++count;
+  }
+  if (count > 0 && !failure) return count;
+  throw error(errc::start_failed,
+              "no worker can be forked: /proc does not say how many threads this process has");
+}
+
+}  // namespace detail
+
+/// Starts copies of this process in the place of programs: each calls a function and ends.
+///
+/// Of a process_spec the copy takes the environment (in the place of this process's), the
+/// directory, the processors and the streams; the program's name serves for errors alone. It gets
+/// a session of its own, default signal handling and an empty signal mask, as every worker.
+///
+/// **Only where this process has one thread.** A copy has the calling thread alone: a lock that
+/// another thread holds would stay locked for ever in it. Each start looks (Asio makes a thread
+/// when it asks the resolver for a host's name), and refuses.
+///
+/// In the copy all memory is as it is here at the moment of the start. All descriptors but 0, 1 and
+/// 2 are closed: files, sockets and io_contexts of this process do not work there, and nobody may
+/// touch an executor of this process, nor `asio::signal_set` where this process has used one. It
+/// ends without destroying anything that was made before: no destructor, no function of `atexit`.
+///
+/// No guard holds it. The kernel kills it when this process dies, however that dies (it has one
+/// thread, so that this is the same); what it started in turn may outlive it, as without guards.
+/// A start costs more the more memory this process has, and needs /proc.
+///
+/// Thread-safety: the one thread that there is.
+class fork_launcher final : public process_launcher {
+ public:
+  /// `body` is called in each copy and gives its exit code. It must not throw. `calls` must outlive
+  /// the launcher and what it starts.
+  explicit fork_launcher(std::function<int()> body, logger log = {},
+                         const detail::syscalls& calls = detail::real_syscalls)
+      : body_(std::move(body)), log_(std::move(log)), calls_(calls) {}
+
+  /// Errors, besides those of the interface: `errc::start_failed` where this process has more
+  /// threads than one. What it starts is awaited on the executor of the caller.
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    const asio::any_io_executor executor = co_await asio::this_coro::executor;
+    if (const int threads = detail::own_threads(); threads != 1) {
+      throw error(errc::start_failed,
+                  fmt::format("a worker can be forked only where this process has one thread, it "
+                              "has {}: start it by start_method::spawn", threads));
+    }
+    if (!std::exchange(is_noted_, true)) {
+      log_.info("forked workers have no guard: they die with this program, what they leave behind "
+                "may outlive them");
+    }
+    const detail::spawn_result started = start(spec);
+    if (started.failure) detail::throw_start_error(spec, spec.program, started);
+    co_return std::make_unique<pidfd_child>(executor, started.pid, started.pidfd, calls_);
+  }
+
+ private:
+  // What the copy says when it is in order, or why it is not.
+  struct report {
+    int failure;
+    detail::spawn_stage stage;
+  };
+
+  static constexpr std::size_t signal_words =
+      detail::kernel_signal_bytes / sizeof(unsigned long);
+
+  detail::spawn_result start(const process_spec& spec) {
+    detail::spawn_result result;
+    result.stage = detail::spawn_stage::clone;
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+      result.failure = errno;
+      return result;
+    }
+    detail::unique_fd ours(ends[0]);
+    detail::unique_fd theirs(ends[1]);
+    // What is buffered would be written by each copy once more.
+    std::fflush(nullptr);
+    const pid_t parent = ::getpid();
+    std::array<unsigned long, signal_words> all;
+    std::array<unsigned long, signal_words> before{};
+    all.fill(~0UL);
+    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(),
+              detail::kernel_signal_bytes);
+    const pid_t pid = ::fork();
+    if (pid == 0) run_copy(spec, parent, theirs.release());
+    const int fork_error = errno;
+    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr,
+              detail::kernel_signal_bytes);
+    if (pid < 0) {
+      result.failure = fork_error;
+      return result;
+    }
+    theirs.reset();
+    // It waits for our word, so that its number is still its own.
+    detail::unique_fd pidfd(calls_.pidfd_open(pid));
+    if (!pidfd) {
+      result.failure = errno;
+      ours.reset();
+      siginfo_t ignored{};
+      detail::uninterrupted(
+          [&] { return calls_.waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED); });
+      return result;
+    }
+    report said{ECHILD, detail::spawn_stage::clone};
+    detail::uninterrupted([&] { return ::recv(ours.get(), &said, sizeof said, 0); });
+    if (said.failure == 0) {
+      const char go = 1;
+      ::send(ours.get(), &go, 1, MSG_NOSIGNAL);
+      result.pid = pid;
+      result.pidfd = pidfd.release();
+      return result;
+    }
+    result.failure = said.failure;
+    result.stage = said.stage;
+    siginfo_t ignored{};
+    detail::uninterrupted([&] {
+      return calls_.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()),
+                           &ignored, WEXITED);
+    });
+    return result;
+  }
+
+  // The one thread of the copy: no lock is held by another, so that all may be called.
+  [[noreturn]] void run_copy(const process_spec& spec, pid_t parent, int socket) noexcept {
+    const std::vector<unsigned long> processors = spec.processors.mask();
+    detail::child_plan plan{.calls = &calls_,
+                            .path = nullptr,
+                            .arguments = nullptr,
+                            .environment = nullptr,
+                            .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+                            .processors = processors.empty() ? nullptr : processors.data(),
+                            .processor_bytes = processors.size() * sizeof(unsigned long),
+                            .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
+                            .passed = {-1, -1},
+                            .program = socket,
+                            .parent = parent,
+                            .die_with_parent = true};
+    report said{0, arrange(plan)};
+    if (said.stage != detail::spawn_stage::execute) said.failure = errno;
+    char go = 0;
+    const bool is_wanted =
+        ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 &&
+        detail::uninterrupted([&] { return ::recv(plan.program, &go, 1, 0); }) == 1;
+    ::close(plan.program);
+    if (!is_wanted) ::_exit(127);
+    take_environment(spec);
+    static constexpr std::array<unsigned long, signal_words> no_signals{};
+    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals.data(), nullptr,
+              detail::kernel_signal_bytes);
+#if defined(__GLIBC__)
+    // The last to be registered, the first to be called: where the function calls std::exit, what
+    // this process had registered stays uncalled in the copy.
+    ::on_exit([](int status, void*) { leave(status); }, nullptr);
+#endif
+    leave(body_());
+  }
+
+  [[noreturn]] static void leave(int code) {
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+
+  // Result: `execute` where all is in order, else the step that failed, with its error in `errno`.
+  static detail::spawn_stage arrange(detail::child_plan& plan) {
+    detail::reset_signal_handling();
+    if (plan.calls->set_session() < 0) return detail::spawn_stage::session;
+    if (plan.calls->die_with_parent() < 0) return detail::spawn_stage::parent_death;
+    if (::getppid() != plan.parent) ::_exit(127);
+    if (!detail::take_processors(plan)) return detail::spawn_stage::processors;
+    if (plan.directory && plan.calls->change_directory(plan.directory) < 0) {
+      return detail::spawn_stage::directory;
+    }
+    // Standard streams that were closed, and whose numbers are this process's own by now.
+    for (int target = 0; target < 3; ++target) {
+      if (plan.streams[target] >= 0 || !detail::is_private(target)) continue;
+      plan.streams[target] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+    // The socket may have one of these numbers.
+    if (plan.program < 3) plan.program = ::fcntl(plan.program, F_DUPFD_CLOEXEC, 3);
+    if (plan.program < 0 || !detail::arrange_streams(plan)) return detail::spawn_stage::streams;
+    detail::close_others(plan);
+    return detail::spawn_stage::execute;
+  }
+
+  static void take_environment(const process_spec& spec) {
+    ::clearenv();
+    for (const std::string& entry : spec.environment) {
+      const std::size_t equals = entry.find('=');
+      if (equals == std::string::npos || equals == 0) continue;
+      ::setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
+    }
+  }
+
+  std::function<int()> body_;
+  logger log_;
+  const detail::syscalls& calls_;
+  bool is_noted_ = false;
+};
 
 }  // namespace elastic
 
@@ -23109,168 +23766,6 @@ class event_handler_registry {
 
 }  // namespace elastic
 
-// ---- elastic/launch/launcher.hpp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline rendezvous_parameters rendezvous_of(const launch_config& config, const logger& log) {
-  rendezvous_parameters parameters;
-  parameters.backend = config.standalone ? "c10d" : config.rdzv_backend;
-  parameters.run_id = config.run_id;
-  if (config.standalone) {
-    parameters.endpoint = "localhost:0";
-    if (config.run_id.empty()) {
-      random_source random;
-      parameters.run_id = random_uuid(random);
-    }
-  } else if (config.rdzv_backend == "static" && config.rdzv_endpoint.empty()) {
-    endpoint master;
-    master.host = config.master_addr;
-    master.port = config.master_port;
-    parameters.endpoint = to_text(master);
-  } else {
-    parameters.endpoint = config.rdzv_endpoint;
-  }
-  parameters.min_nodes = config.min_nodes;
-  parameters.max_nodes = config.max_nodes;
-  parameters.node_rank = config.node_rank;
-  parameters.local_address = config.standalone ? "" : config.local_addr;
-  parameters.share_worker_store =
-      find_variable(config.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
-  parameters.use_ring = config.use_ring;
-  for (const auto& [name, value] : config.rdzv_conf) parameters.configuration[name] = value;
-  parameters.log = log;
-  return parameters;
-}
-
-/// Where the workers run, by local rank; empty: wherever this program may.
-inline std::vector<processor_set> processors_of(const launch_config& config) {
-  if (!config.cpu_affinity.empty() || config.binding == numa_binding::none) {
-    return config.cpu_affinity;
-  }
-  const processor_topology topology = read_processor_topology();
-  const processor_set allowed = processor_set::allowed_here();
-  const auto count = static_cast<std::size_t>(config.nproc_per_node);
-  const std::vector<int> nodes =
-      nodes_of_workers(topology, allowed, count, gpu_nodes(config.environment));
-  return place_workers(config.binding, topology, allowed, nodes);
-}
-
-inline worker_spec workers_of(const launch_config& config) {
-  worker_spec spec;
-  spec.role = config.role;
-  spec.local_world_size = config.nproc_per_node;
-  spec.program = config.program;
-  spec.arguments = config.arguments;
-  spec.environment = config.environment;
-  spec.variables = config.worker_variables;
-  spec.virtual_local_rank = config.virtual_local_rank;
-  spec.processors = processors_of(config);
-  spec.max_restarts = config.max_restarts;
-  spec.restart = config.restart;
-  spec.shutdown_timeout = config.shutdown_timeout;
-  spec.preempt_grace = config.preempt_grace;
-  spec.liveness.heartbeat = config.heartbeat_timeout;
-  spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
-  spec.liveness.learn_factor = config.learn_timeouts;
-  spec.monitor_interval = config.monitor_interval;
-  spec.log_directory = config.log_dir;
-  spec.redirects = config.redirects;
-  spec.tee = config.tee;
-  spec.line_prefix_template = config.log_line_prefix_template;
-  return spec;
-}
-
-}  // namespace detail
-
-/// Makes the agent that a configuration describes, for callers that want to `stop` it.
-///
-/// `services` may be left empty; its guard, the guard's file and its event handler, where it names
-/// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
-/// Errors: `errc::invalid_argument` where a value is out of bounds or a name unknown.
-inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                               agent_services services = {},
-                                               const rendezvous_registry& backends = {}) {
-  agent_options options;
-  options.workers = detail::workers_of(config);
-  worker_spec& workers = options.workers;
-  options.notice =
-      limit_omp_threads(workers.environment, workers.local_world_size).value_or(std::string());
-  options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
-  if (!services.events) {
-    services.events = event_handler_registry().make(config.event_log_handler);
-  }
-  if (!services.guard) services.guard = config.guard;
-  if (services.guard_file.empty()) services.guard_file = config.guard_file;
-  options.services = std::move(services);
-  return std::make_unique<local_agent>(std::move(options));
-}
-
-namespace detail {
-
-inline task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
-  co_return co_await agent->run();
-}
-
-}  // namespace detail
-
-/// Runs the workers that a configuration describes, on this node, to their end.
-///
-/// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
-/// thrown by this call, before anything is awaited.
-inline task<run_result> launch(const launch_config& config, const agent_services& services) {
-  return detail::run_agent(make_agent(config, services));
-}
-inline task<run_result> launch(const launch_config& config) {
-  return detail::run_agent(make_agent(config));
-}
-
-// Not with temporaries: g++ 12 destroys those of an expression with co_await twice. Name them.
-task<run_result> launch(launch_config&& config, const agent_services& services) = delete;
-task<run_result> launch(const launch_config& config, agent_services&& services) = delete;
-task<run_result> launch(launch_config&& config, agent_services&& services) = delete;
-task<run_result> launch(launch_config&& config) = delete;
-
-}  // namespace elastic
-
-// ---- elastic/launch.hpp ----
-
-// launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
-
-// ---- elastic/telemetry/console_metric_handler.hpp ----
-
-namespace elastic {
-
-/// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
-/// with six decimals.
-inline std::string to_console_line(const metric& measured) {
-  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
-  return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
-                     measured.group, measured.name, measured.value);
-}
-
-/// Writes each value as one line.
-class console_metric_handler final : public metric_handler {
- public:
-  /// Takes a line without its end.
-  using line_sink = std::function<void(std::string_view)>;
-
-  /// To stderr, so that stdout stays the workers'.
-  console_metric_handler() : sink_(&detail::write_stderr_line) {}
-  /// To a sink of your own; what it throws goes to the caller of `emit`.
-  explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
-
-  void emit(const metric& measured) override { sink_(to_console_line(measured)); }
-
- private:
-  line_sink sink_;
-};
-
-}  // namespace elastic
-
 // ---- elastic/worker/record.hpp ----
 
 #include <cxxabi.h>
@@ -23372,6 +23867,558 @@ int record(Body&& body) {
     return 1;
   }
 }
+
+}  // namespace elastic
+
+// ---- elastic/worker/entrypoint.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// A function under its name, with JSON in the place of its types.
+struct registered_function {
+  std::string name;
+  /// Calls it with an array of arguments. Errors: those of `check`, and what the function throws.
+  std::function<nlohmann::json(const nlohmann::json& arguments)> run;
+  /// Whether the arguments fit. Errors: `errc::invalid_argument`, naming the one that does not.
+  std::function<void(const nlohmann::json& arguments)> check;
+};
+
+/// The functions of this program. Thread-safe.
+class function_table {
+ public:
+  static function_table& here() {
+    static function_table table;
+    return table;
+  }
+
+  void add(std::shared_ptr<const registered_function> one) {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    all_.push_back(std::move(one));
+  }
+
+  void remove(const registered_function* one) noexcept {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
+  }
+
+  /// Errors: `errc::invalid_argument` where no function has this name, or several.
+  std::shared_ptr<const registered_function> find(const std::string& name) {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    std::shared_ptr<const registered_function> found;
+    std::string names;
+    for (const auto& one : all_) {
+      if (!names.empty()) names += ", ";
+      names += "'" + one->name + "'";
+      if (one->name != name) continue;
+      if (found) {
+        throw error(errc::invalid_argument,
+                    fmt::format("two functions of this program are registered as '{}'", name));
+      }
+      found = one;
+    }
+    if (found) return found;
+    throw error(errc::invalid_argument,
+                fmt::format("no function of this program is registered as '{}': there {}", name,
+                            names.empty() ? "is none at all" : "is " + names));
+  }
+
+  /// Whether main has asked for calls: a program that does not would begin anew in each worker.
+  void note_main() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    main_asks_ = true;
+  }
+  bool main_asks() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return main_asks_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const registered_function>> all_;
+  bool main_asks_ = false;
+};
+
+template <class T>
+struct result_of {
+  using type = T;
+  static constexpr bool is_task = false;
+};
+template <class T>
+struct result_of<task<T>> {
+  using type = T;
+  static constexpr bool is_task = true;
+};
+
+/// Runs a coroutine on a context of its own, on this thread.
+inline void run_to_end(task<void> work) {
+  asio::io_context context(1);
+  bool has_ended = false;
+  std::exception_ptr failure;
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
+    has_ended = true;
+    failure = thrown;
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  if (!has_ended) {
+    throw error(errc::stopped, "the function waits for something that can no longer come");
+  }
+}
+
+/// Calls a function; of what it returns, a task is run to its end.
+template <class R, class Call>
+nlohmann::json json_of_call(Call call) {
+  using value_type = typename result_of<R>::type;
+  if constexpr (!result_of<R>::is_task && std::is_void_v<R>) {
+    call();
+    return nullptr;
+  } else if constexpr (!result_of<R>::is_task) {
+    nlohmann::json value = call();
+    return value;
+  } else if constexpr (std::is_void_v<value_type>) {
+    run_to_end(call());
+    return nullptr;
+  } else {
+    std::optional<value_type> result;
+    run_to_end(keep_result(call(), result));
+    nlohmann::json value = *std::move(result);
+    return value;
+  }
+}
+
+template <class T>
+concept json_argument = !std::is_pointer_v<T> && std::is_constructible_v<nlohmann::json, T> &&
+                        requires(const nlohmann::json& value) { value.template get<T>(); };
+
+template <class T>
+concept json_result = std::is_void_v<typename result_of<T>::type> ||
+                      std::is_constructible_v<nlohmann::json, typename result_of<T>::type>;
+
+template <class T>
+T argument_of(const std::string& function, const nlohmann::json& arguments, std::size_t place) {
+  try {
+    return arguments[place].template get<T>();
+  } catch (const nlohmann::json::exception& failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("argument {} of function '{}' does not fit: {}", place + 1, function,
+                            json_complaint(failure)));
+  }
+}
+
+template <class... P, std::size_t... Place>
+std::tuple<P...> arguments_of(const std::string& function, const nlohmann::json& arguments,
+                              std::index_sequence<Place...>) {
+  if (!arguments.is_array() || arguments.size() != sizeof...(P)) {
+    throw error(errc::invalid_argument,
+                fmt::format("function '{}' takes {} arguments, {} were given", function,
+                            sizeof...(P), arguments.is_array() ? arguments.size() : 0));
+  }
+  return std::tuple<P...>{argument_of<P>(function, arguments, Place)...};
+}
+
+}  // namespace detail
+
+template <class Signature>
+class entrypoint;
+
+/// A function that workers can run, under a name that the program knows in every process:
+///
+///     const elastic::entrypoint train("train", [](int epochs, std::string path) {
+///       …
+///       return loss;
+///     });
+///
+///     int main() {
+///       if (const auto code = elastic::run_entrypoint()) return *code;
+///       …
+///       const elastic::run_result result = co_await elastic::launch(config, train, 3, "x");
+///       result.value_of<double>(0);
+///     }
+///
+/// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
+/// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
+///
+/// A worker is a new process of the same program, which knows the function only where the object
+/// exists before main asks: at namespace scope. What the function captures is what that process has
+/// put there, nothing of the launching one's (see `start_method` for that).
+///
+/// Errors: none here; two functions of one name are refused where the name is used.
+/// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
+template <class R, class... P>
+class entrypoint<R(P...)> {
+  static_assert((... && detail::json_argument<std::decay_t<P>>),
+                "each parameter must be of a type that nlohmann/json converts both ways");
+  static_assert((... && !(std::is_lvalue_reference_v<P> &&
+                          !std::is_const_v<std::remove_reference_t<P>>)),
+                "a parameter that is a reference to what can be changed leads nowhere: the "
+                "function runs in another process");
+  static_assert(detail::json_result<R>, "the result must be of a type that nlohmann/json converts");
+
+ public:
+  template <class Function>
+  entrypoint(std::string name, Function function) {
+    const auto one = std::make_shared<detail::registered_function>();
+    one->run = [name, function = std::move(function)](const nlohmann::json& given) mutable {
+      auto arguments = decoded(name, given);
+      return detail::json_of_call<R>(
+          [&]() -> R { return std::apply(function, std::move(arguments)); });
+    };
+    one->check = [name](const nlohmann::json& given) { decoded(name, given); };
+    one->name = std::move(name);
+    function_ = one;
+    detail::function_table::here().add(one);
+  }
+  entrypoint(const entrypoint&) = delete;
+  entrypoint& operator=(const entrypoint&) = delete;
+  ~entrypoint() { detail::function_table::here().remove(function_.get()); }
+
+  const std::string& name() const { return function_->name; }
+
+  /// The call of this function with these arguments, for `launch_config::function`.
+  /// Errors: `errc::invalid_argument` where one cannot be written as JSON.
+  function_call call(std::decay_t<P>... arguments) const {
+    function_call made;
+    made.name = name();
+    (made.arguments.push_back(nlohmann::json(std::move(arguments))), ...);
+    validate(made);
+    return made;
+  }
+
+ private:
+  static std::tuple<std::decay_t<P>...> decoded(const std::string& name,
+                                                const nlohmann::json& given) {
+    return detail::arguments_of<std::decay_t<P>...>(name, given, std::index_sequence_for<P...>());
+  }
+
+  std::shared_ptr<const detail::registered_function> function_;
+};
+
+namespace detail {
+
+template <class Function>
+struct signature_of;
+template <class R, class... P>
+struct signature_of<std::function<R(P...)>> {
+  using type = R(P...);
+};
+
+}  // namespace detail
+
+template <class Function>
+entrypoint(std::string, Function)
+    -> entrypoint<typename detail::signature_of<decltype(
+        std::function(std::declval<Function>()))>::type>;
+
+namespace detail {
+
+/// Runs the function of this name with the arguments that the agent has given, and leaves what
+/// came of it. Result: the exit code of the worker.
+inline int answer_call(const std::string& name) {
+  call_sheet sheet;
+  try {
+    sheet = call_sheet::take();
+    const auto function = function_table::here().find(name);
+    const nlohmann::json arguments =
+        call_value(sheet.arguments(), fmt::format("the list of arguments of function '{}'", name));
+    const nlohmann::json value = function->run(arguments);
+    sheet.leave(call_answer::what::value,
+                call_text(value, sheet.room(),
+                          fmt::format("the return value of function '{}'", name)));
+    return 0;
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    const auto now = system_time().wall_now().time_since_epoch();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now).count();
+    leave_error(thrown, std::getenv("TORCHELASTIC_ERROR_FILE"), seconds);
+    try {
+      const std::string text =
+          error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
+      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "%s\n", failure.what());
+    }
+    return 1;
+  }
+}
+
+}  // namespace detail
+
+/// Runs the function for which an agent has started this process, if it has. To be called by main,
+/// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
+///
+/// What the function throws goes where `record` would put it, and to the agent also where there are
+/// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
+/// than 64 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// standard input is empty, and `is_worker()` is true.
+///
+/// Result: the exit code for main to return; none where this process is no such worker, so that
+/// main goes on.
+/// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
+inline std::optional<int> run_entrypoint() {
+  detail::function_table::here().note_main();
+  const char* const asked = std::getenv(entrypoint_variable);
+  if (!asked) return std::nullopt;
+  const std::string name = asked;
+  // What the function starts in turn is no worker that runs it.
+  ::unsetenv(entrypoint_variable);
+  return detail::answer_call(name);
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/launcher.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline rendezvous_parameters rendezvous_of(const launch_config& config, const logger& log) {
+  rendezvous_parameters parameters;
+  parameters.backend = config.standalone ? "c10d" : config.rdzv_backend;
+  parameters.run_id = config.run_id;
+  if (config.standalone) {
+    parameters.endpoint = "localhost:0";
+    if (config.run_id.empty()) {
+      random_source random;
+      parameters.run_id = random_uuid(random);
+    }
+  } else if (config.rdzv_backend == "static" && config.rdzv_endpoint.empty()) {
+    endpoint master;
+    master.host = config.master_addr;
+    master.port = config.master_port;
+    parameters.endpoint = to_text(master);
+  } else {
+    parameters.endpoint = config.rdzv_endpoint;
+  }
+  parameters.min_nodes = config.min_nodes;
+  parameters.max_nodes = config.max_nodes;
+  parameters.node_rank = config.node_rank;
+  parameters.local_address = config.standalone ? "" : config.local_addr;
+  parameters.share_worker_store =
+      find_variable(config.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
+  parameters.use_ring = config.use_ring;
+  for (const auto& [name, value] : config.rdzv_conf) parameters.configuration[name] = value;
+  parameters.log = log;
+  return parameters;
+}
+
+/// Where the workers run, by local rank; empty: wherever this program may.
+inline std::vector<processor_set> processors_of(const launch_config& config) {
+  if (!config.cpu_affinity.empty() || config.binding == numa_binding::none) {
+    return config.cpu_affinity;
+  }
+  const processor_topology topology = read_processor_topology();
+  const processor_set allowed = processor_set::allowed_here();
+  const auto count = static_cast<std::size_t>(config.nproc_per_node);
+  const std::vector<int> nodes =
+      nodes_of_workers(topology, allowed, count, gpu_nodes(config.environment));
+  return place_workers(config.binding, topology, allowed, nodes);
+}
+
+inline worker_spec workers_of(const launch_config& config) {
+  worker_spec spec;
+  spec.role = config.role;
+  spec.local_world_size = config.nproc_per_node;
+  spec.program = config.program;
+  spec.arguments = config.arguments;
+  spec.function = config.function;
+  spec.environment = config.environment;
+  spec.variables = config.worker_variables;
+  spec.virtual_local_rank = config.virtual_local_rank;
+  spec.processors = processors_of(config);
+  spec.max_restarts = config.max_restarts;
+  spec.restart = config.restart;
+  spec.shutdown_timeout = config.shutdown_timeout;
+  spec.preempt_grace = config.preempt_grace;
+  spec.liveness.heartbeat = config.heartbeat_timeout;
+  spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
+  spec.liveness.learn_factor = config.learn_timeouts;
+  spec.monitor_interval = config.monitor_interval;
+  spec.log_directory = config.log_dir;
+  spec.redirects = config.redirects;
+  spec.tee = config.tee;
+  spec.line_prefix_template = config.log_line_prefix_template;
+  return spec;
+}
+
+inline std::string own_program() {
+  std::error_code failure;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (!failure) return path.string();
+  throw error(errc::program_not_found,
+              fmt::format("this program cannot be found by /proc/self/exe ({}): name it by "
+                          "launch_config::program", failure.message()));
+}
+
+/// Completes what runs a function of this program, and finds out before a process is started what
+/// would keep it from running.
+inline void prepare_function(const launch_config& config, worker_spec& workers,
+                             agent_services& services) {
+  const auto refuse = [](const std::string& sentence) {
+    throw error(errc::invalid_argument, sentence);
+  };
+  const bool is_forked = config.start == start_method::fork;
+  if (!config.function) {
+    if (is_forked) refuse("start_method::fork runs a function: launch_config::function is empty");
+    return;
+  }
+  validate(*config.function);
+  if (is_forked && !config.program.empty()) {
+    refuse(fmt::format("start_method::fork runs a function of this program: '{}' cannot be named "
+                       "as another one", config.program));
+  }
+  if (!config.program.empty()) return;
+  const auto function = function_table::here().find(config.function->name);
+  function->check(config.function->arguments);
+  workers.program = own_program();
+  if (!is_forked) {
+    if (function_table::here().main_asks()) return;
+    refuse("the workers are this program again, whose main must begin with 'if (const auto code = "
+           "elastic::run_entrypoint()) return *code;'");
+  }
+  if (services.guard.value_or(config.guard) == guard_policy::required) {
+    refuse("guard_policy::required cannot be had with start_method::fork: forked workers have no "
+           "guard");
+  }
+  if (services.launcher) {
+    refuse("start_method::fork is a launcher by itself: agent_services::launcher must be empty");
+  }
+  auto body = [] { return run_entrypoint().value_or(1); };
+  services.launcher = std::make_shared<fork_launcher>(body, services.log);
+}
+
+}  // namespace detail
+
+/// Makes the agent that a configuration describes, for callers that want to `stop` it.
+///
+/// `services` may be left empty; its guard, the guard's file and its event handler, where it names
+/// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
+/// Errors: `errc::invalid_argument` where a value is out of bounds, a name unknown, or a function
+/// cannot take its arguments.
+inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
+                                               agent_services services = {},
+                                               const rendezvous_registry& backends = {}) {
+  agent_options options;
+  options.workers = detail::workers_of(config);
+  worker_spec& workers = options.workers;
+  detail::prepare_function(config, workers, services);
+  options.notice =
+      limit_omp_threads(workers.environment, workers.local_world_size).value_or(std::string());
+  options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
+  if (!services.events) {
+    services.events = event_handler_registry().make(config.event_log_handler);
+  }
+  if (!services.guard) services.guard = config.guard;
+  if (services.guard_file.empty()) services.guard_file = config.guard_file;
+  options.services = std::move(services);
+  return std::make_unique<local_agent>(std::move(options));
+}
+
+namespace detail {
+
+inline task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
+  co_return co_await agent->run();
+}
+
+}  // namespace detail
+
+/// Runs the workers that a configuration describes, on this node, to their end.
+///
+/// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
+/// thrown by this call, before anything is awaited.
+inline task<run_result> launch(const launch_config& config, const agent_services& services) {
+  return detail::run_agent(make_agent(config, services));
+}
+inline task<run_result> launch(const launch_config& config) {
+  return detail::run_agent(make_agent(config));
+}
+
+// Not with temporaries: g++ 12 destroys those of an expression with co_await twice. Name them.
+task<run_result> launch(launch_config&& config, const agent_services& services) = delete;
+task<run_result> launch(const launch_config& config, agent_services&& services) = delete;
+task<run_result> launch(launch_config&& config, agent_services&& services) = delete;
+task<run_result> launch(launch_config&& config) = delete;
+
+/// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
+/// program, or of `config.program` where that is named. It is what `config.function` says, with
+/// arguments that the compiler checks.
+///
+/// Result: after success `run_result::return_values` has what the function returned in each worker
+/// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
+/// `run_result::failures`, with its type and message.
+/// Errors, besides those of `local_agent::run`, thrown by this call: those of `make_agent`;
+/// `errc::invalid_argument` where an argument cannot be said in JSON, or all of them are over
+/// `limits::function_arguments_bytes`.
+template <class Signature, class... Arguments>
+  requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
+    function.call(std::forward<Arguments>(arguments)...);
+  }
+task<run_result> launch(const launch_config& config, const agent_services& services,
+                        const entrypoint<Signature>& function, Arguments&&... arguments) {
+  // By reference: what is not one is a temporary.
+  static_assert((... && !(std::is_aggregate_v<Arguments> &&
+                          !std::is_trivially_destructible_v<Arguments>)),
+                "name an aggregate before it is an argument: g++ 12 destroys it twice");
+  launch_config of_function = config;
+  of_function.function = function.call(std::forward<Arguments>(arguments)...);
+  return detail::run_agent(make_agent(of_function, services));
+}
+template <class Signature, class... Arguments>
+  requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
+    function.call(std::forward<Arguments>(arguments)...);
+  }
+task<run_result> launch(const launch_config& config, const entrypoint<Signature>& function,
+                        Arguments&&... arguments) {
+  const agent_services none;
+  return launch(config, none, function, std::forward<Arguments>(arguments)...);
+}
+template <class Signature, class... Arguments>
+task<run_result> launch(launch_config&& config, const entrypoint<Signature>& function,
+                        Arguments&&... arguments) = delete;
+template <class Signature, class... Arguments>
+task<run_result> launch(launch_config&& config, const agent_services& services,
+                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
+template <class Signature, class... Arguments>
+task<run_result> launch(const launch_config& config, agent_services&& services,
+                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
+
+}  // namespace elastic
+
+// ---- elastic/launch.hpp ----
+
+// launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
+
+// ---- elastic/telemetry/console_metric_handler.hpp ----
+
+namespace elastic {
+
+/// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
+/// with six decimals.
+inline std::string to_console_line(const metric& measured) {
+  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
+  return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
+                     measured.group, measured.name, measured.value);
+}
+
+/// Writes each value as one line.
+class console_metric_handler final : public metric_handler {
+ public:
+  /// Takes a line without its end.
+  using line_sink = std::function<void(std::string_view)>;
+
+  /// To stderr, so that stdout stays the workers'.
+  console_metric_handler() : sink_(&detail::write_stderr_line) {}
+  /// To a sink of your own; what it throws goes to the caller of `emit`.
+  explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
+
+  void emit(const metric& measured) override { sink_(to_console_line(measured)); }
+
+ private:
+  line_sink sink_;
+};
 
 }  // namespace elastic
 

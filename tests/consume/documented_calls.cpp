@@ -56,6 +56,22 @@ task<void> launch_named() {
   expect(served.state == worker_state::succeeded, "launch(config, services)");
 }
 
+const entrypoint add("add", [](int count, std::string text) {
+  return std::to_string(count) + text;
+});
+
+// A function, its arguments by name and as temporaries.
+task<void> launch_function() {
+  launch_config config;
+  config.standalone = true;
+  const std::string named = long_text;
+  const run_result by_name = co_await launch(config, add, 3, named);
+  expect(by_name.value_of<std::string>(0) == "3" + long_text, "launch(config, add, 3, named)");
+  agent_services services;
+  const run_result result = co_await launch(config, services, add, 4, std::string(long_text));
+  expect(result.value_of<std::string>(0) == "4" + long_text, "launch(…, std::string(…))");
+}
+
 // The agent that a configuration describes, for who wants to stop it.
 task<void> make_and_run() {
   const launch_config config = true_config();
@@ -105,6 +121,7 @@ task<void> race_against_time() {
 
 task<void> all() {
   co_await launch_named();
+  co_await launch_function();
   co_await make_and_run();
   co_await agent_of_aggregate();
   co_await agent_of_named_options();
@@ -115,6 +132,7 @@ task<void> all() {
 }  // namespace
 
 int main() {
+  if (const auto code = run_entrypoint()) return *code;
   asio::io_context context;
   bool done = false;
   asio::co_spawn(context, all(), [&](std::exception_ptr failure) {

@@ -32,6 +32,20 @@ task<void> launch_all_braced() {
   co_await launch({.program = "/bin/true"}, {.log = {}});  // refused: deleted
 }
 
+const entrypoint train("train", [](int epochs) { return epochs; });
+
+task<void> launch_function_braced() {
+  co_await launch({.standalone = true}, train, 3);  // refused: deleted
+}
+
+task<void> launch_function_moved(launch_config config, agent_services services) {
+  co_await launch(std::move(config), services, train, 3);  // refused: deleted
+}
+
+task<void> launch_function_with_braced_services(launch_config config) {
+  co_await launch(config, {.log = {}}, train, 3);  // refused: deleted
+}
+
 task<void> run_temporary(std::shared_ptr<rendezvous_handler> meeting) {
   co_await local_agent({.rendezvous = meeting}).run();  // refused: deleted
 }
@@ -50,5 +64,7 @@ task<void> as_documented(launch_config config, agent_services services, agent_op
   local_agent agent(options);
   co_await launch(config);
   co_await launch(config, services);
+  co_await launch(config, train, 3);
+  co_await launch(config, services, train, 3);
   co_await agent.run();
 }

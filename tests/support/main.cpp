@@ -6,4 +6,10 @@
 #define CATCH_CONFIG_RUNNER
 #include <support/catch.hpp>
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+#include <elastic/worker/entrypoint.hpp>
+
+int main(int argc, char** argv) {
+  // Tests launch this program again, to run functions of its own.
+  if (const auto code = elastic::run_entrypoint()) return *code;
+  return Catch::Session().run(argc, argv);
+}

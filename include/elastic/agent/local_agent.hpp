@@ -325,7 +325,10 @@ class local_agent {
   }
 
   run_result finish_succeeded(running& state) {
-    return finish(state, worker_state::succeeded, "all workers ended with success");
+    run_result result =
+        finish(state, worker_state::succeeded, "all workers ended with success");
+    result.return_values = state.group.return_values();
+    return result;
   }
 
   /// The job had succeeded before this node could take part, or again.

@@ -14,8 +14,10 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/when_all.hpp>
+#include <elastic/contract/call_sheet.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
+#include <elastic/contract/function_call.hpp>
 #include <elastic/contract/macros.hpp>
 #include <elastic/contract/visible_devices.hpp>
 #include <elastic/health/worker_channels.hpp>
@@ -33,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -161,6 +164,7 @@ class worker_group {
     started_ = time_->wall_now();
     oom_kills_ = count_oom_kills();
     workers_.clear();
+    sheets_.clear();
     ended_.clear();
     succeeded_ = 0;
     has_failed_ = false;
@@ -252,6 +256,18 @@ class worker_group {
       if (!one.end->status.success()) described.push_back(describe(one, host));
     }
     return described;
+  }
+
+  /// What the workers' function returned, by rank in the job; of those that ended with success and
+  /// left a value. To be asked after `stop`.
+  std::map<int, nlohmann::json> return_values() const {
+    std::map<int, nlohmann::json> values;
+    for (std::size_t slot = 0; slot < sheets_.size(); ++slot) {
+      const worker& one = workers_[slot];
+      if (!one.end || !one.end->status.success()) continue;
+      take_value(values, one.identity.rank, sheets_[slot].answer());
+    }
+    return values;
   }
 
  private:
@@ -368,6 +384,7 @@ class worker_group {
   // At once: each waits for the first word of its guard, and these come from other processors.
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     workers_.resize(all.size());
+    if (spec_.function) sheets_.resize(all.size());
     std::vector<task<void>> starts;
     for (worker_identity& who : all) starts.push_back(start_worker(std::move(who), job));
     return when_all(std::move(starts));
@@ -404,6 +421,7 @@ class worker_group {
     }
     what.process.environment = environment_of(who, job, error_file);
     if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
+    if (spec_.function) give_call(slot, what.process);
     what.process.directory = spec_.directory;
     what.out = detail::plan_output(spec_, who, std_streams::out,
                                    layout_.stdout_file(who.local_rank));
@@ -414,6 +432,39 @@ class worker_group {
     co_await processes_.start(slot, what);
     workers_.at(slot).pid = processes_.pid(slot);
     if (!workers_.at(slot).end) channels_.started(who.local_rank);
+  }
+
+  void give_call(std::size_t slot, process_spec& process) {
+    sheets_.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
+                                        return_value_bound(spec_.local_world_size));
+    process.stdin_fd = sheets_[slot].descriptor();
+    const std::string variable = fmt::format("{}=", entrypoint_variable);
+    std::erase_if(process.environment, [&](const auto& one) { return one.starts_with(variable); });
+    process.environment.push_back(variable + spec_.function->name);
+  }
+
+  void take_value(std::map<int, nlohmann::json>& values, int rank, call_answer answer) const {
+    std::string problem;
+    if (answer.kind == call_answer::what::value) {
+      try {
+        values.emplace(rank, detail::call_value(answer.text, "it"));
+        return;
+      } catch (const error& failure) {
+        problem = failure.what();
+      }
+    } else {
+      problem = answer.kind == call_answer::what::garbage ? answer.text
+                                                          : "it ended before its function returned";
+    }
+    log_.warning("rank {} ended with success, but there is no return value: {}", rank, problem);
+  }
+
+  /// The reason of a failure that a function left where there is no error file.
+  std::optional<error_file_content> failure_of_call(std::size_t slot) const {
+    if (slot >= sheets_.size()) return std::nullopt;
+    const call_answer left = sheets_[slot].answer();
+    if (left.kind != call_answer::what::failure) return std::nullopt;
+    return parse_error_file(left.text);
   }
 
   void note(const process_end& end) {
@@ -470,6 +521,7 @@ class worker_group {
     failure.at = one.end->wall;
     failure.error_file = one.error_file;
     failure.error = read_error_file(one.error_file);
+    if (!failure.error) failure.error = failure_of_call(slot);
     failure.last_stderr = processes_.tail(slot);
     failure.stopped_by_agent = one.stopped_by_agent;
     failure.out_of_memory = one.out_of_memory;
@@ -498,6 +550,8 @@ class worker_group {
   std::optional<std::string> no_restart_;
   std::optional<std::string> bad_node_;
   std::vector<worker> workers_;
+  /// Of the same places, where the workers run a function.
+  std::vector<call_sheet> sheets_;
   /// Their places, in the order of their ends.
   std::vector<std::size_t> ended_;
   std::size_t succeeded_ = 0;

@@ -7,6 +7,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/contract/function_call.hpp>
 #include <elastic/contract/stream_selection.hpp>
 #include <elastic/contract/visible_devices.hpp>
 #include <elastic/health/worker_liveness.hpp>
@@ -14,6 +15,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,9 @@ struct worker_spec {
   /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
   /// the agent promises its workers is set on top of it.
   environment_map environment;
+  /// A function of the program to run: the program's main must begin with `run_entrypoint`. Each
+  /// worker's standard input is then what carries the call. None: the program runs as it is.
+  std::optional<function_call> function = {};
   /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
   /// `${role_name}` in the values become the worker's.
   std::vector<std::pair<std::string, std::string>> variables;
@@ -82,6 +87,7 @@ inline void validate(const worker_spec& spec) {
     if (!holds) throw error(errc::invalid_argument, sentence);
   };
   demand(!spec.program.empty(), "the worker's program is not named");
+  if (spec.function) validate(*spec.function);
   demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
          fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
                      limits::local_world_size));

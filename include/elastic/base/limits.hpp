@@ -53,6 +53,12 @@ inline constexpr int local_world_size = 4096;
 inline constexpr int nodes = 100'000;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
 inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
+/// The arguments of a function that workers run, as JSON; larger things go by a file or the store.
+inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
+/// What one worker's function returns, as JSON.
+inline constexpr std::size_t return_value_bytes = 1024 * 1024;
+/// What the functions of all workers of a node return; with many workers each has its share of it.
+inline constexpr std::size_t return_values_bytes = 64 * 1024 * 1024;
 /// The lines of a failed worker's stderr that a report shows where there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
 /// Of those lines, the bytes kept: a longer end of stderr loses its beginning.

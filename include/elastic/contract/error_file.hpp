@@ -103,7 +103,8 @@ inline std::string text_or_json(const nlohmann::ordered_json& value) {
 
 /// Why the text is beyond the bounds above; none where it is within. No callback of the parser
 /// would do: it runs after the level or member was made.
-inline std::optional<std::string> beyond_json_bounds(std::string_view text) {
+inline std::optional<std::string> beyond_json_bounds(std::string_view text,
+                                                     int most_members = error_file_members) {
   int depth = 0;
   int members = 0;
   bool quoted = false;
@@ -119,8 +120,8 @@ inline std::optional<std::string> beyond_json_bounds(std::string_view text) {
       }
     } else if (!quoted && (letter == '}' || letter == ']')) {
       --depth;
-    } else if (!quoted && letter == ':' && ++members > error_file_members) {
-      return fmt::format("more than {} members", error_file_members);
+    } else if (!quoted && letter == ':' && ++members > most_members) {
+      return fmt::format("more than {} members", most_members);
     }
   }
   return std::nullopt;

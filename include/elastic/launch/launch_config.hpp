@@ -4,14 +4,17 @@
 
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/contract/function_call.hpp>
 #include <elastic/contract/stream_selection.hpp>
 #include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/signal_plan.hpp>
+#include <elastic/launch/start_method.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,17 +23,22 @@ namespace elastic {
 
 /// Everything that `elasticrun` can be told, with its defaults: a job as one node sees it.
 ///
-/// Only `program` has no default that works. Values out of bounds are refused by `launch` with
-/// `errc::invalid_argument` before anything is started.
+/// Only `program` has no default that works, unless a `function` is named. Values out of bounds are
+/// refused by `launch` with `errc::invalid_argument` before anything is started.
 struct launch_config {
   // What to run.
 
   /// The program of every worker: a path, or a name that is looked up in the PATH of
   /// `environment`. For a Python script this is the interpreter.
   std::string program;
+  /// A function that every worker runs, such as `entrypoint::call` makes it. `program` is then the
+  /// one that has the function, empty: this one. Its main must begin with `run_entrypoint`.
+  std::optional<function_call> function = {};
+  /// How the workers of a function come to be; `fork` has its conditions.
+  start_method start = start_method::spawn;
   /// The program's arguments; `${local_rank}` in any of them becomes the worker's local rank.
   std::vector<std::string> arguments;
-  /// What the report of a failure calls the job; empty: `program`.
+  /// What the report of a failure calls the job; empty: `program`, or the function.
   std::string name;
   /// The script among the arguments, which must exist before anything is started; empty where
   /// there is none to look for (a program of its own, a Python module).

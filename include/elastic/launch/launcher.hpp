@@ -7,13 +7,21 @@
 #include <elastic/base/random.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/process/fork_launcher.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
+#include <elastic/worker/entrypoint.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -68,6 +76,7 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.local_world_size = config.nproc_per_node;
   spec.program = config.program;
   spec.arguments = config.arguments;
+  spec.function = config.function;
   spec.environment = config.environment;
   spec.variables = config.worker_variables;
   spec.virtual_local_rank = config.virtual_local_rank;
@@ -87,19 +96,67 @@ inline worker_spec workers_of(const launch_config& config) {
   return spec;
 }
 
+inline std::string own_program() {
+  std::error_code failure;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (!failure) return path.string();
+  throw error(errc::program_not_found,
+              fmt::format("this program cannot be found by /proc/self/exe ({}): name it by "
+                          "launch_config::program", failure.message()));
+}
+
+/// Completes what runs a function of this program, and finds out before a process is started what
+/// would keep it from running.
+inline void prepare_function(const launch_config& config, worker_spec& workers,
+                             agent_services& services) {
+  const auto refuse = [](const std::string& sentence) {
+    throw error(errc::invalid_argument, sentence);
+  };
+  const bool is_forked = config.start == start_method::fork;
+  if (!config.function) {
+    if (is_forked) refuse("start_method::fork runs a function: launch_config::function is empty");
+    return;
+  }
+  validate(*config.function);
+  if (is_forked && !config.program.empty()) {
+    refuse(fmt::format("start_method::fork runs a function of this program: '{}' cannot be named "
+                       "as another one", config.program));
+  }
+  if (!config.program.empty()) return;
+  const auto function = function_table::here().find(config.function->name);
+  function->check(config.function->arguments);
+  workers.program = own_program();
+  if (!is_forked) {
+    if (function_table::here().main_asks()) return;
+    refuse("the workers are this program again, whose main must begin with 'if (const auto code = "
+           "elastic::run_entrypoint()) return *code;'");
+  }
+  if (services.guard.value_or(config.guard) == guard_policy::required) {
+    refuse("guard_policy::required cannot be had with start_method::fork: forked workers have no "
+           "guard");
+  }
+  if (services.launcher) {
+    refuse("start_method::fork is a launcher by itself: agent_services::launcher must be empty");
+  }
+  auto body = [] { return run_entrypoint().value_or(1); };
+  services.launcher = std::make_shared<fork_launcher>(body, services.log);
+}
+
 }  // namespace detail
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
 /// `services` may be left empty; its guard, the guard's file and its event handler, where it names
 /// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
-/// Errors: `errc::invalid_argument` where a value is out of bounds or a name unknown.
+/// Errors: `errc::invalid_argument` where a value is out of bounds, a name unknown, or a function
+/// cannot take its arguments.
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
                                                agent_services services = {},
                                                const rendezvous_registry& backends = {}) {
   agent_options options;
   options.workers = detail::workers_of(config);
   worker_spec& workers = options.workers;
+  detail::prepare_function(config, workers, services);
   options.notice =
       limit_omp_threads(workers.environment, workers.local_world_size).value_or(std::string());
   options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
@@ -136,5 +193,48 @@ task<run_result> launch(launch_config&& config, const agent_services& services) 
 task<run_result> launch(const launch_config& config, agent_services&& services) = delete;
 task<run_result> launch(launch_config&& config, agent_services&& services) = delete;
 task<run_result> launch(launch_config&& config) = delete;
+
+/// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
+/// program, or of `config.program` where that is named. It is what `config.function` says, with
+/// arguments that the compiler checks.
+///
+/// Result: after success `run_result::return_values` has what the function returned in each worker
+/// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
+/// `run_result::failures`, with its type and message.
+/// Errors, besides those of `local_agent::run`, thrown by this call: those of `make_agent`;
+/// `errc::invalid_argument` where an argument cannot be said in JSON, or all of them are over
+/// `limits::function_arguments_bytes`.
+template <class Signature, class... Arguments>
+  requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
+    function.call(std::forward<Arguments>(arguments)...);
+  }
+task<run_result> launch(const launch_config& config, const agent_services& services,
+                        const entrypoint<Signature>& function, Arguments&&... arguments) {
+  // By reference: what is not one is a temporary.
+  static_assert((... && !(std::is_aggregate_v<Arguments> &&
+                          !std::is_trivially_destructible_v<Arguments>)),
+                "name an aggregate before it is an argument: g++ 12 destroys it twice");
+  launch_config of_function = config;
+  of_function.function = function.call(std::forward<Arguments>(arguments)...);
+  return detail::run_agent(make_agent(of_function, services));
+}
+template <class Signature, class... Arguments>
+  requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
+    function.call(std::forward<Arguments>(arguments)...);
+  }
+task<run_result> launch(const launch_config& config, const entrypoint<Signature>& function,
+                        Arguments&&... arguments) {
+  const agent_services none;
+  return launch(config, none, function, std::forward<Arguments>(arguments)...);
+}
+template <class Signature, class... Arguments>
+task<run_result> launch(launch_config&& config, const entrypoint<Signature>& function,
+                        Arguments&&... arguments) = delete;
+template <class Signature, class... Arguments>
+task<run_result> launch(launch_config&& config, const agent_services& services,
+                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
+template <class Signature, class... Arguments>
+task<run_result> launch(const launch_config& config, agent_services&& services,
+                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
 
 }  // namespace elastic

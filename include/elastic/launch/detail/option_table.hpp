@@ -161,8 +161,8 @@ inline constexpr option_row option_rows[] = {
     {"--version", nullptr, heading_other, "Show the version and the I/O in use, and exit."},
 
     {"--start-method", "METHOD", nullptr,
-     "it is for Python functions as entry points, which elasticrun does not run; a script is "
-     "always a new process"},
+     "it is for functions as entry points, which elasticrun does not run (a C++ program has them "
+     "by elastic::entrypoint); a script is always a new process"},
     {"--logs-specs", "NAME", nullptr, "it names a Python plugin, and elasticrun loads no Python"},
     {"--local-ranks-filter", "RANKS", nullptr, "elasticrun cannot filter ranks yet; -r 0:0,1:3 "
                                                "keeps a rank's output off the console"},

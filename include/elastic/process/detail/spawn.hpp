@@ -116,6 +116,11 @@ ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling() {
   }
 }
 
+ELASTIC_RUNS_IN_CHILD inline bool take_processors(const child_plan& plan) {
+  return !plan.processors ||
+         ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) >= 0;
+}
+
 ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
   const syscalls& calls = *plan.calls;
   int from[3] = {plan.streams[0], plan.streams[1], plan.streams[2]};
@@ -217,10 +222,7 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
     // The parent may have died before the kernel knew what to do then.
     if (::syscall(SYS_getppid) != plan.parent) leave_child();
   }
-  if (plan.processors &&
-      ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) < 0) {
-    return spawn_stage::processors;
-  }
+  if (!take_processors(plan)) return spawn_stage::processors;
   if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// What a worker's function has left behind.
+struct call_answer {
+  enum class what : std::uint64_t {
+    /// Nothing: it did not end, or by `exit`.
+    nothing = 0,
+    /// JSON: what it returned.
+    value = 1,
+    /// JSON in the form of an error file: what it threw.
+    failure = 2,
+    /// Something that no worker of this library leaves; `text` says why.
+    garbage = 3,
+  };
+  what kind = what::nothing;
+  std::string text;
+};
+
+/// How an agent and the function that a worker runs talk: a file without a name, in memory, which
+/// the worker gets as its standard input. The agent writes the arguments before it starts the
+/// worker; the worker writes what came of it; the agent reads that when the worker has ended.
+///
+/// Nobody waits for anybody, no file is left, and the worker can put neither more into it than the
+/// agent has made room for (the kernel refuses to let it grow) nor anything that the agent would
+/// take for more. Memory is taken for what is written alone.
+///
+/// Thread-safety: one thread at a time.
+class call_sheet {
+ public:
+  /// None.
+  call_sheet() = default;
+  call_sheet(call_sheet&& other) noexcept { swap(other); }
+  call_sheet& operator=(call_sheet&& other) noexcept {
+    call_sheet taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~call_sheet() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+  /// The agent's side: a sheet with the arguments, and room for an answer of so many bytes.
+  /// Errors: `errc::start_failed`.
+  static call_sheet make(std::string_view arguments, std::size_t answer_bytes) {
+    call_sheet made;
+    made.arguments_ = arguments.size();
+    made.room_ = answer_bytes;
+    made.file_ = open_memory();
+    header first;
+    first.arguments = arguments.size();
+    const auto size = static_cast<off_t>(made.answer_at() + answer_bytes);
+    if (made.file_ < 0 || ::ftruncate(made.file_, size) != 0 ||
+        !made.write(0, &first, sizeof first) ||
+        !made.write(sizeof first, arguments.data(), arguments.size()) ||
+        ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+      throw error(errc::start_failed,
+                  fmt::format("no memory file for the arguments of a function can be had: {}",
+                              errno_text(errno)));
+    }
+    return made;
+  }
+
+  /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
+  /// Errors: `errc::protocol_violation` where standard input is no such sheet.
+  static call_sheet take() {
+    call_sheet taken;
+    taken.file_ = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+    struct stat about {};
+    header first;
+    first.arguments = 0;
+    const bool is_sheet = taken.file_ >= 0 && ::fstat(taken.file_, &about) == 0 &&
+                          S_ISREG(about.st_mode) && taken.read(0, &first, sizeof first) &&
+                          std::memcmp(first.mark, header().mark, sizeof first.mark) == 0 &&
+                          first.arguments <= limits::function_arguments_bytes;
+    const auto size = static_cast<std::uint64_t>(about.st_size);
+    if (!is_sheet || size < sizeof first + first.arguments) {
+      throw error(errc::protocol_violation,
+                  "standard input does not hold a function's arguments: only an agent starts a "
+                  "worker that runs a function");
+    }
+    taken.arguments_ = first.arguments;
+    taken.room_ = size - taken.answer_at();
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) {
+      ::dup2(nothing, 0);
+      ::close(nothing);
+    }
+    return taken;
+  }
+
+  /// What becomes the worker's standard input; borrowed.
+  int descriptor() const { return file_; }
+
+  /// How many bytes an answer may have.
+  std::size_t room() const { return room_; }
+
+  /// The arguments, as they were written by `make`, or by whoever had the file meanwhile.
+  /// Errors: `errc::file_access`.
+  std::string arguments() const {
+    std::string text(arguments_, '\0');
+    if (!read(sizeof(header), text.data(), text.size())) fail("read");
+    return text;
+  }
+
+  /// Leaves an answer, in the place of an earlier one: whole, or not at all.
+  /// Errors: `errc::file_access`; the text must fit.
+  void leave(call_answer::what kind, std::string_view text) {
+    header first;
+    first.arguments = arguments_;
+    first.answer = text.size();
+    first.kind = static_cast<std::uint64_t>(kind);
+    const bool is_left = text.size() <= room_ && write(answer_at(), text.data(), text.size()) &&
+                         write(0, &first, sizeof first);
+    if (!is_left) fail("write");
+  }
+
+  /// What the worker has left. Never fails: what makes no sense is `garbage`.
+  call_answer answer() const {
+    call_answer found;
+    if (file_ < 0) return found;
+    header first;
+    if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
+    if (first.kind == static_cast<std::uint64_t>(call_answer::what::nothing)) return found;
+    if (first.kind != static_cast<std::uint64_t>(call_answer::what::value) &&
+        first.kind != static_cast<std::uint64_t>(call_answer::what::failure)) {
+      return garbage(fmt::format("it is of the unknown kind {}", first.kind));
+    }
+    if (first.answer > room_) {
+      return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer,
+                                 room_));
+    }
+    found.kind = static_cast<call_answer::what>(first.kind);
+    found.text.resize(first.answer);
+    if (!read(answer_at(), found.text.data(), found.text.size())) {
+      return garbage("it cannot be read");
+    }
+    return found;
+  }
+
+ private:
+  // In this machine's byte order: the file does not leave it.
+  struct header {
+    char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
+    std::uint64_t arguments = 0;
+    std::uint64_t kind = 0;
+    std::uint64_t answer = 0;
+  };
+
+  static int open_memory() {
+    // Systems may allow only files that say they are no programs; older ones do not know the flag.
+    constexpr unsigned not_executable = 8;
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const int file = ::memfd_create("elastic-call", flags | not_executable);
+    return file >= 0 || errno != EINVAL ? file : ::memfd_create("elastic-call", flags);
+  }
+
+  static call_answer garbage(std::string why) {
+    return {call_answer::what::garbage, std::move(why)};
+  }
+
+  [[noreturn]] static void fail(const char* step) {
+    throw error(errc::file_access, fmt::format("cannot {} the file of a function's arguments and "
+                                               "answer: {}", step, errno_text(errno)));
+  }
+
+  std::size_t answer_at() const { return sizeof(header) + arguments_; }
+
+  bool read(std::size_t at, void* into, std::size_t size) const {
+    return moved(size, [&](std::size_t done) {
+      return ::pread(file_, static_cast<char*>(into) + done, size - done,
+                     static_cast<off_t>(at + done));
+    });
+  }
+  bool write(std::size_t at, const void* from, std::size_t size) const {
+    return moved(size, [&](std::size_t done) {
+      return ::pwrite(file_, static_cast<const char*>(from) + done, size - done,
+                      static_cast<off_t>(at + done));
+    });
+  }
+  template <class Step>
+  static bool moved(std::size_t size, Step step) {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t count = step(done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0) errno = ENODATA;
+      if (count <= 0) return false;
+      done += static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+
+  void swap(call_sheet& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(arguments_, other.arguments_);
+    std::swap(room_, other.room_);
+  }
+
+  int file_ = -1;
+  std::size_t arguments_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace elastic

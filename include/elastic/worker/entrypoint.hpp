@@ -1,0 +1,328 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/contract/call_sheet.hpp>
+#include <elastic/contract/error_file.hpp>
+#include <elastic/contract/function_call.hpp>
+#include <elastic/worker/record.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+/// A function under its name, with JSON in the place of its types.
+struct registered_function {
+  std::string name;
+  /// Calls it with an array of arguments. Errors: those of `check`, and what the function throws.
+  std::function<nlohmann::json(const nlohmann::json& arguments)> run;
+  /// Whether the arguments fit. Errors: `errc::invalid_argument`, naming the one that does not.
+  std::function<void(const nlohmann::json& arguments)> check;
+};
+
+/// The functions of this program. Thread-safe.
+class function_table {
+ public:
+  static function_table& here() {
+    static function_table table;
+    return table;
+  }
+
+  void add(std::shared_ptr<const registered_function> one) {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    all_.push_back(std::move(one));
+  }
+
+  void remove(const registered_function* one) noexcept {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
+  }
+
+  /// Errors: `errc::invalid_argument` where no function has this name, or several.
+  std::shared_ptr<const registered_function> find(const std::string& name) {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    std::shared_ptr<const registered_function> found;
+    std::string names;
+    for (const auto& one : all_) {
+      if (!names.empty()) names += ", ";
+      names += "'" + one->name + "'";
+      if (one->name != name) continue;
+      if (found) {
+        throw error(errc::invalid_argument,
+                    fmt::format("two functions of this program are registered as '{}'", name));
+      }
+      found = one;
+    }
+    if (found) return found;
+    throw error(errc::invalid_argument,
+                fmt::format("no function of this program is registered as '{}': there {}", name,
+                            names.empty() ? "is none at all" : "is " + names));
+  }
+
+  /// Whether main has asked for calls: a program that does not would begin anew in each worker.
+  void note_main() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    main_asks_ = true;
+  }
+  bool main_asks() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return main_asks_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const registered_function>> all_;
+  bool main_asks_ = false;
+};
+
+template <class T>
+struct result_of {
+  using type = T;
+  static constexpr bool is_task = false;
+};
+template <class T>
+struct result_of<task<T>> {
+  using type = T;
+  static constexpr bool is_task = true;
+};
+
+/// Runs a coroutine on a context of its own, on this thread.
+inline void run_to_end(task<void> work) {
+  asio::io_context context(1);
+  bool has_ended = false;
+  std::exception_ptr failure;
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
+    has_ended = true;
+    failure = thrown;
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  if (!has_ended) {
+    throw error(errc::stopped, "the function waits for something that can no longer come");
+  }
+}
+
+/// Calls a function; of what it returns, a task is run to its end.
+template <class R, class Call>
+nlohmann::json json_of_call(Call call) {
+  using value_type = typename result_of<R>::type;
+  if constexpr (!result_of<R>::is_task && std::is_void_v<R>) {
+    call();
+    return nullptr;
+  } else if constexpr (!result_of<R>::is_task) {
+    nlohmann::json value = call();
+    return value;
+  } else if constexpr (std::is_void_v<value_type>) {
+    run_to_end(call());
+    return nullptr;
+  } else {
+    std::optional<value_type> result;
+    run_to_end(keep_result(call(), result));
+    nlohmann::json value = *std::move(result);
+    return value;
+  }
+}
+
+template <class T>
+concept json_argument = !std::is_pointer_v<T> && std::is_constructible_v<nlohmann::json, T> &&
+                        requires(const nlohmann::json& value) { value.template get<T>(); };
+
+template <class T>
+concept json_result = std::is_void_v<typename result_of<T>::type> ||
+                      std::is_constructible_v<nlohmann::json, typename result_of<T>::type>;
+
+template <class T>
+T argument_of(const std::string& function, const nlohmann::json& arguments, std::size_t place) {
+  try {
+    return arguments[place].template get<T>();
+  } catch (const nlohmann::json::exception& failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("argument {} of function '{}' does not fit: {}", place + 1, function,
+                            json_complaint(failure)));
+  }
+}
+
+template <class... P, std::size_t... Place>
+std::tuple<P...> arguments_of(const std::string& function, const nlohmann::json& arguments,
+                              std::index_sequence<Place...>) {
+  if (!arguments.is_array() || arguments.size() != sizeof...(P)) {
+    throw error(errc::invalid_argument,
+                fmt::format("function '{}' takes {} arguments, {} were given", function,
+                            sizeof...(P), arguments.is_array() ? arguments.size() : 0));
+  }
+  return std::tuple<P...>{argument_of<P>(function, arguments, Place)...};
+}
+
+}  // namespace detail
+
+template <class Signature>
+class entrypoint;
+
+/// A function that workers can run, under a name that the program knows in every process:
+///
+///     const elastic::entrypoint train("train", [](int epochs, std::string path) {
+///       …
+///       return loss;
+///     });
+///
+///     int main() {
+///       if (const auto code = elastic::run_entrypoint()) return *code;
+///       …
+///       const elastic::run_result result = co_await elastic::launch(config, train, 3, "x");
+///       result.value_of<double>(0);
+///     }
+///
+/// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
+/// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
+///
+/// A worker is a new process of the same program, which knows the function only where the object
+/// exists before main asks: at namespace scope. What the function captures is what that process has
+/// put there, nothing of the launching one's (see `start_method` for that).
+///
+/// Errors: none here; two functions of one name are refused where the name is used.
+/// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
+template <class R, class... P>
+class entrypoint<R(P...)> {
+  static_assert((... && detail::json_argument<std::decay_t<P>>),
+                "each parameter must be of a type that nlohmann/json converts both ways");
+  static_assert((... && !(std::is_lvalue_reference_v<P> &&
+                          !std::is_const_v<std::remove_reference_t<P>>)),
+                "a parameter that is a reference to what can be changed leads nowhere: the "
+                "function runs in another process");
+  static_assert(detail::json_result<R>, "the result must be of a type that nlohmann/json converts");
+
+ public:
+  template <class Function>
+  entrypoint(std::string name, Function function) {
+    const auto one = std::make_shared<detail::registered_function>();
+    one->run = [name, function = std::move(function)](const nlohmann::json& given) mutable {
+      auto arguments = decoded(name, given);
+      return detail::json_of_call<R>(
+          [&]() -> R { return std::apply(function, std::move(arguments)); });
+    };
+    one->check = [name](const nlohmann::json& given) { decoded(name, given); };
+    one->name = std::move(name);
+    function_ = one;
+    detail::function_table::here().add(one);
+  }
+  entrypoint(const entrypoint&) = delete;
+  entrypoint& operator=(const entrypoint&) = delete;
+  ~entrypoint() { detail::function_table::here().remove(function_.get()); }
+
+  const std::string& name() const { return function_->name; }
+
+  /// The call of this function with these arguments, for `launch_config::function`.
+  /// Errors: `errc::invalid_argument` where one cannot be written as JSON.
+  function_call call(std::decay_t<P>... arguments) const {
+    function_call made;
+    made.name = name();
+    (made.arguments.push_back(nlohmann::json(std::move(arguments))), ...);
+    validate(made);
+    return made;
+  }
+
+ private:
+  static std::tuple<std::decay_t<P>...> decoded(const std::string& name,
+                                                const nlohmann::json& given) {
+    return detail::arguments_of<std::decay_t<P>...>(name, given, std::index_sequence_for<P...>());
+  }
+
+  std::shared_ptr<const detail::registered_function> function_;
+};
+
+namespace detail {
+
+template <class Function>
+struct signature_of;
+template <class R, class... P>
+struct signature_of<std::function<R(P...)>> {
+  using type = R(P...);
+};
+
+}  // namespace detail
+
+template <class Function>
+entrypoint(std::string, Function)
+    -> entrypoint<typename detail::signature_of<decltype(
+        std::function(std::declval<Function>()))>::type>;
+
+namespace detail {
+
+/// Runs the function of this name with the arguments that the agent has given, and leaves what
+/// came of it. Result: the exit code of the worker.
+inline int answer_call(const std::string& name) {
+  call_sheet sheet;
+  try {
+    sheet = call_sheet::take();
+    const auto function = function_table::here().find(name);
+    const nlohmann::json arguments =
+        call_value(sheet.arguments(), fmt::format("the list of arguments of function '{}'", name));
+    const nlohmann::json value = function->run(arguments);
+    sheet.leave(call_answer::what::value,
+                call_text(value, sheet.room(),
+                          fmt::format("the return value of function '{}'", name)));
+    return 0;
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    const auto now = system_time().wall_now().time_since_epoch();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now).count();
+    leave_error(thrown, std::getenv("TORCHELASTIC_ERROR_FILE"), seconds);
+    try {
+      const std::string text =
+          error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
+      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "%s\n", failure.what());
+    }
+    return 1;
+  }
+}
+
+}  // namespace detail
+
+/// Runs the function for which an agent has started this process, if it has. To be called by main,
+/// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
+///
+/// What the function throws goes where `record` would put it, and to the agent also where there are
+/// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
+/// than 64 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// standard input is empty, and `is_worker()` is true.
+///
+/// Result: the exit code for main to return; none where this process is no such worker, so that
+/// main goes on.
+/// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
+inline std::optional<int> run_entrypoint() {
+  detail::function_table::here().note_main();
+  const char* const asked = std::getenv(entrypoint_variable);
+  if (!asked) return std::nullopt;
+  const std::string name = asked;
+  // What the function starts in turn is no worker that runs it.
+  ::unsetenv(entrypoint_variable);
+  return detail::answer_call(name);
+}
+
+}  // namespace elastic
