@@ -9,6 +9,8 @@
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/net/free_port.hpp>
+#include <elastic/process/fork_launcher.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>
@@ -20,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -621,6 +624,59 @@ TEST_CASE("functions: copies die with the process that made them",
   CHECK(one.left.processes_become(0));
 }
 
+TEST_CASE("functions: a copy that cannot be made is an error, and nothing is left of it",
+          "[integration][functions][fork]") {
+  if (!can_fork) return;
+  const leftovers left;
+  const auto said = [&](process_spec spec, const detail::syscalls& calls) {
+    asio::io_context context(1);
+    std::string sentence = "started";
+    spec.program = "me";
+    fork_launcher launcher([] { return 0; }, {}, calls);
+    asio::co_spawn(context, launcher.launch(spec),
+                   [&](std::exception_ptr thrown, std::unique_ptr<child>) {
+                     try {
+                       if (thrown) std::rethrow_exception(thrown);
+                     } catch (const error& failure) {
+                       sentence = failure.what();
+                     }
+                   });
+    context.run();
+    CHECK_FALSE(leftovers::has_children());
+    return sentence;
+  };
+  process_spec elsewhere;
+  elsewhere.directory = "/nonexistent";
+  CHECK(said(elsewhere, detail::real_syscalls) == "working directory '/nonexistent' of program "
+                                                  "'me' cannot be entered: No such file or "
+                                                  "directory");
+  detail::syscalls no_session = detail::real_syscalls;
+  no_session.set_session = [] {
+    errno = EPERM;
+    return -1;
+  };
+  CHECK(said({}, no_session) ==
+        "program 'me' cannot be started: Operation not permitted (its session)");
+  detail::syscalls no_pidfd = detail::real_syscalls;
+  no_pidfd.pidfd_open = [](pid_t) {
+    errno = EMFILE;
+    return -1;
+  };
+  CHECK(said({}, no_pidfd) ==
+        "program 'me' cannot be started: Too many open files (a new process)");
+  detail::syscalls no_streams = detail::real_syscalls;
+  no_streams.duplicate_to = [](int, int) {
+    errno = EBADF;
+    return -1;
+  };
+  process_spec redirected;
+  redirected.stdin_fd = 0;
+  redirected.stdout_fd = 2;
+  CHECK(said(redirected, no_streams) ==
+        "program 'me' cannot be started: Bad file descriptor (its standard streams)");
+  CHECK(left.descriptors() == 0);
+}
+
 // ---- refused before anything is started ---------------------------------------------------------
 
 TEST_CASE("functions: a call that cannot work is refused before a process is started",
@@ -675,6 +731,47 @@ TEST_CASE("functions: a program that is started with a function's name alone say
   CHECK(ended.code == 1);
   CHECK(ended.err == "elastic::error: standard input does not hold a function's arguments: only an "
                      "agent starts a worker that runs a function\n");
+}
+
+TEST_CASE("functions: a program whose main does not ask never starts itself again",
+          "[integration][functions]") {
+  const auto ended = test::run_program({ELASTIC_FORGETFUL});
+  CHECK(ended.code == 3);
+  CHECK(ended.out == "the workers are this program again, whose main must begin with 'if (const "
+                     "auto code = elastic::run_entrypoint()) return *code;'\n");
+}
+
+// ---- several nodes ------------------------------------------------------------------------------
+
+TEST_CASE("functions: each node has the values of its own workers, by rank in the job",
+          "[integration][functions]") {
+  for (const start_method method : methods()) {
+    job one(2);
+    one.config.start = method;
+    one.config.standalone = false;
+    one.config.rdzv_backend = "c10d";
+    one.config.rdzv_endpoint = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
+    one.config.run_id = "two nodes";
+    one.config.min_nodes = one.config.max_nodes = 2;
+    std::map<int, nlohmann::json> values;
+    std::vector<std::size_t> counts;
+    {
+      asio::io_context context(1);
+      for (int node = 0; node < 2; ++node) {
+        asio::co_spawn(context, launch(one.config, one.services, square),
+                       [&](std::exception_ptr thrown, run_result result) {
+                         if (thrown) std::rethrow_exception(thrown);
+                         counts.push_back(result.return_values.size());
+                         values.merge(result.return_values);
+                       });
+      }
+      context.run_for(60s);
+      CHECK(context.stopped());
+      one.check_nothing_left();
+    }
+    CHECK(counts == std::vector<std::size_t>{2, 2});
+    CHECK(values == ranks({0, 1, 4, 9}));
+  }
 }
 
 }  // namespace

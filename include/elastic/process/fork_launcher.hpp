@@ -141,7 +141,11 @@ class fork_launcher final : public process_launcher {
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(),
               detail::kernel_signal_bytes);
     const pid_t pid = ::fork();
-    if (pid == 0) run_copy(spec, parent, theirs.release());
+    if (pid == 0) {
+      // Else it would keep its own socket from ending.
+      ours.reset();
+      run_copy(spec, parent, theirs.release());
+    }
     const int fork_error = errno;
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr,
               detail::kernel_signal_bytes);
@@ -198,7 +202,7 @@ class fork_launcher final : public process_launcher {
     if (said.stage != detail::spawn_stage::execute) said.failure = errno;
     char go = 0;
     const bool is_wanted =
-        ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 &&
+        ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 && said.failure == 0 &&
         detail::uninterrupted([&] { return ::recv(plan.program, &go, 1, 0); }) == 1;
     ::close(plan.program);
     if (!is_wanted) ::_exit(127);
