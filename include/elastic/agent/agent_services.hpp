@@ -17,6 +17,8 @@
 
 namespace elastic {
 
+class logs_specs;
+
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
@@ -37,6 +39,9 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
+  /// Where the output of workers goes. Default: what the launch_config names; else a
+  /// `default_logs_specs`.
+  std::shared_ptr<logs_specs> logs = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};

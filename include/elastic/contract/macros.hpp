@@ -87,17 +87,4 @@ inline std::string substitute_local_rank(std::string_view argument, int local_ra
   return substitute_macros(argument, values);
 }
 
-/// What stands before each line that a worker's output is copied with: the template with
-/// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
-/// prints it, where the template is empty.
-inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
-                               int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
-  if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
-  return substitute_macros(prefix_template, values);
-}
-
 }  // namespace elastic
