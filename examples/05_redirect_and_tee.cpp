@@ -52,6 +52,23 @@ launch_config job(const fs::path& logs) {
 }
 // [/job]
 
+// [specs]
+// Shows the stderr of each worker behind its rank, and nothing else.
+class remarks_only final : public logs_specs {
+ public:
+  std::vector<worker_output> plan(const attempt_logs& attempt) override {
+    std::vector<worker_output> all;
+    for (const worker_identity& who : attempt.workers) {
+      worker_output& one = all.emplace_back();
+      one.out.kind = output_plan::how::null;
+      one.err.kind = output_plan::how::copy;
+      one.err.prefix = "rank " + std::to_string(who.rank) + ": ";
+    }
+    return all;
+  }
+};
+// [/specs]
+
 // [processes]
 task<void> run_by_hand(std::shared_ptr<output_sink> console) {
   process_set_services services;
@@ -102,6 +119,14 @@ int main() {
     std::getline(std::ifstream(file) >> std::ws, line);
     std::printf("%s: %s\n", fs::relative(file, result.log_directory).c_str(), line.c_str());
   }
+  services.logs = std::make_shared<remarks_only>();
+  services.console_err = services.console_out;
+  launch_config quiet = config;
+  quiet.nproc_per_node = 1;
+  context.restart();
+  auto again = asio::co_spawn(context, launch(quiet, services), asio::use_future);
+  context.run();
+  again.get();
   fs::remove_all(logs);
 
   context.restart();
@@ -116,5 +141,6 @@ int main() {
 // attempt_0/0/stdout.log: result of 0
 // attempt_0/1/stderr.log: remark of 1
 // attempt_0/1/stdout.log: result of 1
+// RANK 0: REMARK OF 0
 // process 1 ended first: exit code 7
 // process 0 was stopped: SIGINT

@@ -6,8 +6,12 @@
 #include <elastic/agent/agent_telemetry.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/failure_report_json.hpp>
+#include <elastic/agent/line_template.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/log_options.hpp>
+#include <elastic/agent/logs_specs.hpp>
+#include <elastic/agent/logs_specs_registry.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_ledger.hpp>

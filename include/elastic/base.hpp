@@ -8,6 +8,7 @@
 #include <elastic/base/blocking.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/base/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/mailbox.hpp>

@@ -12,6 +12,8 @@
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_child.hpp>
 #include <elastic/process/guarded_launcher.hpp>
+#include <elastic/process/line_head.hpp>
+#include <elastic/process/log_file.hpp>
 #include <elastic/process/oom_kills.hpp>
 #include <elastic/process/pidfd_child.hpp>
 #include <elastic/process/pidfd_launcher.hpp>

@@ -1339,6 +1339,8 @@ class worker_observer {
 
 namespace elastic {
 
+class logs_specs;
+
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
@@ -1361,6 +1363,9 @@ struct agent_services {
   std::shared_ptr<metric_handler> metrics = {};
   /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
+  /// Where the output of workers goes. Default: what the launch_config names; else a
+  /// `default_logs_specs`.
+  std::shared_ptr<logs_specs> logs = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
@@ -1434,6 +1439,8 @@ inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
 inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
 /// A line of output that is held back until it is whole; a longer one is passed on in pieces.
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// Files kept of one log that is cut by size.
+inline constexpr int log_files = 1000;
 /// How long a console that takes nothing is waited for at least, when a stop's grace is over.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
 /// How long the kernel has to end a process that was killed, before each look at what holds it up;
@@ -1905,7 +1912,8 @@ namespace elastic {
 
 /// Where the files of a job's workers lie on this node:
 /// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
-/// `stderr.log` and `error.json`.
+/// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
+/// `filtered_stderr.log`, with lines of all of them.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -1958,6 +1966,12 @@ class log_layout {
 
   /// Where the report of a run that failed is left; empty where there is no directory.
   std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }
+  /// The files for lines of all workers that match a filter.
+  std::string filtered_stdout_file() const { return shared_file("filtered_stdout.log"); }
+  std::string filtered_stderr_file() const { return shared_file("filtered_stderr.log"); }
+
+  /// The number of the attempt started last.
+  int attempt() const { return attempt_; }
 
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   void discard() noexcept {
@@ -2004,194 +2018,14 @@ class log_layout {
   std::string file(int local_rank, const char* name) const {
     return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
   }
+  std::string shared_file(const char* name) const {
+    return enabled() ? (attempt_directory() / name).string() : std::string();
+  }
 
   std::filesystem::path root_;
   std::filesystem::path temporary_;
   int attempt_ = 0;
 };
-
-}  // namespace elastic
-
-// ---- elastic/base/assert.hpp ----
-
-#include <cstdio>
-#include <cstdlib>
-
-namespace elastic::detail {
-
-[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
-  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
-  std::abort();
-}
-
-}  // namespace elastic::detail
-
-/// Checks an invariant of this library, in release builds too: a supervisor that goes on with a
-/// broken invariant can lose a job that cost days. Never for input from outside.
-#define ELASTIC_ASSERT(condition) \
-  ((condition) ? (void)0 : ::elastic::detail::assertion_failed(#condition, __FILE__, __LINE__))
-
-// ---- elastic/agent/rank_assignment.hpp ----
-
-namespace elastic {
-
-/// What a node tells the others of a round about its workers.
-struct role_info {
-  std::string role;
-  int local_world_size = 1;
-};
-
-/// What a node needs to know to number its workers.
-struct assigned_ranks {
-  /// The rank of its first worker among all workers, and their number.
-  int base_rank = 0;
-  int world_size = 0;
-  /// The same among the workers of its role.
-  int base_role_rank = 0;
-  int role_world_size = 0;
-
-  friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
-};
-
-/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
-/// ranks, and contiguous within each role.
-///
-/// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
-inline std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes) {
-  std::vector<assigned_ranks> assigned(nodes.size());
-  int world_size = 0;
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
-    assigned[node].base_rank = world_size;
-    world_size += nodes[node].local_world_size;
-    for (std::size_t other = 0; other < nodes.size(); ++other) {
-      if (nodes[other].role != nodes[node].role) continue;
-      assigned[other].role_world_size += nodes[node].local_world_size;
-      if (other > node) assigned[other].base_role_rank += nodes[node].local_world_size;
-    }
-  }
-  for (assigned_ranks& ranks : assigned) ranks.world_size = world_size;
-  return assigned;
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/signal_number.hpp ----
-
-namespace elastic {
-
-/// The number of a signal that is named as by kill(1) and in <csignal>: "SIGTERM" or "TERM". Empty
-/// for a name that none has; real-time signals have none here.
-inline std::optional<int> signal_number(std::string_view name) {
-  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
-  for (int number = 1; number < NSIG; ++number) {
-    const char* const known = sigabbrev_np(number);
-    if (known && name == known) return number;
-  }
-  return std::nullopt;
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/exit_selection.hpp ----
-
-namespace elastic {
-
-/// Some of the ways in which a process can end: exit codes and signals.
-///
-/// Thread-safety: that of a value.
-class exit_selection {
- public:
-  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
-  ///
-  /// Errors: `errc::invalid_argument`, naming the part that is neither.
-  static exit_selection parse(std::string_view text);
-
-  exit_selection& add_code(int code) {
-    codes_.insert(code);
-    return *this;
-  }
-  exit_selection& add_signal(int number) {
-    signals_.insert(number);
-    return *this;
-  }
-
-  bool empty() const { return codes_.empty() && signals_.empty(); }
-
-  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
-  bool contains(const exit_status& status) const {
-    return (status.code() && codes_.count(*status.code()) > 0) ||
-           (status.signal() && signals_.count(*status.signal()) > 0);
-  }
-
-  friend bool operator==(const exit_selection&, const exit_selection&) = default;
-
- private:
-  std::set<int> codes_;
-  std::set<int> signals_;
-};
-
-inline exit_selection exit_selection::parse(std::string_view text) {
-  exit_selection selection;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    int code = -1;
-    const char* const end = part.data() + part.size();
-    const auto [stop, failure] = std::from_chars(part.data(), end, code);
-    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
-    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
-    if (!is_code && !number) {
-      throw error(errc::invalid_argument,
-                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
-                              "signals is needed, such as 93,SIGSEGV",
-                              part));
-    }
-    if (is_code) selection.add_code(code);
-    if (number) selection.add_signal(*number);
-    if (comma == std::string_view::npos) return selection;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-}  // namespace elastic
-
-// ---- elastic/agent/restart_terms.hpp ----
-
-namespace elastic {
-
-/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
-/// at once, and however they ended.
-struct restart_terms {
-  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
-  duration window = duration::zero();
-
-  /// How long to wait before the first restart; twice as long before the next, up to `max_delay`.
-  /// 0: no wait.
-  duration delay = duration::zero();
-  duration max_delay = std::chrono::seconds(60);
-  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
-  duration healthy_uptime = std::chrono::seconds(60);
-
-  /// Not after a worker that ended in one of these ways.
-  exit_selection never_after = {};
-  /// Only after a worker that ended in one of these ways, where there are any.
-  exit_selection only_after = {};
-};
-
-/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const restart_terms& terms) {
-  const duration day = std::chrono::hours(24);
-  const auto demand = [](bool holds, const char* sentence) {
-    if (!holds) throw error(errc::invalid_argument, sentence);
-  };
-  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
-  demand(terms.delay >= duration::zero() && terms.delay <= day,
-         "the delay of restarts is 0 to 24 hours");
-  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
-         "the greatest delay of restarts is 0 to 24 hours");
-  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
-}
 
 }  // namespace elastic
 
@@ -2339,9 +2173,717 @@ inline std::optional<std::string> limit_omp_threads(environment_map& variables,
 
 }  // namespace elastic
 
-// ---- elastic/contract/function_call.hpp ----
+// ---- elastic/contract/macros.hpp ----
+
+namespace elastic {
+
+/// The names that a template may use, without "$", and what stands for them.
+using macro_values = std::map<std::string, std::string, std::less<>>;
+
+namespace detail {
+
+inline bool starts_macro_name(char letter) {
+  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// The name at the start of `text`, as long as it can be; empty where there is none.
+inline std::string_view leading_macro_name(std::string_view text) {
+  if (text.empty() || !starts_macro_name(text[0])) return {};
+  std::size_t length = 1;
+  while (length < text.size() &&
+         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return text.substr(0, length);
+}
+
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
+/// no name follows.
+struct macro_reference {
+  std::string_view name;
+  std::size_t length = 0;
+};
+
+inline macro_reference read_macro_reference(std::string_view text) {
+  if (!text.empty() && text[0] == '{') {
+    const std::string_view name = leading_macro_name(text.substr(1));
+    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
+    if (name.empty() || !closed) return {};
+    return {name, name.size() + 2};
+  }
+  const std::string_view name = leading_macro_name(text);
+  return {name, name.size()};
+}
+
+}  // namespace detail
+
+/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
+/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
+/// name, stay as they are.
+inline std::string substitute_macros(std::string_view text, const macro_values& values) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (!text.empty() && text[0] == '$') {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const detail::macro_reference reference = detail::read_macro_reference(text);
+    const auto value = values.find(reference.name);
+    if (reference.length > 0 && value != values.end()) {
+      result += value->second;
+    } else {
+      result += '$';
+      result += text.substr(0, reference.length);
+    }
+    text.remove_prefix(reference.length);
+  }
+  return result;
+}
+
+/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  return substitute_macros(argument, values);
+}
+
+/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
+inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  return values;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/line_head.hpp ----
 
 #include <algorithm>
+#include <ctime>
+
+namespace elastic {
+
+/// "2026-11-20T14:03:21.042Z": a time of day as logs name it, in UTC.
+inline std::string time_text(wall_time at) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at) - whole;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     milliseconds.count());
+}
+
+/// What stands before each line of a process's output: text, and in it the time and the id of the
+/// process, which nobody knows before it runs. A plain text becomes one by itself.
+class line_head {
+ public:
+  line_head() = default;
+  line_head(std::string text) { add_text(text); }
+  line_head(const char* text) { add_text(text); }
+
+  line_head& add_text(std::string_view text) {
+    if (text.empty()) return *this;
+    if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
+      pieces_.push_back({piece::kind::text, {}});
+    }
+    pieces_.back().text += text;
+    return *this;
+  }
+  /// When the line was read.
+  line_head& add_time() {
+    pieces_.push_back({piece::kind::time, {}});
+    return *this;
+  }
+  /// Which process wrote it.
+  line_head& add_pid() {
+    pieces_.push_back({piece::kind::pid, {}});
+    return *this;
+  }
+
+  bool empty() const { return pieces_.empty(); }
+  bool has_time() const {
+    return std::any_of(pieces_.begin(), pieces_.end(),
+                       [](const piece& one) { return one.what == piece::kind::time; });
+  }
+
+  /// The text for lines that are read from one process at one time.
+  std::string text(pid_t pid, wall_time at) const {
+    std::string whole;
+    for (const piece& one : pieces_) {
+      switch (one.what) {
+        case piece::kind::text: whole += one.text; break;
+        case piece::kind::time: whole += time_text(at); break;
+        case piece::kind::pid: whole += std::to_string(pid); break;
+      }
+    }
+    return whole;
+  }
+
+  friend bool operator==(const line_head&, const line_head&) = default;
+
+ private:
+  struct piece {
+    enum class kind { text, time, pid };
+    kind what;
+    std::string text;
+    friend bool operator==(const piece&, const piece&) = default;
+  };
+  std::vector<piece> pieces_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/line_template.hpp ----
+
+namespace elastic {
+
+/// The template of what stands before each line that a worker's output is copied with: text in
+/// which `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or
+/// `$rank`, and so on) stand for the worker's and `$$` for a `$`. A `$` that starts no name stays.
+///
+/// Source: torch.distributed.elastic's log_line_prefix_template, which leaves a name that it does
+/// not know as it is, and has neither `${pid}` nor `${time}`.
+class line_template {
+ public:
+  /// What torchrun prints: "[<role><local_rank>]:".
+  line_template() : text_("[${role_name}${local_rank}]:") {}
+
+  /// Empty text: as made by default.
+  /// Errors: `errc::invalid_argument` for a field that there is not, naming those that there are.
+  explicit line_template(const std::string& text) : line_template() {
+    if (!text.empty()) text_ = text;
+    head_of({}, "");
+  }
+
+  /// What stands before the lines of one worker.
+  line_head head_of(const worker_identity& who, const std::string& host) const {
+    line_head head;
+    for (std::string_view rest = text_; !rest.empty();) {
+      const std::size_t dollar = rest.find('$');
+      head.add_text(rest.substr(0, dollar));
+      if (dollar == rest.npos) break;
+      rest.remove_prefix(dollar + 1);
+      if (rest.starts_with('$')) {
+        head.add_text("$");
+        rest.remove_prefix(1);
+        continue;
+      }
+      const detail::macro_reference reference = detail::read_macro_reference(rest);
+      if (reference.length == 0) {
+        head.add_text("$");
+      } else {
+        add_field(head, reference.name, who, host);
+      }
+      rest.remove_prefix(reference.length);
+    }
+    return head;
+  }
+
+ private:
+  static void add_field(line_head& head, std::string_view name, const worker_identity& who,
+                        const std::string& host) {
+    if (name == "role_name") {
+      head.add_text(who.role_name);
+    } else if (name == "rank") {
+      head.add_text(std::to_string(who.rank));
+    } else if (name == "local_rank") {
+      head.add_text(std::to_string(who.local_rank));
+    } else if (name == "hostname") {
+      head.add_text(host);
+    } else if (name == "pid") {
+      head.add_pid();
+    } else if (name == "time") {
+      head.add_time();
+    } else {
+      throw error(errc::invalid_argument,
+                  fmt::format("a line prefix has no field '{}'; there are ${{role_name}}, ${{rank}}"
+                              ", ${{local_rank}}, ${{pid}}, ${{hostname}} and ${{time}}, and $$ "
+                              "means a $",
+                              name));
+    }
+  }
+
+  std::string text_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/detail/syscalls.hpp ----
+
+// The one seam between this module and the kernel: a table of functions, given as a parameter.
+// Tests give a table in which one of them fails or is interrupted.
+
+#include <linux/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+// A function that runs between clone and exec does so in the parent's memory, on a stack of its
+// own. A sanitizer's instrumentation in it would write into the books of the parent's thread.
+#if defined(__clang__)
+#define ELASTIC_RUNS_IN_CHILD                                        \
+  __attribute__((noinline, disable_sanitizer_instrumentation,        \
+                 no_sanitize("thread", "address", "undefined")))
+#else
+#define ELASTIC_RUNS_IN_CHILD \
+  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
+#endif
+
+namespace elastic::detail {
+
+#if defined(__GLIBC__)
+// The same function as `clone` under the name that sanitizers do not wrap: their wrapper takes
+// locks that a child in shared memory would give back a second time.
+extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
+                             ...) noexcept __asm__("__clone");
+#else
+inline constexpr auto elastic_clone = ::clone;
+#endif
+
+// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
+inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
+
+/// Everything that this module asks of the kernel about processes. Results as the system calls':
+/// -1 and `errno` on failure.
+struct syscalls {
+  // In the parent.
+  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
+  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
+  int (*pidfd_open)(pid_t pid);
+  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
+  int (*kill)(pid_t pid, int number);
+  int (*set_owner)(int fd, int owner);
+  int (*pipe)(int fds[2]);
+  int (*open)(const char* path, int flags, int mode);
+  // Between clone and exec: nothing but the system call itself.
+  int (*set_session)();
+  int (*die_with_parent)();
+  int (*change_directory)(const char* path);
+  int (*duplicate)(int from, int lowest);
+  int (*duplicate_to)(int from, int to);
+  int (*keep_at_exec)(int fd);
+  int (*close_range)(unsigned first, unsigned last);
+  int (*execute)(const char* path, char* const* arguments, char* const* environment);
+  int (*execute_open)(int program, char* const* arguments, char* const* environment);
+};
+
+namespace real {
+
+inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
+  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
+}
+inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+  return ::waitid(type, id, info, options);
+}
+inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
+inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
+}
+inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
+inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
+inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
+inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
+
+ELASTIC_RUNS_IN_CHILD inline int set_session() {
+  return static_cast<int>(::syscall(SYS_setsid));
+}
+ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
+  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
+  return static_cast<int>(::syscall(SYS_chdir, path));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
+  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
+  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
+  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
+                                              char* const* environment) {
+  return static_cast<int>(
+      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
+}
+ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
+#if defined(SYS_close_range)
+  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
+#else
+  (void)first, (void)last;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
+                                         char* const* environment) {
+  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
+}
+
+}  // namespace real
+
+/// The kernel itself.
+inline constexpr syscalls real_syscalls{
+    .clone = real::clone,
+    .waitid = real::waitid,
+    .pidfd_open = real::pidfd_open,
+    .pidfd_send_signal = real::pidfd_send_signal,
+    .kill = real::kill,
+    .set_owner = real::set_owner,
+    .pipe = real::pipe,
+    .open = real::open,
+    .set_session = real::set_session,
+    .die_with_parent = real::die_with_parent,
+    .change_directory = real::change_directory,
+    .duplicate = real::duplicate,
+    .duplicate_to = real::duplicate_to,
+    .keep_at_exec = real::keep_at_exec,
+    .close_range = real::close_range,
+    .execute = real::execute,
+    .execute_open = real::execute_open,
+};
+
+/// A call that is made again for as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/log_file.hpp ----
+
+#include <cstdio>
+
+namespace elastic {
+
+/// When a log file is full, and what becomes of it then.
+struct log_rotation {
+  /// A file of this size is put aside and a new one begun; 0: it grows without end.
+  std::uint64_t max_bytes = 0;
+  /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
+  /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
+  int max_files = 5;
+
+  friend bool operator==(const log_rotation&, const log_rotation&) = default;
+};
+
+namespace detail {
+
+// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
+// go to the same file, and a file cut short by others goes on at its new end.
+inline unique_fd open_log_file(const std::string& path, const syscalls& calls) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
+  if (!file) {
+    throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
+                                               path, errno_text(errno)));
+  }
+  return file;
+}
+
+}  // namespace detail
+
+/// A file that output is copied to, cut by size where that is wanted.
+///
+/// A full file ends with a whole line: a line that does not fit begins the next file, and one that
+/// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`
+/// above the size. A file that cannot be written is given up, one that cannot be put aside grows
+/// on; both are said once in the log.
+///
+/// Thread-safety: one strand at a time.
+class log_file {
+ public:
+  /// Takes over a file that is open for appending, and empty; `path` is its name.
+  explicit log_file(detail::unique_fd file, std::string path = {}, log_rotation rotation = {})
+      : file_(std::move(file)), path_(std::move(path)), rotation_(rotation) {}
+
+  /// Opens a file and empties it; its directory must exist.
+  /// Errors: `errc::file_access`, naming the path.
+  static std::shared_ptr<log_file> open(const std::string& path, log_rotation rotation = {},
+                                        const detail::syscalls& calls = detail::real_syscalls) {
+    return std::make_shared<log_file>(detail::open_log_file(path, calls), path, rotation);
+  }
+
+  /// Appends all of `bytes`. Errors: none; see above.
+  void write(std::string_view bytes, const logger& log) {
+    while (file_ && !bytes.empty()) {
+      const portion next = first_portion(bytes);
+      append(bytes.substr(0, next.size), log);
+      bytes.remove_prefix(next.size);
+      if (next.fills && file_) put_aside(log);
+    }
+  }
+
+ private:
+  /// How many of the bytes belong into the file of now, and whether it is full then.
+  struct portion {
+    std::size_t size;
+    bool fills;
+  };
+
+  portion first_portion(std::string_view bytes) const {
+    if (rotation_.max_bytes == 0 || bytes.size() <= room()) return {bytes.size(), false};
+    const std::size_t last_end = room() == 0 ? bytes.npos : bytes.rfind('\n', room() - 1);
+    if (last_end != bytes.npos) return {last_end + 1, true};
+    if (size_ > 0 && !in_line_) return {0, true};
+    const std::size_t most = room_for_line();
+    const std::size_t first_end = bytes.substr(0, most).find('\n');
+    if (first_end != bytes.npos) return {first_end + 1, true};
+    return {std::min(bytes.size(), most), bytes.size() >= most};
+  }
+
+  std::size_t room() const { return size_ < rotation_.max_bytes ? rotation_.max_bytes - size_ : 0; }
+
+  std::size_t room_for_line() const {
+    const std::uint64_t most = rotation_.max_bytes + limits::copy_line_bytes;
+    return size_ < most ? most - size_ : 0;
+  }
+
+  void append(std::string_view bytes, const logger& log) {
+    if (bytes.empty()) return;
+    in_line_ = bytes.back() != '\n';
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+      if (written >= 0) {
+        size_ += static_cast<std::uint64_t>(written);
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+      } else if (errno != EINTR) {
+        log.error("log file '{}' cannot be written, output is lost: {}", path_,
+                  errno_text(errno));
+        file_.reset();
+        return;
+      }
+    }
+  }
+
+  std::string name(int number) const {
+    return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
+  }
+
+  // The files of before move up by one, the oldest makes room.
+  void put_aside(const logger& log) {
+    try {
+      const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
+      for (int number = oldest; number > 0; --number) {
+        const bool moved = std::rename(name(number - 1).c_str(), name(number).c_str()) == 0;
+        // Somebody may have taken one of the others away.
+        if (!moved && (number == 1 || errno != ENOENT)) {
+          throw error(errc::file_access, errno_text(errno));
+        }
+      }
+      file_ = detail::open_log_file(path_, detail::real_syscalls);
+      others_ = oldest;
+      size_ = 0;
+      in_line_ = false;
+    } catch (const error& failure) {
+      log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
+                failure.what());
+      rotation_.max_bytes = 0;
+    }
+  }
+
+  detail::unique_fd file_;
+  std::string path_;
+  log_rotation rotation_;
+  std::uint64_t size_ = 0;
+  bool in_line_ = false;
+  /// How many files were put aside and are kept.
+  int others_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/log_options.hpp ----
+
+namespace elastic {
+
+/// How lines of workers are shown.
+enum class log_format {
+  /// As the worker wrote them; teed ones behind a prefix.
+  text,
+  /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
+  /// stream, text.
+  json,
+};
+
+/// What is shown of the workers' output, how, and what of it is kept.
+struct log_options {
+  log_format format = log_format::text;
+  /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
+  std::vector<int> console_ranks;
+  /// Lines of any worker's stdout that contain one of these texts are also written to
+  /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
+  std::vector<std::string> stdout_filters;
+  /// The same for stderr and `filtered_stderr.log`.
+  std::vector<std::string> stderr_filters;
+  /// When log files are cut. With a size what is only redirected goes through the agent, too.
+  log_rotation rotation;
+};
+
+/// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
+inline void validate(const log_options& options, int local_world_size, bool has_files) {
+  for (const int rank : options.console_ranks) {
+    if (rank < 0 || rank >= local_world_size) {
+      throw error(errc::invalid_argument,
+                  fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
+                              "to {}",
+                              rank, local_world_size, local_world_size - 1));
+    }
+  }
+  const bool filtered = !options.stdout_filters.empty() || !options.stderr_filters.empty();
+  if (filtered && !has_files) {
+    throw error(errc::invalid_argument,
+                "lines that match a filter go to a file, but the log directory is /dev/null");
+  }
+  for (const auto* filters : {&options.stdout_filters, &options.stderr_filters}) {
+    for (const std::string& text : *filters) {
+      if (text.empty()) throw error(errc::invalid_argument, "a filter of lines is empty");
+    }
+  }
+  if (options.rotation.max_files < 1 || options.rotation.max_files > limits::log_files) {
+    throw error(errc::invalid_argument, fmt::format("{} files of one log: 1 to {} are allowed",
+                                                    options.rotation.max_files,
+                                                    limits::log_files));
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/signal_number.hpp ----
+
+namespace elastic {
+
+/// The number of a signal that is named as by kill(1) and in <csignal>: "SIGTERM" or "TERM". Empty
+/// for a name that none has; real-time signals have none here.
+inline std::optional<int> signal_number(std::string_view name) {
+  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
+  for (int number = 1; number < NSIG; ++number) {
+    const char* const known = sigabbrev_np(number);
+    if (known && name == known) return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/exit_selection.hpp ----
+
+namespace elastic {
+
+/// Some of the ways in which a process can end: exit codes and signals.
+///
+/// Thread-safety: that of a value.
+class exit_selection {
+ public:
+  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
+  ///
+  /// Errors: `errc::invalid_argument`, naming the part that is neither.
+  static exit_selection parse(std::string_view text);
+
+  exit_selection& add_code(int code) {
+    codes_.insert(code);
+    return *this;
+  }
+  exit_selection& add_signal(int number) {
+    signals_.insert(number);
+    return *this;
+  }
+
+  bool empty() const { return codes_.empty() && signals_.empty(); }
+
+  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
+  bool contains(const exit_status& status) const {
+    return (status.code() && codes_.count(*status.code()) > 0) ||
+           (status.signal() && signals_.count(*status.signal()) > 0);
+  }
+
+  friend bool operator==(const exit_selection&, const exit_selection&) = default;
+
+ private:
+  std::set<int> codes_;
+  std::set<int> signals_;
+};
+
+inline exit_selection exit_selection::parse(std::string_view text) {
+  exit_selection selection;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    int code = -1;
+    const char* const end = part.data() + part.size();
+    const auto [stop, failure] = std::from_chars(part.data(), end, code);
+    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
+    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
+    if (!is_code && !number) {
+      throw error(errc::invalid_argument,
+                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
+                              "signals is needed, such as 93,SIGSEGV",
+                              part));
+    }
+    if (is_code) selection.add_code(code);
+    if (number) selection.add_signal(*number);
+    if (comma == std::string_view::npos) return selection;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/restart_terms.hpp ----
+
+namespace elastic {
+
+/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
+/// at once, and however they ended.
+struct restart_terms {
+  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
+  duration window = duration::zero();
+
+  /// How long to wait before the first restart; twice as long before the next, up to `max_delay`.
+  /// 0: no wait.
+  duration delay = duration::zero();
+  duration max_delay = std::chrono::seconds(60);
+  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
+  duration healthy_uptime = std::chrono::seconds(60);
+
+  /// Not after a worker that ended in one of these ways.
+  exit_selection never_after = {};
+  /// Only after a worker that ended in one of these ways, where there are any.
+  exit_selection only_after = {};
+};
+
+/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const restart_terms& terms) {
+  const duration day = std::chrono::hours(24);
+  const auto demand = [](bool holds, const char* sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
+  demand(terms.delay >= duration::zero() && terms.delay <= day,
+         "the delay of restarts is 0 to 24 hours");
+  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
+         "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/function_call.hpp ----
+
 #include <cmath>
 #include <limits>
 
@@ -2911,9 +3453,11 @@ struct worker_spec {
   stream_selection redirects;
   /// Which streams go to both the file and the console.
   stream_selection tee;
-  /// What is put before each line of a teed stream; see `line_prefix` for its fields. Empty:
+  /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
   std::string line_prefix_template;
+  /// What is shown of the output and how, and what is kept of it.
+  log_options logs;
 };
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
@@ -2944,6 +3488,8 @@ inline void validate(const worker_spec& spec) {
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
+  validate(spec.logs, spec.local_world_size, spec.log_directory != "/dev/null");
+  line_template{spec.line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
@@ -2956,6 +3502,394 @@ inline void validate(const worker_spec& spec) {
   demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
          fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
                      liveness.learn_factor));
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/json_text.hpp ----
+
+#include <iterator>
+
+namespace elastic {
+
+namespace detail {
+
+/// What the first bytes of a text are, read as UTF-8.
+struct utf8_character {
+  /// How many bytes belong together: a character, or the start of one that goes wrong after them.
+  std::size_t size;
+  bool valid;
+  /// Not valid only because the text ends within it.
+  bool cut_off;
+};
+
+/// `text` must not be empty.
+inline utf8_character first_utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {1, true, false};
+  // Neither the second half of surrogates nor what could be said in fewer bytes.
+  const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
+                            : lead >= 0xe0 && lead <= 0xef ? 3
+                            : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                           : 0;
+  if (whole == 0) return {1, false, false};
+  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t at = 1; at < whole; ++at) {
+    if (at == text.size()) return {at, false, true};
+    const bool fits = at == 1 ? byte(at) >= low && byte(at) <= high : (byte(at) & 0xc0) == 0x80;
+    if (!fits) return {at, false, false};
+  }
+  return {whole, true, false};
+}
+
+/// How many bytes at the end of `text` are the start of a character that is not whole; 0 to 3.
+inline std::size_t unfinished_character(std::string_view text) {
+  for (std::size_t size = 1; size <= std::min<std::size_t>(3, text.size()); ++size) {
+    const std::string_view end = text.substr(text.size() - size);
+    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80) continue;
+    const utf8_character first = first_utf8_character(end);
+    return first.cut_off && first.size == size ? size : 0;
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+/// Appends `text` as the inside of a JSON string. Each byte sequence that is no UTF-8 becomes
+/// U+FFFD.
+inline void append_json_text(std::string& out, std::string_view text) {
+  const auto is_plain = [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte >= 0x20 && byte < 0x80 && letter != '"' && letter != '\\';
+  };
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    const detail::utf8_character next = detail::first_utf8_character(text);
+    const char letter = text[0];
+    if (!next.valid) {
+      out += "\xef\xbf\xbd";
+    } else if (next.size > 1) {
+      out.append(text.substr(0, next.size));
+    } else if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (letter == '\n') {
+      out += "\\n";
+    } else if (letter == '\t') {
+      out += "\\t";
+    } else if (letter == '\r') {
+      out += "\\r";
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(letter));
+    }
+    text.remove_prefix(next.size);
+  }
+}
+
+/// The same as a JSON string, with its quotes.
+inline std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  append_json_text(quoted, text);
+  return quoted + '"';
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/stdio.hpp ----
+
+namespace elastic {
+
+/// Lines of a stream that go to one more file, which several streams may share.
+struct matching_lines {
+  /// A line that contains any of these texts is meant; none: no line is.
+  std::vector<std::string> filters;
+  /// Put before every line; with `output_plan::json` the start of its object.
+  line_head prefix;
+  /// Where the lines go; must be used on one strand only.
+  std::shared_ptr<log_file> file;
+};
+
+/// Where one output stream of a process goes.
+struct output_plan {
+  enum class how {
+    /// To the same place as this process's own.
+    inherit,
+    /// Nowhere.
+    null,
+    /// To `file`, which the process writes itself.
+    file,
+    /// Through a pipe to this process, which writes it to `file` first and then to the console.
+    copy,
+  };
+  how kind = how::inherit;
+  /// file: what the process writes. copy: what is written before the console; empty: no file.
+  /// Emptied first; its directory must exist.
+  std::string file;
+  /// copy: when `file` is full.
+  log_rotation rotation;
+  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
+  /// once, not line by line.
+  line_head prefix;
+  /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
+  /// and ends with the member "text": the line without its end, as UTF-8 in which bytes that are
+  /// none were replaced. A piece of a longer line (see `tee`) is an object that says "more":true.
+  bool json = false;
+  /// copy: whether the console gets it at all.
+  bool console = true;
+  /// copy: lines that are also copied elsewhere.
+  matching_lines matches;
+  /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
+  bool keep_tail = false;
+};
+
+namespace detail {
+
+inline unique_fd open_null(const syscalls& calls) {
+  unique_fd file(
+      uninterrupted([&] { return calls.open("/dev/null", O_RDWR | O_CLOEXEC, 0); }));
+  if (!file) {
+    throw error(errc::file_access,
+                fmt::format("'/dev/null' cannot be opened: {}", errno_text(errno)));
+  }
+  return file;
+}
+
+/// A pipe whose read end never blocks.
+struct pipe_ends {
+  unique_fd read;
+  unique_fd write;
+};
+
+inline pipe_ends open_pipe(const syscalls& calls) {
+  int fds[2];
+  if (calls.pipe(fds) != 0) {
+    throw error(errc::start_failed,
+                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
+  }
+  pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+/// One stream opened for the start of a process.
+struct opened_stream {
+  /// The process's end, -1 for `inherit`; to be closed after the start.
+  unique_fd process_end;
+  /// copy: the pipe to read from, and the file to write to (null: none).
+  unique_fd pipe;
+  std::shared_ptr<log_file> file;
+};
+
+/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
+inline opened_stream open_stream(const output_plan& plan, const syscalls& calls = real_syscalls) {
+  opened_stream stream;
+  switch (plan.kind) {
+    case output_plan::how::inherit: break;
+    case output_plan::how::null: stream.process_end = open_null(calls); break;
+    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
+    case output_plan::how::copy: {
+      if (!plan.file.empty()) stream.file = log_file::open(plan.file, plan.rotation, calls);
+      pipe_ends pipe = open_pipe(calls);
+      stream.pipe = std::move(pipe.read);
+      stream.process_end = std::move(pipe.write);
+      break;
+    }
+  }
+  return stream;
+}
+
+}  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/agent/logs_specs.hpp ----
+
+namespace elastic {
+
+/// Where the two streams of one worker go.
+struct worker_output {
+  output_plan out;
+  output_plan err;
+};
+
+/// The workers of one attempt, whose output is to go somewhere.
+struct attempt_logs {
+  const worker_spec& spec;
+  /// By local rank.
+  const std::vector<worker_identity>& workers;
+  /// Names their files; the directories of the attempt exist, where there are any.
+  const log_layout& layout;
+  /// The name of this host.
+  std::string host;
+};
+
+/// Decides where the output of workers goes. Implement it to send it elsewhere; see
+/// `agent_services::logs` and `logs_specs_registry`.
+///
+/// Counterpart: torch.distributed.elastic.multiprocessing.LogsSpecs and its `reify`.
+/// Thread-safety: called on the agent's strand.
+class logs_specs {
+ public:
+  virtual ~logs_specs() = default;
+
+  /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
+  /// they are started, a restart included.
+  ///
+  /// Errors: whatever it throws ends the start, and no worker runs.
+  virtual std::vector<worker_output> plan(const attempt_logs& attempt) = 0;
+};
+
+/// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
+/// and the end of stderr kept for the report where it is not in a file.
+class default_logs_specs final : public logs_specs {
+ public:
+  std::vector<worker_output> plan(const attempt_logs& attempt) override {
+    const log_options& options = attempt.spec.logs;
+    std::shared_ptr<log_file> matches[2];
+    if (!options.stdout_filters.empty()) {
+      matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
+    }
+    if (!options.stderr_filters.empty()) {
+      matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
+    }
+    std::vector<worker_output> all;
+    for (const worker_identity& who : attempt.workers) {
+      worker_output& output = all.emplace_back();
+      output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
+      output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
+    }
+    return all;
+  }
+
+ private:
+  static output_plan plan_stream(const attempt_logs& attempt, const worker_identity& who,
+                                 std_streams stream, const std::shared_ptr<log_file>& matches) {
+    const worker_spec& spec = attempt.spec;
+    const log_options& options = spec.logs;
+    const bool is_err = stream == std_streams::err;
+    const bool teed = contains(spec.tee.of(who.local_rank), stream);
+    const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
+    const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
+    const bool as_json = options.format == log_format::json;
+
+    output_plan plan;
+    if (teed || redirected) {
+      plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
+                         : attempt.layout.stdout_file(who.local_rank);
+    }
+    const bool cut = !plan.file.empty() && options.rotation.max_bytes > 0;
+    if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
+      plan.kind = output_plan::how::copy;
+    } else if (redirected || teed) {
+      plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
+    } else if (is_err) {
+      plan.kind = output_plan::how::copy;  // for its end
+    } else if (!shown) {
+      plan.kind = output_plan::how::null;
+    }
+    plan.keep_tail = is_err && plan.kind != output_plan::how::null;
+    if (plan.kind != output_plan::how::copy) return plan;
+
+    plan.rotation = options.rotation;
+    plan.console = shown;
+    plan.json = as_json;
+    const line_head head = as_json ? object_head(attempt, who, is_err)
+                                   : line_template(spec.line_prefix_template)
+                                         .head_of(who, attempt.host);
+    if (teed || as_json) plan.prefix = head;
+    if (matches) {
+      plan.matches.filters = is_err ? options.stderr_filters : options.stdout_filters;
+      plan.matches.prefix = head;
+      plan.matches.file = matches;
+    }
+    return plan;
+  }
+
+  static bool is_shown(const log_options& options, int local_rank) {
+    const std::vector<int>& ranks = options.console_ranks;
+    return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
+  }
+
+  // All members of the object of a line, but its text.
+  static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
+                               bool is_err) {
+    line_head head(R"({"time":")");
+    head.add_time();
+    head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
+                              json_string(attempt.host), json_string(who.role_name), who.rank,
+                              who.local_rank, attempt.layout.attempt()));
+    head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
+    return head;
+  }
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/assert.hpp ----
+
+#include <cstdlib>
+
+namespace elastic::detail {
+
+[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
+  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
+  std::abort();
+}
+
+}  // namespace elastic::detail
+
+/// Checks an invariant of this library, in release builds too: a supervisor that goes on with a
+/// broken invariant can lose a job that cost days. Never for input from outside.
+#define ELASTIC_ASSERT(condition) \
+  ((condition) ? (void)0 : ::elastic::detail::assertion_failed(#condition, __FILE__, __LINE__))
+
+// ---- elastic/agent/rank_assignment.hpp ----
+
+namespace elastic {
+
+/// What a node tells the others of a round about its workers.
+struct role_info {
+  std::string role;
+  int local_world_size = 1;
+};
+
+/// What a node needs to know to number its workers.
+struct assigned_ranks {
+  /// The rank of its first worker among all workers, and their number.
+  int base_rank = 0;
+  int world_size = 0;
+  /// The same among the workers of its role.
+  int base_role_rank = 0;
+  int role_world_size = 0;
+
+  friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
+};
+
+/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
+/// ranks, and contiguous within each role.
+///
+/// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
+inline std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes) {
+  std::vector<assigned_ranks> assigned(nodes.size());
+  int world_size = 0;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
+    assigned[node].base_rank = world_size;
+    world_size += nodes[node].local_world_size;
+    for (std::size_t other = 0; other < nodes.size(); ++other) {
+      if (nodes[other].role != nodes[node].role) continue;
+      assigned[other].role_world_size += nodes[node].local_world_size;
+      if (other > node) assigned[other].base_role_rank += nodes[node].local_world_size;
+    }
+  }
+  for (assigned_ranks& ranks : assigned) ranks.world_size = world_size;
+  return assigned;
 }
 
 }  // namespace elastic
@@ -3396,106 +4330,6 @@ class call_sheet {
   std::size_t arguments_ = 0;
   std::size_t room_ = 0;
 };
-
-}  // namespace elastic
-
-// ---- elastic/contract/macros.hpp ----
-
-namespace elastic {
-
-/// The names that a template may use, without "$", and what stands for them.
-using macro_values = std::map<std::string, std::string, std::less<>>;
-
-namespace detail {
-
-inline bool starts_macro_name(char letter) {
-  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-}
-
-/// The name at the start of `text`, as long as it can be; empty where there is none.
-inline std::string_view leading_macro_name(std::string_view text) {
-  if (text.empty() || !starts_macro_name(text[0])) return {};
-  std::size_t length = 1;
-  while (length < text.size() &&
-         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
-    ++length;
-  }
-  return text.substr(0, length);
-}
-
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
-/// no name follows.
-struct macro_reference {
-  std::string_view name;
-  std::size_t length = 0;
-};
-
-inline macro_reference read_macro_reference(std::string_view text) {
-  if (!text.empty() && text[0] == '{') {
-    const std::string_view name = leading_macro_name(text.substr(1));
-    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
-    if (name.empty() || !closed) return {};
-    return {name, name.size() + 2};
-  }
-  const std::string_view name = leading_macro_name(text);
-  return {name, name.size()};
-}
-
-}  // namespace detail
-
-/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
-/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are.
-inline std::string substitute_macros(std::string_view text, const macro_values& values) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    if (!text.empty() && text[0] == '$') {
-      result += '$';
-      text.remove_prefix(1);
-      continue;
-    }
-    const detail::macro_reference reference = detail::read_macro_reference(text);
-    const auto value = values.find(reference.name);
-    if (reference.length > 0 && value != values.end()) {
-      result += value->second;
-    } else {
-      result += '$';
-      result += text.substr(0, reference.length);
-    }
-    text.remove_prefix(reference.length);
-  }
-  return result;
-}
-
-/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
-inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
-  macro_values values;
-  values.emplace("local_rank", std::to_string(local_rank));
-  return substitute_macros(argument, values);
-}
-
-/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
-inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
-  return values;
-}
-
-/// What stands before each line that a worker's output is copied with: the template with
-/// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
-/// prints it, where the template is empty.
-inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
-                               int rank, int local_rank) {
-  if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
-  return substitute_macros(prefix_template, macros_of(role_name, rank, local_rank));
-}
 
 }  // namespace elastic
 
@@ -4842,11 +5676,23 @@ class worker_channels {
 
 }  // namespace elastic
 
+// ---- elastic/net/host_name.hpp ----
+
+namespace elastic {
+
+/// The name of this host as it is set, "localhost" where none is. No name server is asked.
+inline std::string host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+}  // namespace elastic
+
 // ---- elastic/process/core_file.hpp ----
 
 #include <glob.h>
 
-#include <ctime>
 #include <fstream>
 
 namespace elastic {
@@ -4984,37 +5830,55 @@ inline std::optional<std::uint64_t> count_oom_kills(const std::string& root = ""
 
 // ---- elastic/process/detail/lines.hpp ----
 
+#include <string.h>
+
 namespace elastic::detail {
 
-/// Puts a prefix before every line of a stream that comes in pieces. Whole lines go on; an
-/// unfinished one is held back until its end comes, or until it is too long to be held.
+/// A line of a stream, or a piece of one that is too long to be held.
+struct line_piece {
+  /// With its end, where it has one and this is the last piece.
+  std::string_view text;
+  bool is_first;
+  bool is_last;
+};
+
+/// Cuts a stream that comes in pieces into lines. Whole lines go on; an unfinished one is held
+/// back until its end comes, or until it is too long to be held.
 ///
 /// A line ends with '\n', or with '\r' where no '\n' follows: progress bars draw themselves so.
-class line_prefixer {
+class line_cutter {
  public:
-  explicit line_prefixer(std::string prefix) : prefix_(std::move(prefix)) {}
-
-  /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
-  /// it took: all, or fewer where `out` has grown above `limits::copy_buffer_bytes`.
-  std::size_t feed(std::string_view bytes, std::string& out) {
-    std::size_t taken = end_is_open_ && !bytes.empty() ? close_line(bytes.front(), out) : 0;
+  /// Takes bytes from the front of `bytes` and calls `put` for each line that is whole, until it
+  /// returns false, for there is no room for more. Result: how many bytes were taken.
+  template <class Put>
+  std::size_t feed(std::string_view bytes, Put put) {
+    std::size_t taken = 0;
+    bool goes_on = true;
+    if (end_is_open_ && !bytes.empty()) {
+      // What is held ends with '\r', and this is what follows.
+      end_is_open_ = false;
+      taken = bytes.front() == '\n' ? 1 : 0;
+      goes_on = take_line(bytes.substr(0, taken), put);
+    }
     const bool has_returns = bytes.find('\r') != bytes.npos;
-    while (taken < bytes.size() && out.size() < limits::copy_buffer_bytes) {
+    while (taken < bytes.size() && goes_on) {
       const std::string_view rest = bytes.substr(taken);
       const std::size_t size = has_returns ? line_size_with_returns(rest) : line_size(rest);
       if (size == 0) {
-        hold(rest, out);
+        hold(rest, put);
         return bytes.size();
       }
-      take_line(rest.substr(0, size), out);
+      goes_on = take_line(rest.substr(0, size), put);
       taken += size;
     }
     return taken;
   }
 
   /// The stream has ended: what was held back goes on as it is.
-  void finish(std::string& out) {
-    if (!held_.empty()) put_held(out);
+  template <class Put>
+  void finish(Put put) {
+    if (!held_.empty()) take_line({}, put);
+    end_is_open_ = false;
   }
 
  private:
@@ -5034,40 +5898,158 @@ class line_prefixer {
     return line[back + 1] == '\n' ? back + 2 : back + 1;
   }
 
-  void take_line(std::string_view line, std::string& out) {
-    put_held(out);
-    out.append(line);
-    in_line_ = false;
+  template <class Put>
+  bool take_line(std::string_view line, Put& put) {
+    const bool is_first = !std::exchange(in_line_, false);
+    if (held_.empty()) return put(line_piece{line, is_first, true});
+    held_.append(line);
+    const bool goes_on = put(line_piece{held_, is_first, true});
+    held_.clear();
+    return goes_on;
   }
 
-  // What is held ends with '\r', and `next` follows.
-  std::size_t close_line(char next, std::string& out) {
-    end_is_open_ = false;
-    const std::string_view rest = next == '\n' ? "\n" : "";
-    take_line(rest, out);
-    return rest.size();
-  }
-
-  void hold(std::string_view rest, std::string& out) {
+  template <class Put>
+  void hold(std::string_view rest, Put& put) {
     held_.append(rest);
     end_is_open_ = held_.ends_with('\r');
     if (held_.size() <= limits::copy_line_bytes) return;
-    put_held(out);
+    // A character is not torn.
+    const std::size_t size = held_.size() - unfinished_character(held_);
+    put(line_piece{std::string_view(held_).substr(0, size), !in_line_, false});
+    held_.erase(0, size);
     in_line_ = true;
   }
 
-  void put_held(std::string& out) {
-    if (!in_line_) out.append(prefix_);
-    out.append(held_);
-    held_.clear();
-  }
-
-  std::string prefix_;
   std::string held_;
   // A piece of the current line has gone on already.
   bool in_line_ = false;
   // The held line ends with a '\r' that may be half of a "\r\n".
   bool end_is_open_ = false;
+};
+
+/// A line without its end.
+inline std::string_view without_line_end(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// Makes of lines what is shown of them: the line behind a prefix, or a JSON object.
+class line_writer {
+ public:
+  line_writer(line_head head, bool json) : head_(std::move(head)), json_(json) {}
+
+  /// Whose lines they are. To be called before the first line.
+  void begin(pid_t pid) {
+    pid_ = pid;
+    prefix_ = head_.text(pid, {});
+  }
+
+  /// When the lines of now were read.
+  void stamp(const time_source& time) {
+    if (head_.has_time()) prefix_ = head_.text(pid_, time.wall_now());
+  }
+
+  void put(const line_piece& line, std::string& out) const {
+    if (json_) {
+      put_object(line, out);
+    } else {
+      if (line.is_first) out.append(prefix_);
+      out.append(line.text);
+    }
+  }
+
+  /// The same as a line by itself: a piece of a line, too, begins with the prefix and has an end.
+  void put_alone(line_piece line, std::string& out) const {
+    line.is_first = true;
+    put(line, out);
+    if (!out.ends_with('\n')) out += '\n';
+  }
+
+ private:
+  void put_object(const line_piece& line, std::string& out) const {
+    out.append(prefix_.empty() ? "{" : prefix_);
+    if (!line.is_last) out.append("\"more\":true,");
+    out.append("\"text\":\"");
+    append_json_text(out, line.is_last ? without_line_end(line.text) : line.text);
+    out.append("\"}\n");
+  }
+
+  line_head head_;
+  bool json_;
+  pid_t pid_ = 0;
+  std::string prefix_;
+};
+
+/// Puts a prefix before every line of a stream that comes in pieces.
+class line_prefixer {
+ public:
+  explicit line_prefixer(line_head prefix, bool json = false) : writer_(std::move(prefix), json) {
+    writer_.begin(0);
+  }
+
+  void begin(pid_t pid) { writer_.begin(pid); }
+  void stamp(const time_source& time) { writer_.stamp(time); }
+
+  /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
+  /// it took: all, or fewer where `out` has grown above `limits::copy_buffer_bytes`.
+  std::size_t feed(std::string_view bytes, std::string& out) {
+    return cutter_.feed(bytes, [&](const line_piece& line) {
+      writer_.put(line, out);
+      return out.size() < limits::copy_buffer_bytes;
+    });
+  }
+
+  /// The stream has ended: what was held back goes on as it is.
+  void finish(std::string& out) {
+    cutter_.finish([&](const line_piece& line) {
+      writer_.put(line, out);
+      return true;
+    });
+  }
+
+ private:
+  line_cutter cutter_;
+  line_writer writer_;
+};
+
+/// Picks the lines out of a stream that contain one of several texts. Of a line that is too long
+/// to be held, those pieces.
+class line_matcher {
+ public:
+  line_matcher(std::vector<std::string> filters, line_head prefix, bool json)
+      : filters_(std::move(filters)), writer_(std::move(prefix), json) {
+    writer_.begin(0);
+  }
+
+  void begin(pid_t pid) { writer_.begin(pid); }
+  void stamp(const time_source& time) { writer_.stamp(time); }
+
+  /// As `line_prefixer::feed`, with the lines that match; each has an end.
+  std::size_t feed(std::string_view bytes, std::string& out) {
+    return cutter_.feed(bytes, [&](const line_piece& line) {
+      if (matches(line.text)) writer_.put_alone(line, out);
+      return out.size() < limits::copy_buffer_bytes;
+    });
+  }
+
+  void finish(std::string& out) {
+    cutter_.finish([&](const line_piece& line) {
+      if (matches(line.text)) writer_.put_alone(line, out);
+      return true;
+    });
+  }
+
+ private:
+  bool matches(std::string_view line) const {
+    return std::any_of(filters_.begin(), filters_.end(), [&](const std::string& filter) {
+      return ::memmem(line.data(), line.size(), filter.data(), filter.size()) != nullptr;
+    });
+  }
+
+  std::vector<std::string> filters_;
+  line_cutter cutter_;
+  line_writer writer_;
 };
 
 /// Remembers the last lines of a stream that comes in pieces.
@@ -5289,8 +6271,6 @@ inline std::vector<pid_t> read_children(pid_t pid) {
 
 // ---- elastic/process/process_sight.hpp ----
 
-#include <iterator>
-
 namespace elastic {
 
 /// How a process looks that was killed and has not ended yet.
@@ -5364,271 +6344,29 @@ inline std::optional<process_sight> look_at_process(pid_t pid) {
 
 }  // namespace elastic
 
-// ---- elastic/process/detail/syscalls.hpp ----
-
-// The one seam between this module and the kernel: a table of functions, given as a parameter.
-// Tests give a table in which one of them fails or is interrupted.
-
-#include <linux/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-// A function that runs between clone and exec does so in the parent's memory, on a stack of its
-// own. A sanitizer's instrumentation in it would write into the books of the parent's thread.
-#if defined(__clang__)
-#define ELASTIC_RUNS_IN_CHILD                                        \
-  __attribute__((noinline, disable_sanitizer_instrumentation,        \
-                 no_sanitize("thread", "address", "undefined")))
-#else
-#define ELASTIC_RUNS_IN_CHILD \
-  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
-#endif
-
-namespace elastic::detail {
-
-#if defined(__GLIBC__)
-// The same function as `clone` under the name that sanitizers do not wrap: their wrapper takes
-// locks that a child in shared memory would give back a second time.
-extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
-                             ...) noexcept __asm__("__clone");
-#else
-inline constexpr auto elastic_clone = ::clone;
-#endif
-
-// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
-inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
-
-/// Everything that this module asks of the kernel about processes. Results as the system calls':
-/// -1 and `errno` on failure.
-struct syscalls {
-  // In the parent.
-  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
-  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
-  int (*pidfd_open)(pid_t pid);
-  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
-  int (*kill)(pid_t pid, int number);
-  int (*set_owner)(int fd, int owner);
-  int (*pipe)(int fds[2]);
-  int (*open)(const char* path, int flags, int mode);
-  // Between clone and exec: nothing but the system call itself.
-  int (*set_session)();
-  int (*die_with_parent)();
-  int (*change_directory)(const char* path);
-  int (*duplicate)(int from, int lowest);
-  int (*duplicate_to)(int from, int to);
-  int (*keep_at_exec)(int fd);
-  int (*close_range)(unsigned first, unsigned last);
-  int (*execute)(const char* path, char* const* arguments, char* const* environment);
-  int (*execute_open)(int program, char* const* arguments, char* const* environment);
-};
-
-namespace real {
-
-inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
-  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
-}
-inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-  return ::waitid(type, id, info, options);
-}
-inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
-inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
-  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
-}
-inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
-inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
-inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
-inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
-
-ELASTIC_RUNS_IN_CHILD inline int set_session() {
-  return static_cast<int>(::syscall(SYS_setsid));
-}
-ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
-  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
-  return static_cast<int>(::syscall(SYS_chdir, path));
-}
-ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
-  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
-}
-ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
-  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
-  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
-                                              char* const* environment) {
-  return static_cast<int>(
-      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
-}
-ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
-#if defined(SYS_close_range)
-  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
-#else
-  (void)first, (void)last;
-  errno = ENOSYS;
-  return -1;
-#endif
-}
-ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
-                                         char* const* environment) {
-  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
-}
-
-}  // namespace real
-
-/// The kernel itself.
-inline constexpr syscalls real_syscalls{
-    .clone = real::clone,
-    .waitid = real::waitid,
-    .pidfd_open = real::pidfd_open,
-    .pidfd_send_signal = real::pidfd_send_signal,
-    .kill = real::kill,
-    .set_owner = real::set_owner,
-    .pipe = real::pipe,
-    .open = real::open,
-    .set_session = real::set_session,
-    .die_with_parent = real::die_with_parent,
-    .change_directory = real::change_directory,
-    .duplicate = real::duplicate,
-    .duplicate_to = real::duplicate_to,
-    .keep_at_exec = real::keep_at_exec,
-    .close_range = real::close_range,
-    .execute = real::execute,
-    .execute_open = real::execute_open,
-};
-
-/// A call that is made again for as long as a signal interrupts it.
-template <class Call>
-auto uninterrupted(Call call) {
-  for (;;) {
-    const auto result = call();
-    if (result != -1 || errno != EINTR) return result;
-  }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/stdio.hpp ----
-
-namespace elastic {
-
-/// Where one output stream of a process goes.
-struct output_plan {
-  enum class how {
-    /// To the same place as this process's own.
-    inherit,
-    /// Nowhere.
-    null,
-    /// To `file`, which the process writes itself.
-    file,
-    /// Through a pipe to this process, which writes it to `file` first and then to the console.
-    copy,
-  };
-  how kind = how::inherit;
-  /// file: what the process writes. copy: what is written before the console; empty: no file.
-  /// Emptied first; its directory must exist.
-  std::string file;
-  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
-  /// once, not line by line.
-  std::string prefix;
-  /// copy: whether the console gets it at all.
-  bool console = true;
-  /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
-  bool keep_tail = false;
-};
-
-namespace detail {
-
-// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
-// go to the same file, and a file cut short by others goes on at its new end.
-inline unique_fd open_log_file(const std::string& path, const syscalls& calls) {
-  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
-  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
-  if (!file) {
-    throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
-                                               path, errno_text(errno)));
-  }
-  return file;
-}
-
-inline unique_fd open_null(const syscalls& calls) {
-  unique_fd file(
-      uninterrupted([&] { return calls.open("/dev/null", O_RDWR | O_CLOEXEC, 0); }));
-  if (!file) {
-    throw error(errc::file_access,
-                fmt::format("'/dev/null' cannot be opened: {}", errno_text(errno)));
-  }
-  return file;
-}
-
-/// A pipe whose read end never blocks.
-struct pipe_ends {
-  unique_fd read;
-  unique_fd write;
-};
-
-inline pipe_ends open_pipe(const syscalls& calls) {
-  int fds[2];
-  if (calls.pipe(fds) != 0) {
-    throw error(errc::start_failed,
-                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
-  }
-  pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
-  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
-  return pipe;
-}
-
-/// One stream opened for the start of a process.
-struct opened_stream {
-  /// The process's end, -1 for `inherit`; to be closed after the start.
-  unique_fd process_end;
-  /// copy: the pipe to read from, and the file to write to (-1: none).
-  unique_fd pipe;
-  unique_fd file;
-};
-
-/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
-inline opened_stream open_stream(const output_plan& plan, const syscalls& calls = real_syscalls) {
-  opened_stream stream;
-  switch (plan.kind) {
-    case output_plan::how::inherit: break;
-    case output_plan::how::null: stream.process_end = open_null(calls); break;
-    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
-    case output_plan::how::copy: {
-      if (!plan.file.empty()) stream.file = open_log_file(plan.file, calls);
-      pipe_ends pipe = open_pipe(calls);
-      stream.pipe = std::move(pipe.read);
-      stream.process_end = std::move(pipe.write);
-      break;
-    }
-  }
-  return stream;
-}
-
-}  // namespace detail
-
-}  // namespace elastic
-
 // ---- elastic/process/tee.hpp ----
 
 namespace elastic {
 
 /// What a `tee` does with the bytes that it reads.
 struct tee_outlets {
-  /// Written first, byte for byte; -1: no file. `file_name` is for the log.
-  detail::unique_fd file;
-  std::string file_name;
-  /// Shown second, with `prefix` before every line; null: not shown.
+  /// Written first, byte for byte; null: no file.
+  std::shared_ptr<log_file> file;
+  /// Lines that are written to a file of their own.
+  matching_lines matches;
+  /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
-  std::string prefix;
+  line_head prefix;
+  /// Lines are shown, and written where they match, as JSON objects; see `output_plan::json`.
+  bool json = false;
   /// Remember the last lines.
   bool keep_tail = false;
+  /// For the time before lines. Null: `system_time`.
+  std::shared_ptr<time_source> time;
   logger log;
 };
 
-/// Copies the output of one process from its pipe to a file and to the console.
+/// Copies the output of one process from its pipe to files and to the console.
 ///
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
 /// reads on only when what it read is written: a slow console makes the process wait. A file that
@@ -5641,7 +6379,10 @@ class tee {
   tee(asio::any_io_executor executor, detail::unique_fd pipe, tee_outlets outlets)
       : pipe_(std::move(executor)),
         outlets_(std::move(outlets)),
-        lines_(outlets_.prefix) {
+        lines_(outlets_.prefix, outlets_.json),
+        matches_(outlets_.matches.filters, outlets_.matches.prefix, outlets_.json),
+        by_line_(outlets_.json || !outlets_.prefix.empty()) {
+    if (!outlets_.time) outlets_.time = std::make_shared<system_time>();
     // A refusal (the user has too many large pipes) costs speed only.
     ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
     asio::error_code failure;
@@ -5654,6 +6395,12 @@ class tee {
   }
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
+
+  /// Whose output it is, where lines are to say that. To be called before `run`.
+  void begin(pid_t pid) {
+    lines_.begin(pid);
+    matches_.begin(pid);
+  }
 
   /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
   /// once.
@@ -5683,9 +6430,11 @@ class tee {
       if (failure && !finishing_) throw std::system_error(failure);
     }
     free_large_buffers();
+    finish_matches();
     lines_.finish(batch_);
     co_await show(batch_);
     outlets_.file.reset();
+    outlets_.matches.file.reset();
     pipe_.close();
   }
 
@@ -5727,10 +6476,12 @@ class tee {
 
   task<void> pass_on(std::string_view bytes) {
     if (outlets_.keep_tail) tail_.keep(bytes);
-    if (outlets_.file) write_file(bytes);
-    if (outlets_.console && outlets_.prefix.empty()) {
+    if (outlets_.file) outlets_.file->write(bytes, outlets_.log);
+    if (outlets_.matches.file && !outlets_.matches.filters.empty()) write_matches(bytes);
+    if (outlets_.console && !by_line_) {
       co_await show(bytes);
     } else if (outlets_.console) {
+      lines_.stamp(*outlets_.time);
       while (!bytes.empty()) {
         bytes.remove_prefix(lines_.feed(bytes, batch_));
         co_await show(batch_);
@@ -5739,7 +6490,7 @@ class tee {
     }
     if (std::exchange(wants_large_, false)) {
       large_ = std::make_unique_for_overwrite<char[]>(limits::copy_buffer_bytes);
-      if (!outlets_.prefix.empty()) batch_.reserve(2 * limits::copy_buffer_bytes);
+      if (by_line_) batch_.reserve(2 * limits::copy_buffer_bytes);
     }
   }
 
@@ -5749,18 +6500,20 @@ class tee {
     batch_ = std::string();
   }
 
-  void write_file(std::string_view bytes) {
+  void write_matches(std::string_view bytes) {
+    matches_.stamp(*outlets_.time);
     while (!bytes.empty()) {
-      const ssize_t written = ::write(outlets_.file.get(), bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno != EINTR) {
-        outlets_.log.error("log file '{}' cannot be written, output is lost: {}",
-                           outlets_.file_name, errno_text(errno));
-        outlets_.file.reset();
-        return;
-      }
+      std::string found;
+      bytes.remove_prefix(matches_.feed(bytes, found));
+      outlets_.matches.file->write(found, outlets_.log);
     }
+  }
+
+  void finish_matches() {
+    if (!outlets_.matches.file) return;
+    std::string found;
+    matches_.finish(found);
+    outlets_.matches.file->write(found, outlets_.log);
   }
 
   // In a coroutine of its own, which `abandon_console` can end without ending this one.
@@ -5781,6 +6534,9 @@ class tee {
   asio::posix::stream_descriptor pipe_;
   tee_outlets outlets_;
   detail::line_prefixer lines_;
+  detail::line_matcher matches_;
+  /// The console gets lines, and not bytes as they come.
+  bool by_line_;
   detail::line_tail tail_;
   asio::cancellation_signal showing_;
   bool finishing_ = false;
@@ -5827,14 +6583,17 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
   /// Prepares the copying of one stream; null where there is none to copy.
   std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
-                                const std::shared_ptr<output_sink>& console, const logger& log) {
+                                const std::shared_ptr<output_sink>& console,
+                                const std::shared_ptr<time_source>& time, const logger& log) {
     if (!stream.pipe) return nullptr;
     tee_outlets outlets;
     outlets.file = std::move(stream.file);
-    outlets.file_name = plan.file;
+    outlets.matches = plan.matches;
     if (plan.console) outlets.console = console;
     outlets.prefix = plan.prefix;
+    outlets.json = plan.json;
     outlets.keep_tail = plan.keep_tail;
+    outlets.time = time;
     outlets.log = log;
     return std::make_unique<tee>(executor_, std::move(stream.pipe), std::move(outlets));
   }
@@ -5935,6 +6694,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
  private:
   void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel) {
     if (!stream) return;
+    stream->begin(pid);
     ++copying_;
     run(stream->run(), cancel, [this](const std::exception_ptr&) {
       if (--copying_ == 0) copied.set();
@@ -7163,8 +7923,10 @@ class process_set {
     what.process.stdout_fd = out_end.get();
     what.process.stderr_fd = err_end.get();
     const auto place = std::make_shared<detail::process_slot>(all->strand, index);
-    place->out = place->make_tee(what.out, std::move(out), services.console_out, services.log);
-    place->err = place->make_tee(what.err, std::move(err), services.console_err, services.log);
+    place->out = place->make_tee(what.out, std::move(out), services.console_out, services.time,
+                                 services.log);
+    place->err = place->make_tee(what.err, std::move(err), services.console_err, services.time,
+                                 services.log);
     if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
       place->tail_file = what.err.file;
     }
@@ -7598,27 +8360,6 @@ inline worker_surroundings surroundings(const worker_spec& spec, const rendezvou
 
 namespace detail {
 
-/// Where one stream of a worker goes: torchrun's redirects and tee, and its stderr kept for the
-/// report where it is not in a file.
-inline output_plan plan_output(const worker_spec& spec, const worker_identity& who,
-                               std_streams stream, std::string file) {
-  const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
-  output_plan plan;
-  if (teed) {
-    plan.kind = output_plan::how::copy;
-    plan.file = std::move(file);
-    plan.prefix = line_prefix(spec.line_prefix_template, who.role_name, who.rank, who.local_rank);
-  } else if (redirected) {
-    plan.kind = file.empty() ? output_plan::how::null : output_plan::how::file;
-    plan.file = std::move(file);
-  } else if (stream == std_streams::err) {
-    plan.kind = output_plan::how::copy;
-  }
-  plan.keep_tail = stream == std_streams::err && plan.kind != output_plan::how::null;
-  return plan;
-}
-
 /// Whether an end that came after the stop is the stop's doing. A crash of its own that fell into
 /// the same moment is not.
 inline bool is_due_to_stop(const exit_status& status, int stop_signal) {
@@ -7639,6 +8380,7 @@ class worker_group {
                log_layout& layout)
       : spec_(std::move(spec)),
         layout_(layout),
+        logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
         log_(services.log),
         observer_(services.observer),
         outcome_known_(strand),
@@ -7887,9 +8629,17 @@ class worker_group {
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     workers_.resize(all.size());
     if (spec_.function) sheets_.resize(all.size());
+    std::vector<worker_output> outputs = logs_->plan({spec_, all, layout_, host_name()});
+    if (outputs.size() != all.size()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the logs specs plan the output of {} workers, and there are {}",
+                              outputs.size(), all.size()));
+    }
     std::vector<task<void>> starts;
-    for (worker_identity& who : all) starts.push_back(start_worker(std::move(who), job));
-    return when_all(std::move(starts));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      starts.push_back(start_worker(std::move(all[i]), job, std::move(outputs[i])));
+    }
+    co_await when_all(std::move(starts));
   }
 
   std::vector<std::string> environment_of(const worker_identity& who,
@@ -7913,7 +8663,8 @@ class worker_group {
     return worker_environment(std::move(variables), shown, job, error_file);
   }
 
-  task<void> start_worker(worker_identity who, const worker_surroundings& job) {
+  task<void> start_worker(worker_identity who, const worker_surroundings& job,
+                          worker_output output) {
     const auto slot = static_cast<std::size_t>(who.local_rank);
     const std::string error_file = layout_.error_file(who.local_rank);
     supervised_process what;
@@ -7925,10 +8676,8 @@ class worker_group {
     if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
     if (spec_.function) give_call(slot, what.process);
     what.process.directory = spec_.directory;
-    what.out = detail::plan_output(spec_, who, std_streams::out,
-                                   layout_.stdout_file(who.local_rank));
-    what.err = detail::plan_output(spec_, who, std_streams::err,
-                                   layout_.stderr_file(who.local_rank));
+    what.out = std::move(output.out);
+    what.err = std::move(output.err);
     workers_.at(slot).error_file = error_file;
     workers_.at(slot).identity = who;
     co_await processes_.start(slot, what);
@@ -8038,6 +8787,7 @@ class worker_group {
 
   worker_spec spec_;
   log_layout& layout_;
+  std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
   std::optional<stop_plan> on_failure_;
@@ -8063,19 +8813,6 @@ class worker_group {
   // The last, since it tells the others of ends.
   process_set processes_;
 };
-
-}  // namespace elastic
-
-// ---- elastic/net/host_name.hpp ----
-
-namespace elastic {
-
-/// The name of this host as it is set, "localhost" where none is. No name server is asked.
-inline std::string host_name() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
-}
 
 }  // namespace elastic
 
@@ -10655,6 +11392,50 @@ class local_agent {
 
 }  // namespace elastic
 
+// ---- elastic/agent/logs_specs_registry.hpp ----
+
+namespace elastic {
+
+/// The logs_specs by name: that of this library, and those that you add.
+///
+/// A plain value; nothing is registered globally.
+class logs_specs_registry {
+ public:
+  using factory = std::function<std::shared_ptr<logs_specs>()>;
+
+  /// Knows "default".
+  logs_specs_registry() {
+    add("default", [] { return std::make_shared<default_logs_specs>(); });
+  }
+
+  /// Adds one, or replaces the one of that name.
+  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+
+  bool contains(const std::string& name) const { return factories_.count(name) > 0; }
+
+  /// "default, mine": every name, in order.
+  std::string names() const {
+    std::string all;
+    for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
+    return all;
+  }
+
+  /// Makes the one of that name.
+  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// factory throws.
+  std::shared_ptr<logs_specs> make(const std::string& name) const {
+    const auto found = factories_.find(name);
+    if (found != factories_.end()) return found->second();
+    throw error(errc::invalid_argument,
+                fmt::format("there are no logs specs '{}'; there are: {}", name, names()));
+  }
+
+ private:
+  std::map<std::string, factory> factories_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/base/base64.hpp ----
 
 // Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
@@ -12098,9 +12879,13 @@ struct launch_config {
   stream_selection redirects;
   /// Streams that go into files and, line by line with a prefix, to this process's own.
   stream_selection tee;
-  /// The prefix of teed lines, with `${role_name}`, `${rank}` and `${local_rank}`; empty:
+  /// The prefix of teed lines, see `line_template` for its fields; empty:
   /// "[<role><local_rank>]:".
   std::string log_line_prefix_template;
+  /// What is shown of the output and how, and what is kept of it.
+  log_options logs;
+  /// Who decides where output goes: "default" or another name of the logs_specs_registry.
+  std::string logs_specs = "default";
   /// Whether bytes move through an io_uring where the kernel allows one; else by Asio's reactor.
   bool use_ring = true;
   /// Where events go: "null", "console" or another name of the event handler registry.
@@ -12384,7 +13169,11 @@ class fork_launcher final : public process_launcher {
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(),
               detail::kernel_signal_bytes);
     const pid_t pid = ::fork();
-    if (pid == 0) run_copy(spec, parent, theirs.release());
+    if (pid == 0) {
+      // Else it would keep its own socket from ending.
+      ours.reset();
+      run_copy(spec, parent, theirs.release());
+    }
     const int fork_error = errno;
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr,
               detail::kernel_signal_bytes);
@@ -12441,7 +13230,7 @@ class fork_launcher final : public process_launcher {
     if (said.stage != detail::spawn_stage::execute) said.failure = errno;
     char go = 0;
     const bool is_wanted =
-        ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 &&
+        ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 && said.failure == 0 &&
         detail::uninterrupted([&] { return ::recv(plan.program, &go, 1, 0); }) == 1;
     ::close(plan.program);
     if (!is_wanted) ::_exit(127);
@@ -24240,6 +25029,7 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.redirects = config.redirects;
   spec.tee = config.tee;
   spec.line_prefix_template = config.log_line_prefix_template;
+  spec.logs = config.logs;
   return spec;
 }
 
@@ -24293,8 +25083,9 @@ inline void prepare_function(const launch_config& config, worker_spec& workers,
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// `services` may be left empty; its guard, the guard's file and its event handler, where it names
-/// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
+/// `services` may be left empty; its guard, the guard's file, its event handler and its logs_specs,
+/// where it names none, are those of the configuration. `backends` are the rendezvous backends to
+/// choose from.
 /// Errors: `errc::invalid_argument` where a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
@@ -24310,6 +25101,7 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
   }
+  if (!services.logs) services.logs = logs_specs_registry().make(config.logs_specs);
   if (!services.guard) services.guard = config.guard;
   if (services.guard_file.empty()) services.guard_file = config.guard_file;
   options.services = std::move(services);

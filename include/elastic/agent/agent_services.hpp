@@ -18,6 +18,8 @@
 
 namespace elastic {
 
+class logs_specs;
+
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
@@ -40,6 +42,9 @@ struct agent_services {
   std::shared_ptr<metric_handler> metrics = {};
   /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
+  /// Where the output of workers goes. Default: what the launch_config names; else a
+  /// `default_logs_specs`.
+  std::shared_ptr<logs_specs> logs = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};

@@ -14,7 +14,8 @@ namespace elastic {
 
 /// Where the files of a job's workers lie on this node:
 /// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
-/// `stderr.log` and `error.json`.
+/// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
+/// `filtered_stderr.log`, with lines of all of them.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -67,6 +68,12 @@ class log_layout {
 
   /// Where the report of a run that failed is left; empty where there is no directory.
   std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }
+  /// The files for lines of all workers that match a filter.
+  std::string filtered_stdout_file() const { return shared_file("filtered_stdout.log"); }
+  std::string filtered_stderr_file() const { return shared_file("filtered_stderr.log"); }
+
+  /// The number of the attempt started last.
+  int attempt() const { return attempt_; }
 
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   void discard() noexcept {
@@ -112,6 +119,9 @@ class log_layout {
   }
   std::string file(int local_rank, const char* name) const {
     return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
+  }
+  std::string shared_file(const char* name) const {
+    return enabled() ? (attempt_directory() / name).string() : std::string();
   }
 
   std::filesystem::path root_;

@@ -4,11 +4,13 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/assert.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
@@ -21,11 +23,11 @@
 #include <elastic/contract/macros.hpp>
 #include <elastic/contract/visible_devices.hpp>
 #include <elastic/health/worker_channels.hpp>
+#include <elastic/net/host_name.hpp>
 #include <elastic/process/core_file.hpp>
 #include <elastic/process/oom_kills.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_tree.hpp>
-#include <elastic/process/stdio.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
@@ -42,6 +44,8 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -96,27 +100,6 @@ inline worker_surroundings surroundings(const worker_spec& spec, const rendezvou
 
 namespace detail {
 
-/// Where one stream of a worker goes: torchrun's redirects and tee, and its stderr kept for the
-/// report where it is not in a file.
-inline output_plan plan_output(const worker_spec& spec, const worker_identity& who,
-                               std_streams stream, std::string file) {
-  const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
-  output_plan plan;
-  if (teed) {
-    plan.kind = output_plan::how::copy;
-    plan.file = std::move(file);
-    plan.prefix = line_prefix(spec.line_prefix_template, who.role_name, who.rank, who.local_rank);
-  } else if (redirected) {
-    plan.kind = file.empty() ? output_plan::how::null : output_plan::how::file;
-    plan.file = std::move(file);
-  } else if (stream == std_streams::err) {
-    plan.kind = output_plan::how::copy;
-  }
-  plan.keep_tail = stream == std_streams::err && plan.kind != output_plan::how::null;
-  return plan;
-}
-
 /// Whether an end that came after the stop is the stop's doing. A crash of its own that fell into
 /// the same moment is not.
 inline bool is_due_to_stop(const exit_status& status, int stop_signal) {
@@ -137,6 +120,7 @@ class worker_group {
                log_layout& layout)
       : spec_(std::move(spec)),
         layout_(layout),
+        logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
         log_(services.log),
         observer_(services.observer),
         outcome_known_(strand),
@@ -385,9 +369,17 @@ class worker_group {
   task<void> start_all(std::vector<worker_identity> all, const worker_surroundings& job) {
     workers_.resize(all.size());
     if (spec_.function) sheets_.resize(all.size());
+    std::vector<worker_output> outputs = logs_->plan({spec_, all, layout_, host_name()});
+    if (outputs.size() != all.size()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the logs specs plan the output of {} workers, and there are {}",
+                              outputs.size(), all.size()));
+    }
     std::vector<task<void>> starts;
-    for (worker_identity& who : all) starts.push_back(start_worker(std::move(who), job));
-    return when_all(std::move(starts));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      starts.push_back(start_worker(std::move(all[i]), job, std::move(outputs[i])));
+    }
+    co_await when_all(std::move(starts));
   }
 
   std::vector<std::string> environment_of(const worker_identity& who,
@@ -411,7 +403,8 @@ class worker_group {
     return worker_environment(std::move(variables), shown, job, error_file);
   }
 
-  task<void> start_worker(worker_identity who, const worker_surroundings& job) {
+  task<void> start_worker(worker_identity who, const worker_surroundings& job,
+                          worker_output output) {
     const auto slot = static_cast<std::size_t>(who.local_rank);
     const std::string error_file = layout_.error_file(who.local_rank);
     supervised_process what;
@@ -423,10 +416,8 @@ class worker_group {
     if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
     if (spec_.function) give_call(slot, what.process);
     what.process.directory = spec_.directory;
-    what.out = detail::plan_output(spec_, who, std_streams::out,
-                                   layout_.stdout_file(who.local_rank));
-    what.err = detail::plan_output(spec_, who, std_streams::err,
-                                   layout_.stderr_file(who.local_rank));
+    what.out = std::move(output.out);
+    what.err = std::move(output.err);
     workers_.at(slot).error_file = error_file;
     workers_.at(slot).identity = who;
     co_await processes_.start(slot, what);
@@ -536,6 +527,7 @@ class worker_group {
 
   worker_spec spec_;
   log_layout& layout_;
+  std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
   std::optional<stop_plan> on_failure_;

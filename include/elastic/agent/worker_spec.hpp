@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/line_template.hpp>
+#include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -76,9 +78,11 @@ struct worker_spec {
   stream_selection redirects;
   /// Which streams go to both the file and the console.
   stream_selection tee;
-  /// What is put before each line of a teed stream; see `line_prefix` for its fields. Empty:
+  /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
   std::string line_prefix_template;
+  /// What is shown of the output and how, and what is kept of it.
+  log_options logs;
 };
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
@@ -109,6 +113,8 @@ inline void validate(const worker_spec& spec) {
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
+  validate(spec.logs, spec.local_world_size, spec.log_directory != "/dev/null");
+  line_template{spec.line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");

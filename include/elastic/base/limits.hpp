@@ -67,6 +67,8 @@ inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
 inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
 /// A line of output that is held back until it is whole; a longer one is passed on in pieces.
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// Files kept of one log that is cut by size.
+inline constexpr int log_files = 1000;
 /// How long a console that takes nothing is waited for at least, when a stop's grace is over.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
 /// How long the kernel has to end a process that was killed, before each look at what holds it up;

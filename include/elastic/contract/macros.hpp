@@ -96,13 +96,4 @@ inline macro_values macros_of(const std::string& role_name, int rank, int local_
   return values;
 }
 
-/// What stands before each line that a worker's output is copied with: the template with
-/// `${role_name}`, `${rank}` and `${local_rank}` replaced; "[<role><local_rank>]:", as torchrun
-/// prints it, where the template is empty.
-inline std::string line_prefix(std::string_view prefix_template, const std::string& role_name,
-                               int rank, int local_rank) {
-  if (prefix_template.empty()) prefix_template = "[${role_name}${local_rank}]:";
-  return substitute_macros(prefix_template, macros_of(role_name, rank, local_rank));
-}
-
 }  // namespace elastic

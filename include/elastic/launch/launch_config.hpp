@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/function_call.hpp>
@@ -128,9 +129,13 @@ struct launch_config {
   stream_selection redirects;
   /// Streams that go into files and, line by line with a prefix, to this process's own.
   stream_selection tee;
-  /// The prefix of teed lines, with `${role_name}`, `${rank}` and `${local_rank}`; empty:
+  /// The prefix of teed lines, see `line_template` for its fields; empty:
   /// "[<role><local_rank>]:".
   std::string log_line_prefix_template;
+  /// What is shown of the output and how, and what is kept of it.
+  log_options logs;
+  /// Who decides where output goes: "default" or another name of the logs_specs_registry.
+  std::string logs_specs = "default";
   /// Whether bytes move through an io_uring where the kernel allows one; else by Asio's reactor.
   bool use_ring = true;
   /// Where events go: "null", "console" or another name of the event handler registry.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/agent/logs_specs_registry.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/contract/environment.hpp>
@@ -93,6 +94,7 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.redirects = config.redirects;
   spec.tee = config.tee;
   spec.line_prefix_template = config.log_line_prefix_template;
+  spec.logs = config.logs;
   return spec;
 }
 
@@ -146,8 +148,9 @@ inline void prepare_function(const launch_config& config, worker_spec& workers,
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// `services` may be left empty; its guard, the guard's file and its event handler, where it names
-/// none, are those of the configuration. `backends` are the rendezvous backends to choose from.
+/// `services` may be left empty; its guard, the guard's file, its event handler and its logs_specs,
+/// where it names none, are those of the configuration. `backends` are the rendezvous backends to
+/// choose from.
 /// Errors: `errc::invalid_argument` where a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
@@ -163,6 +166,7 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
   }
+  if (!services.logs) services.logs = logs_specs_registry().make(config.logs_specs);
   if (!services.guard) services.guard = config.guard;
   if (services.guard_file.empty()) services.guard_file = config.guard_file;
   options.services = std::move(services);

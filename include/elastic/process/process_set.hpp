@@ -257,8 +257,10 @@ class process_set {
     what.process.stdout_fd = out_end.get();
     what.process.stderr_fd = err_end.get();
     const auto place = std::make_shared<detail::process_slot>(all->strand, index);
-    place->out = place->make_tee(what.out, std::move(out), services.console_out, services.log);
-    place->err = place->make_tee(what.err, std::move(err), services.console_err, services.log);
+    place->out = place->make_tee(what.out, std::move(out), services.console_out, services.time,
+                                 services.log);
+    place->err = place->make_tee(what.err, std::move(err), services.console_err, services.time,
+                                 services.log);
     if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
       place->tail_file = what.err.file;
     }

@@ -6,12 +6,17 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/process/console_writer.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <elastic/process/detail/unique_fd.hpp>
+#include <elastic/process/line_head.hpp>
+#include <elastic/process/log_file.hpp>
+#include <elastic/process/stdio.hpp>
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,18 +34,23 @@ namespace elastic {
 
 /// What a `tee` does with the bytes that it reads.
 struct tee_outlets {
-  /// Written first, byte for byte; -1: no file. `file_name` is for the log.
-  detail::unique_fd file;
-  std::string file_name;
-  /// Shown second, with `prefix` before every line; null: not shown.
+  /// Written first, byte for byte; null: no file.
+  std::shared_ptr<log_file> file;
+  /// Lines that are written to a file of their own.
+  matching_lines matches;
+  /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
-  std::string prefix;
+  line_head prefix;
+  /// Lines are shown, and written where they match, as JSON objects; see `output_plan::json`.
+  bool json = false;
   /// Remember the last lines.
   bool keep_tail = false;
+  /// For the time before lines. Null: `system_time`.
+  std::shared_ptr<time_source> time;
   logger log;
 };
 
-/// Copies the output of one process from its pipe to a file and to the console.
+/// Copies the output of one process from its pipe to files and to the console.
 ///
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
 /// reads on only when what it read is written: a slow console makes the process wait. A file that
@@ -53,7 +63,10 @@ class tee {
   tee(asio::any_io_executor executor, detail::unique_fd pipe, tee_outlets outlets)
       : pipe_(std::move(executor)),
         outlets_(std::move(outlets)),
-        lines_(outlets_.prefix) {
+        lines_(outlets_.prefix, outlets_.json),
+        matches_(outlets_.matches.filters, outlets_.matches.prefix, outlets_.json),
+        by_line_(outlets_.json || !outlets_.prefix.empty()) {
+    if (!outlets_.time) outlets_.time = std::make_shared<system_time>();
     // A refusal (the user has too many large pipes) costs speed only.
     ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
     asio::error_code failure;
@@ -66,6 +79,12 @@ class tee {
   }
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
+
+  /// Whose output it is, where lines are to say that. To be called before `run`.
+  void begin(pid_t pid) {
+    lines_.begin(pid);
+    matches_.begin(pid);
+  }
 
   /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
   /// once.
@@ -95,9 +114,11 @@ class tee {
       if (failure && !finishing_) throw std::system_error(failure);
     }
     free_large_buffers();
+    finish_matches();
     lines_.finish(batch_);
     co_await show(batch_);
     outlets_.file.reset();
+    outlets_.matches.file.reset();
     pipe_.close();
   }
 
@@ -139,10 +160,12 @@ class tee {
 
   task<void> pass_on(std::string_view bytes) {
     if (outlets_.keep_tail) tail_.keep(bytes);
-    if (outlets_.file) write_file(bytes);
-    if (outlets_.console && outlets_.prefix.empty()) {
+    if (outlets_.file) outlets_.file->write(bytes, outlets_.log);
+    if (outlets_.matches.file && !outlets_.matches.filters.empty()) write_matches(bytes);
+    if (outlets_.console && !by_line_) {
       co_await show(bytes);
     } else if (outlets_.console) {
+      lines_.stamp(*outlets_.time);
       while (!bytes.empty()) {
         bytes.remove_prefix(lines_.feed(bytes, batch_));
         co_await show(batch_);
@@ -151,7 +174,7 @@ class tee {
     }
     if (std::exchange(wants_large_, false)) {
       large_ = std::make_unique_for_overwrite<char[]>(limits::copy_buffer_bytes);
-      if (!outlets_.prefix.empty()) batch_.reserve(2 * limits::copy_buffer_bytes);
+      if (by_line_) batch_.reserve(2 * limits::copy_buffer_bytes);
     }
   }
 
@@ -161,18 +184,20 @@ class tee {
     batch_ = std::string();
   }
 
-  void write_file(std::string_view bytes) {
+  void write_matches(std::string_view bytes) {
+    matches_.stamp(*outlets_.time);
     while (!bytes.empty()) {
-      const ssize_t written = ::write(outlets_.file.get(), bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno != EINTR) {
-        outlets_.log.error("log file '{}' cannot be written, output is lost: {}",
-                           outlets_.file_name, errno_text(errno));
-        outlets_.file.reset();
-        return;
-      }
+      std::string found;
+      bytes.remove_prefix(matches_.feed(bytes, found));
+      outlets_.matches.file->write(found, outlets_.log);
     }
+  }
+
+  void finish_matches() {
+    if (!outlets_.matches.file) return;
+    std::string found;
+    matches_.finish(found);
+    outlets_.matches.file->write(found, outlets_.log);
   }
 
   // In a coroutine of its own, which `abandon_console` can end without ending this one.
@@ -193,6 +218,9 @@ class tee {
   asio::posix::stream_descriptor pipe_;
   tee_outlets outlets_;
   detail::line_prefixer lines_;
+  detail::line_matcher matches_;
+  /// The console gets lines, and not bytes as they come.
+  bool by_line_;
   detail::line_tail tail_;
   asio::cancellation_signal showing_;
   bool finishing_ = false;

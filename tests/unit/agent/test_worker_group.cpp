@@ -31,7 +31,6 @@ using elastic::assigned_ranks;
 using elastic::errc;
 using elastic::exit_status;
 using elastic::log_layout;
-using elastic::output_plan;
 using elastic::rendezvous_round;
 using elastic::std_streams;
 using elastic::stop_plan;
@@ -63,6 +62,7 @@ class group_stage {
       services.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
       services.console_out = console_out;
       services.console_err = console_err;
+      services.logs = logs;
       group_.emplace(time.context().get_executor(), spec, services, layout);
     }
     return *group_;
@@ -88,6 +88,7 @@ class group_stage {
   std::shared_ptr<fake_launcher> launcher;
   worker_spec spec;
   log_layout layout;
+  std::shared_ptr<elastic::logs_specs> logs;
   std::shared_ptr<elastic::test::output_recorder> console_out =
       std::make_shared<elastic::test::output_recorder>();
   std::shared_ptr<elastic::test::output_recorder> console_err =
@@ -135,56 +136,6 @@ TEST_CASE("worker group: the workers of a node are numbered from its base ranks"
     CHECK(who.role_world_size == 20);
     CHECK(who.role_name == "trainer");
   }
-}
-
-// ---- where their output goes -------------------------------------------------------------------
-
-output_plan plan_of(std_streams redirected, std_streams teed, std_streams stream,
-                    const std::string& file = "/logs/file") {
-  worker_spec spec;
-  spec.role = "trn";
-  spec.redirects.set(1, redirected);
-  spec.tee.set(1, teed);
-  worker_identity who;
-  who.role_name = "trn";
-  who.local_rank = 1;
-  who.rank = 9;
-  return elastic::detail::plan_output(spec, who, stream, file);
-}
-
-TEST_CASE("worker group: a stream that is only redirected is written by the worker", "[agent]") {
-  for (const std_streams stream : {std_streams::out, std_streams::err}) {
-    const output_plan plan = plan_of(std_streams::both, std_streams::none, stream);
-    CHECK(plan.kind == output_plan::how::file);
-    CHECK(plan.file == "/logs/file");
-    CHECK(plan.keep_tail == (stream == std_streams::err));
-    const output_plan nowhere = plan_of(std_streams::both, std_streams::none, stream, "");
-    CHECK(nowhere.kind == output_plan::how::null);
-  }
-}
-
-TEST_CASE("worker group: a stream that is teed goes to the file and, with its prefix, is shown",
-          "[agent]") {
-  for (const std_streams redirected : {std_streams::none, std_streams::both}) {
-    for (const std_streams stream : {std_streams::out, std_streams::err}) {
-      const output_plan plan = plan_of(redirected, std_streams::both, stream);
-      CHECK(plan.kind == output_plan::how::copy);
-      CHECK(plan.file == "/logs/file");
-      CHECK(plan.prefix == "[trn1]:");
-      CHECK(plan.console);
-    }
-  }
-}
-
-TEST_CASE("worker group: other output goes where the agent's goes, stderr is remembered",
-          "[agent]") {
-  const output_plan out = plan_of(std_streams::err, std_streams::err, std_streams::out);
-  CHECK(out.kind == output_plan::how::inherit);
-  const output_plan err = plan_of(std_streams::out, std_streams::out, std_streams::err);
-  CHECK(err.kind == output_plan::how::copy);
-  CHECK(err.file.empty());
-  CHECK(err.prefix.empty());
-  CHECK(err.keep_tail);
 }
 
 // ---- start -------------------------------------------------------------------------------------
@@ -561,6 +512,61 @@ TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
   CHECK(stage.console_err->text.empty());
   CHECK(stage.group().failures("host").at(0).last_stderr == std::vector<std::string>{"to err"});
   stage.layout.discard();
+}
+
+/// Shows everything behind a prefix of its own; plans for fewer workers than there are, or for none
+/// at all, where that is wanted.
+struct own_logs final : elastic::logs_specs {
+  std::vector<elastic::worker_output> plan(const elastic::attempt_logs& attempt) override {
+    ++calls;
+    if (fails) throw elastic::error(errc::file_access, "no place for logs");
+    std::vector<elastic::worker_output> all(attempt.workers.size() - missing);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].out.kind = elastic::output_plan::how::copy;
+      all[i].out.prefix = "worker " + std::to_string(attempt.workers[i].rank) + " says ";
+      all[i].err.kind = elastic::output_plan::how::null;
+    }
+    return all;
+  }
+
+  int calls = 0;
+  std::size_t missing = 0;
+  bool fails = false;
+};
+
+TIME_TEST("worker group: logs specs of the user's own decide where output goes", "[agent]") {
+  group_stage stage(time, 1);
+  const auto logs = std::make_shared<own_logs>();
+  stage.logs = logs;
+  stage.launcher->on_start = [](fake_process& one) {
+    REQUIRE(::write(one.spec.stdout_fd, "hello\n", 6) == 6);
+    REQUIRE(::write(one.spec.stderr_fd, "gone\n", 5) == 5);
+  };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    co_await stage.start(attempt);
+    co_await stage.kill_all();
+  }
+  CHECK(logs->calls == 2);
+  CHECK(stage.console_out->text == "worker 0 says hello\nworker 0 says hello\n");
+  CHECK(stage.console_err->text.empty());
+}
+
+TIME_TEST("worker group: logs specs that fail, or plan for others, end the start", "[agent]") {
+  group_stage stage(time, 2);
+  const auto logs = std::make_shared<own_logs>();
+  stage.logs = logs;
+  logs->fails = true;
+  const auto failure = co_await error_of(stage.start());
+  CHECK(failure == errc::file_access);
+  logs->fails = false;
+  logs->missing = 1;
+  const auto too_few = co_await error_of(stage.start());
+  CHECK(too_few == errc::invalid_argument);
+  CHECK(stage.launcher->started.empty());
+  logs->missing = 0;
+  co_await stage.start();
+  CHECK(stage.group().running() == 2);
+  co_await stage.kill_all();
 }
 
 TIME_TEST("worker group: a log file that cannot be opened ends the start", "[agent]") {

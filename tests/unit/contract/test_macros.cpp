@@ -57,22 +57,4 @@ TEST_CASE("macros: a value is not looked at again", "[contract]") {
   CHECK(elastic::substitute_macros("<$a>", values) == "<$b ${b} $$>");
 }
 
-TEST_CASE("macros: the line prefix follows its template", "[contract]") {
-  const std::vector<std::pair<std::string, std::string>> rows = {
-      {"", "[trn1]:"},
-      {"[${role_name}:${rank}] ", "[trn:5] "},
-      {"${local_rank}|", "1|"},
-      {"$$${hostname} ", "$${hostname} "},
-      {"fixed ", "fixed "},
-  };
-  for (const auto& [text, expected] : rows) {
-    INFO(text);
-    CHECK(elastic::line_prefix(text, "trn", 5, 1) == expected);
-  }
-}
-
-TEST_CASE("macros: a role that looks like a macro stays as it is", "[contract]") {
-  CHECK(elastic::line_prefix("", "${rank}", 5, 1) == "[${rank}1]:");
-}
-
 }  // namespace

@@ -179,6 +179,7 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--log-line-prefix-template", "${rank}| "},
        has(&c::log_line_prefix_template, std::string("${rank}| "))},
       {{"--event-log-handler", "console"}, has(&c::event_log_handler, std::string("console"))},
+      {{"--logs-specs", "mine"}, has(&c::logs_specs, std::string("mine"))},
       {{"--run-path"}, has(&c::program, std::string("python3"))},
   };
   for (const row& each : rows) {
@@ -545,6 +546,57 @@ TEST_CASE("command_line: torchrun's own variables are defaults, too", "[launch]"
         std::chrono::seconds(9));
 }
 
+TEST_CASE("command_line: what is shown of the output, how, and what is kept of it", "[launch]") {
+  using texts = std::vector<std::string>;
+  const auto logs = [](t::arguments options) {
+    options.insert(options.begin(), {"--nproc-per-node", "4"});
+    return t::config_of(t::with_script(std::move(options))).logs;
+  };
+  CHECK(logs({}).format == elastic::log_format::text);
+  CHECK(logs({"--log-format", "text"}).format == elastic::log_format::text);
+  CHECK(logs({"--log-format", "json"}).format == elastic::log_format::json);
+  CHECK(logs({}).console_ranks.empty());
+  CHECK(logs({"--local-ranks-filter", "0, 3"}).console_ranks == std::vector<int>{0, 3});
+  CHECK(logs({"--duplicate-stdout-filters", "loss,error"}).stdout_filters ==
+        texts{"loss", "error"});
+  CHECK(logs({"--duplicate-stderr-filters", "a,,b,,,c"}).stderr_filters == texts{"a,b,", "c"});
+  CHECK(logs({}).rotation.max_bytes == 0);
+  CHECK(logs({"--log-max-size", "4096"}).rotation.max_bytes == 4096);
+  CHECK(logs({"--log-max-size", "500k"}).rotation.max_bytes == 500 * 1024);
+  CHECK(logs({"--log-max-size", "100M"}).rotation.max_bytes == 100 * 1024 * 1024);
+  CHECK(logs({"--log-max-size", "8G"}).rotation.max_bytes == std::uint64_t{8} << 30);
+  CHECK(logs({"--log-max-size", "1M"}).rotation.max_files == 5);
+  CHECK(logs({"--log-max-size", "1M", "--log-max-files", "3"}).rotation.max_files == 3);
+  const auto warned = t::accepted({"--log-max-files", "3", "a.py"}).warnings;
+  REQUIRE(warned.size() == 1);
+  CHECK_THAT(warned[0], elastic::test::contains_text("without --log-max-size"));
+  CHECK(t::accepted({"--log-format", "json", "--log-line-prefix-template", "x", "a.py"})
+            .warnings.size() == 1);
+}
+
+TEST_CASE("command_line: output that cannot be had as wished is refused", "[launch]") {
+  t::check_refusals({
+      {{"--log-line-prefix-template", "[${rnk}]", "a.py"},
+       "--log-line-prefix-template '[${rnk}]': a line prefix has no field 'rnk'"},
+      {{"--log-line-prefix-template", "$x", "a.py"}, "no field 'x'"},
+      {{"--log-format", "xml", "a.py"}, "--log-format 'xml': allowed are text and json"},
+      {{"--local-ranks-filter", "1", "a.py"}, "--local-ranks-filter '1': there is no local rank 1"},
+      {{"--nproc-per-node", "2", "--local-ranks-filter", "0,2", "a.py"}, "no local rank 2"},
+      {{"--local-ranks-filter", "0,", "a.py"}, "a list of local ranks is needed"},
+      {{"--local-ranks-filter", "-1", "a.py"}, "a list of local ranks is needed"},
+      {{"--local-ranks-filter", "all", "a.py"}, "a list of local ranks is needed"},
+      {{"--duplicate-stdout-filters", ",", "a.py"}, "--duplicate-stdout-filters"},
+      {{"--log-dir", "/dev/null", "--duplicate-stderr-filters", "x", "a.py"},
+       "--duplicate-stderr-filters 'x': the lines go to a file, but --log-dir is /dev/null"},
+      {{"--log-max-size", "1023", "a.py"}, "--log-max-size '1023': a size of 1k or more"},
+      {{"--log-max-size", "k", "a.py"}, "a size of 1k or more"},
+      {{"--log-max-size", "1T", "a.py"}, "a size of 1k or more"},
+      {{"--log-max-size", "1M", "--log-max-files", "0", "a.py"}, "--log-max-files '0'"},
+  });
+  t::check_refusals({{{"a.py"}, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE '${x}': "}},
+                    {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${x}"}});
+}
+
 TEST_CASE("command_line: LOGLEVEL has Python's names", "[launch]") {
   using elastic::log_level;
   const std::vector<std::pair<const char*, log_level>> rows = {
@@ -644,10 +696,6 @@ TEST_CASE("command_line: what is not built is refused with its reason", "[launch
   t::check_refusals({
       {{"--start-method", "spawn", "a.py"}, "--start-method is not supported: "},
       {{"--start_method=fork", "a.py"}, "--start-method is not supported: "},
-      {{"--logs-specs", "x", "a.py"}, "--logs-specs is not supported: "},
-      {{"--local-ranks-filter", "0", "a.py"}, "--local-ranks-filter is not supported: "},
-      {{"--duplicate-stdout-filters", "x", "a.py"}, "is not supported: "},
-      {{"--duplicate-stderr-filters", "x", "a.py"}, "is not supported: "},
       {{"--print-completion", "bash"}, "is not supported: "},
   });
 }

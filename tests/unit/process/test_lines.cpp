@@ -5,8 +5,11 @@
 #include <elastic/process/detail/lines.hpp>
 #include <support/catch.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace elastic {
@@ -113,6 +116,107 @@ TEST_CASE("lines: many short lines are passed on in bounded batches", "[process]
   CHECK(taken < input.size());
   CHECK(out.size() == taken * 1001);
   CHECK(out.size() <= limits::copy_buffer_bytes + 1001);
+}
+
+// What is shown of the pieces as JSON.
+std::string objects(const std::vector<std::string>& pieces, const std::string& head = "") {
+  detail::line_prefixer lines(head, true);
+  std::string all;
+  for (std::string_view piece : pieces) {
+    while (!piece.empty()) piece.remove_prefix(lines.feed(piece, all));
+  }
+  lines.finish(all);
+  return all;
+}
+
+TEST_CASE("lines: as JSON each line is one object, without its end", "[process]") {
+  CHECK(objects({"one\ntwo\r\n", "three\rfo", "ur"}, "{\"rank\":1,") ==
+        "{\"rank\":1,\"text\":\"one\"}\n"
+        "{\"rank\":1,\"text\":\"two\"}\n"
+        "{\"rank\":1,\"text\":\"three\"}\n"
+        "{\"rank\":1,\"text\":\"four\"}\n");
+  CHECK(objects({"\n"}) == "{\"text\":\"\"}\n");
+}
+
+TEST_CASE("lines: as JSON every byte can be read back, or was no UTF-8 and says so", "[process]") {
+  const auto text = [](const std::string& line) {
+    const std::string object = objects({line + "\n"});
+    return object.substr(9, object.size() - 12);
+  };
+  CHECK(text("a \"b\" \\ /") == "a \\\"b\\\" \\\\ /");
+  CHECK(text(std::string("\0\t\x1b[1m\x7f", 7)) == "\\u0000\\t\\u001b[1m\x7f");
+  CHECK(text("ä€😀") == "ä€😀");
+  const std::string replaced = "\xef\xbf\xbd";
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"\x80", replaced},                          // in the middle of nothing
+      {"\xff", replaced},
+      {"a\xc3z", "a" + replaced + "z"},            // a character that does not go on
+      {"\xe2\x82", replaced},                      // nor here, at the end
+      {"\xc0\xaf", replaced + replaced},           // longer than it need be
+      {"\xe0\x80\x80", replaced + replaced + replaced},
+      {"\xed\xa0\x80", replaced + replaced + replaced},  // half of a surrogate pair
+      {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced},
+      {"\xf0\x9f\x98x", replaced + "x"},
+  };
+  for (const auto& [bytes, expected] : rows) CHECK(text(bytes) == expected);
+}
+
+TEST_CASE("lines: as JSON a line that is too long comes as several objects, no character torn",
+          "[process]") {
+  std::string line;
+  while (line.size() < 3 * limits::copy_line_bytes) line += "€";
+  std::vector<std::string> pieces;
+  for (std::string_view rest = line; !rest.empty();) {
+    pieces.emplace_back(rest.substr(0, 1000));
+    rest.remove_prefix(std::min<std::size_t>(rest.size(), 1000));
+  }
+  pieces.emplace_back("\nnext\n");
+  const std::string all = objects(pieces);
+  std::string joined;
+  std::vector<bool> goes_on;
+  for (std::string_view rest = all; !rest.empty();) {
+    std::string_view object = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(object.size() + 1);
+    const std::string more = "{\"more\":true,\"text\":\"";
+    const std::string last = "{\"text\":\"";
+    goes_on.push_back(object.starts_with(more));
+    object.remove_prefix(goes_on.back() ? more.size() : last.size());
+    object.remove_suffix(2);
+    joined += object;
+  }
+  CHECK(goes_on == std::vector<bool>{true, true, false, false});
+  CHECK(joined == line + "next");
+}
+
+TEST_CASE("lines: a head with a time and a process is filled in", "[process]") {
+  elastic::line_head head("<");
+  head.add_time().add_text(" ").add_pid().add_text("> ");
+  CHECK(head.has_time());
+  const wall_time at = wall_time{} + std::chrono::milliseconds(951'782'400'007);
+  CHECK(head.text(7, at) == "<2000-02-29T00:00:00.007Z 7> ");
+  CHECK_FALSE(line_head("fixed").has_time());
+  CHECK(line_head("").empty());
+  CHECK(time_text(wall_time{} - std::chrono::milliseconds(1)) == "1969-12-31T23:59:59.999Z");
+}
+
+// The lines of the pieces that contain `one` or `two`.
+std::string matching(const std::vector<std::string>& pieces) {
+  detail::line_matcher lines({"one", "two"}, "[p]:", false);
+  std::string all;
+  for (std::string_view piece : pieces) {
+    while (!piece.empty()) piece.remove_prefix(lines.feed(piece, all));
+  }
+  lines.finish(all);
+  return all;
+}
+
+TEST_CASE("lines: those that contain one of several texts are picked out", "[process]") {
+  CHECK(matching({"one\nzero\nnone of two\n"}) == "[p]:one\n[p]:none of two\n");
+  CHECK(matching({"o", "ne", " more\non", "\ne\n"}) == "[p]:one more\n");
+  CHECK(matching({"on\ne tw\no\n"}).empty());
+  // The last line has no end of its own, and the file may be others' as well.
+  CHECK(matching({"zero\nat last two"}) == "[p]:at last two\n");
+  CHECK(matching({}).empty());
 }
 
 TEST_CASE("lines: the tail has the last lines, without their ends", "[process]") {

@@ -24,7 +24,7 @@ TEST_CASE("stdio: inherit opens nothing", "[process]") {
   const detail::opened_stream stream = detail::open_stream(output_plan());
   CHECK(stream.process_end.get() == -1);
   CHECK(stream.pipe.get() == -1);
-  CHECK(stream.file.get() == -1);
+  CHECK_FALSE(stream.file);
 }
 
 TEST_CASE("stdio: copy without a file is a pipe whose read end does not block", "[process]") {
@@ -32,7 +32,7 @@ TEST_CASE("stdio: copy without a file is a pipe whose read end does not block", 
   plan.kind = output_plan::how::copy;
   const detail::opened_stream stream = detail::open_stream(plan);
   REQUIRE(stream.process_end.get() > 2);
-  CHECK(stream.file.get() == -1);
+  CHECK_FALSE(stream.file);
   CHECK((::fcntl(stream.pipe.get(), F_GETFL) & O_NONBLOCK) != 0);
   CHECK((::fcntl(stream.process_end.get(), F_GETFL) & O_NONBLOCK) == 0);
   CHECK((::fcntl(stream.pipe.get(), F_GETFD) & FD_CLOEXEC) != 0);

@@ -5,6 +5,7 @@
 #include <elastic/process/tee.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/manual_time.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -41,8 +42,8 @@ class tee_file {
  public:
   tee_file() : file_(::memfd_create("log", MFD_CLOEXEC)) {}
 
-  detail::unique_fd writer() const {
-    return detail::unique_fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3));
+  std::shared_ptr<log_file> writer() const {
+    return std::make_shared<log_file>(detail::unique_fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)));
   }
   std::string text() const {
     std::string all(static_cast<std::size_t>(::lseek(file_.get(), 0, SEEK_END)), '\0');
@@ -65,8 +66,9 @@ struct tee_bench {
     sink = detail::unique_fd(fds[1]);
   }
 
-  void begin(tee_outlets outlets) {
+  void begin(tee_outlets outlets, pid_t pid = 1) {
     copy = std::make_unique<tee>(executor, std::move(source), std::move(outlets));
+    copy->begin(pid);
     auto note = [this](std::exception_ptr failure) {
       ended = true;
       failed = failure != nullptr;
@@ -141,6 +143,55 @@ CO_TEST("tee: writes the file before the console", "[process]") {
   bench.sink.reset();
   co_await bench.end();
   CHECK(bench.console->text == "[p]:one\n[p]:half");
+}
+
+TIME_TEST("tee: lines say when they were read and who wrote them", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  tee_outlets outlets = bench.outlets("");
+  outlets.prefix.add_time().add_text(" ").add_pid().add_text(": ");
+  outlets.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
+  bench.begin(std::move(outlets), 4711);
+  bench.write("one\ntwo\n");
+  const std::string stamp = time_text(time.wall_now()) + " 4711: ";
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text == stamp + "one\n" + stamp + "two\n");
+}
+
+CO_TEST("tee: lines are shown as JSON, and the file has them as they were", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  const tee_file file;
+  tee_outlets outlets = bench.outlets("{\"rank\":0,");
+  outlets.json = true;
+  outlets.file = file.writer();
+  bench.begin(std::move(outlets));
+  bench.write("say \"hi\"\nlast");
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text ==
+        "{\"rank\":0,\"text\":\"say \\\"hi\\\"\"}\n{\"rank\":0,\"text\":\"last\"}\n");
+  CHECK(file.text() == "say \"hi\"\nlast");
+}
+
+CO_TEST("tee: lines that match go to a file of their own, whatever is shown", "[process]") {
+  for (const bool shown : {true, false}) {
+    tee_bench bench(co_await asio::this_coro::executor);
+    const tee_file file;
+    tee_outlets outlets = bench.outlets("");
+    if (!shown) outlets.console.reset();
+    outlets.matches.filters.emplace_back("loss");
+    outlets.matches.prefix = "[p]:";
+    outlets.matches.file = file.writer();
+    bench.begin(std::move(outlets));
+    bench.write("loss 1\nstep 2\nlo");
+    while (file.text().empty()) co_await bench.settle();
+    CHECK(file.text() == "[p]:loss 1\n");
+    bench.write("ss 2");
+    bench.sink.reset();
+    co_await bench.end();
+    CHECK(file.text() == "[p]:loss 1\n[p]:loss 2\n");
+    CHECK(bench.console->text == (shown ? "loss 1\nstep 2\nloss 2" : ""));
+  }
 }
 
 CO_TEST("tee: a console that stands still stops the reading, and loses nothing", "[process]") {
@@ -227,8 +278,7 @@ CO_TEST("tee: a file that cannot be written is said and does not stop the consol
   };
   auto log = std::make_shared<recorder>();
   tee_outlets outlets = bench.outlets("[p]:");
-  outlets.file = detail::unique_fd(::open("/dev/full", O_WRONLY | O_CLOEXEC));
-  outlets.file_name = "/dev/full";
+  outlets.file = log_file::open("/dev/full");
   outlets.log = logger(log, log_level::debug);
   bench.begin(std::move(outlets));
   bench.write("one\n");

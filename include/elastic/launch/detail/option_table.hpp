@@ -151,8 +151,31 @@ inline constexpr option_row option_rows[] = {
      "Write streams to files and to the console, there with a prefix to each line. The same "
      "values. Default: 0."},
     {"--log-line-prefix-template", "TEXT", heading_output,
-     "The prefix of teed lines, with ${role_name}, ${rank} and ${local_rank}. Default: "
-     "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, else [${role_name}${local_rank}]: as torchrun."},
+     "The prefix of teed lines, with ${role_name}, ${rank}, ${local_rank}, ${pid}, ${hostname} and "
+     "${time}. Default: TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, else [${role_name}${local_rank}]: "
+     "as torchrun."},
+    {"--log-format", "FORMAT", heading_output,
+     "How output is shown: text, or json: each line, teed or not, as an object with time, host, "
+     "role, rank, local_rank, attempt, stream and text. Log files keep what was written. Default: "
+     "text.", true},
+    {"--local-ranks-filter", "RANKS", heading_output,
+     "Show the output of these local ranks only, such as 0,1. Log files are not filtered. Default: "
+     "all."},
+    {"--duplicate-stdout-filters", "TEXTS", heading_output,
+     "Write each line of any worker's stdout that contains one of these texts, such as loss,error, "
+     "to filtered_stdout.log in the attempt's log directory, too, with its prefix. A comma in a "
+     "text is written twice."},
+    {"--duplicate-stderr-filters", "TEXTS", heading_output,
+     "The same for stderr and filtered_stderr.log."},
+    {"--log-max-size", "SIZE", heading_output,
+     "Put a log file aside at this size, such as 500k, 100M or 2G, and begin a new one: "
+     "stdout.log.1 is the one before. What is redirected then goes through elasticrun. Default: "
+     "files grow without end.", true},
+    {"--log-max-files", "N", heading_output,
+     "How many files to keep of one log then, the current one among them. Default: 5.", true},
+    {"--logs-specs", "NAME", heading_output,
+     "Who decides where output goes. default is what the options above say; programs that embed "
+     "the library can add others. Default: default."},
     {"--event-log-handler", "NAME", heading_output,
      "Where events go: null (nowhere) or console (JSON lines on stderr). Default: null."},
     {"--monitor-interval", "SECONDS", heading_ignored,
@@ -163,11 +186,6 @@ inline constexpr option_row option_rows[] = {
     {"--start-method", "METHOD", nullptr,
      "it is for functions as entry points, which elasticrun does not run (a C++ program has them "
      "by elastic::entrypoint); a script is always a new process"},
-    {"--logs-specs", "NAME", nullptr, "it names a Python plugin, and elasticrun loads no Python"},
-    {"--local-ranks-filter", "RANKS", nullptr, "elasticrun cannot filter ranks yet; -r 0:0,1:3 "
-                                               "keeps a rank's output off the console"},
-    {"--duplicate-stdout-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
-    {"--duplicate-stderr-filters", "TEXTS", nullptr, "elasticrun cannot filter output yet"},
     {"--print-completion", "SHELL", nullptr, "elasticrun has no shell completion yet"},
 };
 

@@ -59,14 +59,17 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
   /// Prepares the copying of one stream; null where there is none to copy.
   std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
-                                const std::shared_ptr<output_sink>& console, const logger& log) {
+                                const std::shared_ptr<output_sink>& console,
+                                const std::shared_ptr<time_source>& time, const logger& log) {
     if (!stream.pipe) return nullptr;
     tee_outlets outlets;
     outlets.file = std::move(stream.file);
-    outlets.file_name = plan.file;
+    outlets.matches = plan.matches;
     if (plan.console) outlets.console = console;
     outlets.prefix = plan.prefix;
+    outlets.json = plan.json;
     outlets.keep_tail = plan.keep_tail;
+    outlets.time = time;
     outlets.log = log;
     return std::make_unique<tee>(executor_, std::move(stream.pipe), std::move(outlets));
   }
@@ -167,6 +170,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
  private:
   void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel) {
     if (!stream) return;
+    stream->begin(pid);
     ++copying_;
     run(stream->run(), cancel, [this](const std::exception_ptr&) {
       if (--copying_ == 0) copied.set();

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/logs_specs.hpp>
+
+#include <elastic/agent/logs_specs_registry.hpp>
+#include <elastic/base/random.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace logs_specs_tests {
+
+using elastic::line_head;
+using elastic::log_format;
+using elastic::log_layout;
+using elastic::output_plan;
+using elastic::std_streams;
+using elastic::worker_output;
+using elastic::worker_spec;
+using elastic::test::contains_text;
+using how = elastic::output_plan::how;
+
+/// Three workers, of ranks 8, 9 and 10, and the directory of their attempt.
+class logs_stage {
+ public:
+  logs_stage() {
+    spec.program = "/usr/bin/trainer";
+    spec.role = "trn";
+    spec.local_world_size = 3;
+    elastic::random_source random;
+    layout = log_layout("", "job", random);
+    layout.start_attempt(2, 3);
+  }
+  ~logs_stage() { layout.discard(); }
+
+  std::vector<worker_output> plan() {
+    std::vector<elastic::worker_identity> workers;
+    for (int local_rank = 0; local_rank < 3; ++local_rank) {
+      elastic::worker_identity who;
+      who.role_name = spec.role;
+      who.local_rank = local_rank;
+      who.rank = 8 + local_rank;
+      workers.push_back(who);
+    }
+    auto plans = elastic::default_logs_specs().plan({spec, workers, layout, "node7"});
+    REQUIRE(plans.size() == 3);
+    return plans;
+  }
+
+  worker_spec spec;
+  log_layout layout;
+};
+
+std::string at_epoch(const line_head& head) { return head.text(42, {}); }
+
+TEST_CASE("logs specs: by default output goes where the agent's goes, stderr is remembered",
+          "[agent]") {
+  logs_stage stage;
+  for (const worker_output& one : stage.plan()) {
+    CHECK(one.out.kind == how::inherit);
+    CHECK(one.err.kind == how::copy);
+    CHECK(one.err.file.empty());
+    CHECK(one.err.prefix.empty());
+    CHECK(one.err.console);
+    CHECK(one.err.keep_tail);
+  }
+}
+
+TEST_CASE("logs specs: a stream that is only redirected is written by the worker", "[agent]") {
+  logs_stage stage;
+  stage.spec.redirects.set(1, std_streams::both);
+  const worker_output one = stage.plan()[1];
+  CHECK(one.out.kind == how::file);
+  CHECK(one.out.file == stage.layout.stdout_file(1));
+  CHECK_FALSE(one.out.keep_tail);
+  CHECK(one.err.kind == how::file);
+  CHECK(one.err.file == stage.layout.stderr_file(1));
+  CHECK(one.err.keep_tail);
+  CHECK(stage.plan()[0].out.kind == how::inherit);
+
+  stage.layout.discard();
+  stage.layout = {};
+  CHECK(stage.plan()[1].out.kind == how::null);
+  CHECK(stage.plan()[1].err.kind == how::null);
+}
+
+TEST_CASE("logs specs: a stream that is teed goes to the file and, with its prefix, is shown",
+          "[agent]") {
+  for (const std_streams redirected : {std_streams::none, std_streams::both}) {
+    logs_stage stage;
+    stage.spec.redirects = redirected;
+    stage.spec.tee = std_streams::both;
+    const worker_output one = stage.plan()[1];
+    for (const output_plan& plan : {one.out, one.err}) {
+      CHECK(plan.kind == how::copy);
+      CHECK(plan.prefix == "[trn1]:");
+      CHECK(plan.console);
+      CHECK_FALSE(plan.json);
+    }
+    CHECK(one.out.file == stage.layout.stdout_file(1));
+    CHECK(one.err.file == stage.layout.stderr_file(1));
+  }
+}
+
+TEST_CASE("logs specs: of ranks that are filtered out nothing is shown, and files are complete",
+          "[agent]") {
+  logs_stage stage;
+  stage.spec.logs.console_ranks = {0, 2};
+  stage.spec.tee.set(1, std_streams::out);
+  const auto plans = stage.plan();
+  CHECK(plans[0].out.kind == how::inherit);
+  CHECK(plans[2].err.console);
+  CHECK(plans[1].out.kind == how::copy);
+  CHECK(plans[1].out.file == stage.layout.stdout_file(1));
+  CHECK_FALSE(plans[1].out.console);
+  // For the report of a failure.
+  CHECK(plans[1].err.kind == how::copy);
+  CHECK_FALSE(plans[1].err.console);
+  CHECK(plans[1].err.keep_tail);
+
+  stage.spec.logs.console_ranks = {0};
+  CHECK(stage.plan()[2].out.kind == how::null);
+}
+
+TEST_CASE("logs specs: lines that match a filter go to one file for all workers", "[agent]") {
+  logs_stage stage;
+  stage.spec.logs.stdout_filters = {"loss", "error"};
+  stage.spec.redirects.set(1, std_streams::out);
+  const auto plans = stage.plan();
+  for (const worker_output& one : plans) {
+    CHECK(one.out.kind == how::copy);
+    CHECK(one.out.matches.filters == stage.spec.logs.stdout_filters);
+    CHECK(one.out.matches.file == plans[0].out.matches.file);
+    CHECK_FALSE(one.err.matches.file);
+  }
+  CHECK(plans[2].out.matches.prefix == "[trn2]:");
+  // What is shown does not change.
+  CHECK(plans[2].out.console);
+  CHECK(plans[2].out.prefix.empty());
+  CHECK_FALSE(plans[1].out.console);
+  CHECK(plans[1].out.file == stage.layout.stdout_file(1));
+  const auto attempt = std::filesystem::path(stage.layout.root()) / "attempt_2";
+  CHECK(std::filesystem::exists(attempt / "filtered_stdout.log"));
+  CHECK_FALSE(std::filesystem::exists(attempt / "filtered_stderr.log"));
+
+  stage.spec.logs.stdout_filters.clear();
+  stage.spec.logs.stderr_filters = {"Traceback"};
+  CHECK(stage.plan()[0].err.matches.file);
+  CHECK(std::filesystem::exists(attempt / "filtered_stderr.log"));
+}
+
+TEST_CASE("logs specs: as JSON all that is shown says whose it is", "[agent]") {
+  logs_stage stage;
+  stage.spec.role = "a \"role\"";
+  stage.spec.logs.format = log_format::json;
+  stage.spec.redirects.set(0, std_streams::out);
+  const auto plans = stage.plan();
+  CHECK(plans[0].out.kind == how::file);
+  CHECK(plans[1].out.kind == how::copy);
+  CHECK(plans[1].out.json);
+  CHECK(at_epoch(plans[1].out.prefix) ==
+        "{\"time\":\"1970-01-01T00:00:00.000Z\",\"host\":\"node7\",\"role\":\"a \\\"role\\\"\","
+        "\"rank\":9,\"local_rank\":1,\"attempt\":2,\"stream\":\"stdout\",");
+  CHECK_THAT(at_epoch(plans[1].err.prefix), contains_text("\"stream\":\"stderr\""));
+}
+
+TEST_CASE("logs specs: where files have a size what is redirected goes through the agent",
+          "[agent]") {
+  logs_stage stage;
+  stage.spec.logs.rotation.max_bytes = 4096;
+  stage.spec.logs.rotation.max_files = 3;
+  stage.spec.redirects.set(1, std_streams::both);
+  const auto plans = stage.plan();
+  for (const output_plan& plan : {plans[1].out, plans[1].err}) {
+    CHECK(plan.kind == how::copy);
+    CHECK(plan.rotation == stage.spec.logs.rotation);
+    CHECK_FALSE(plan.console);
+  }
+  CHECK(plans[0].out.kind == how::inherit);
+}
+
+TEST_CASE("logs specs: what cannot be had is refused with the worker_spec", "[agent]") {
+  const auto says = [](auto change) {
+    worker_spec spec;
+    spec.program = "/usr/bin/trainer";
+    spec.local_world_size = 4;
+    change(spec);
+    try {
+      validate(spec);
+    } catch (const elastic::error& refused) {
+      return std::string(refused.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(says([](worker_spec& spec) { spec.logs.console_ranks = {3}; }) == "accepted");
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.console_ranks = {0, 4}; }),
+             contains_text("no local rank 4: with 4 workers on this node they are 0 to 3"));
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.console_ranks = {-1}; }),
+             contains_text("no local rank -1"));
+  CHECK_THAT(says([](worker_spec& spec) { spec.line_prefix_template = "${x}"; }),
+             contains_text("no field 'x'"));
+  CHECK_THAT(says([](worker_spec& spec) {
+               spec.logs.stdout_filters = {"a"};
+               spec.log_directory = "/dev/null";
+             }),
+             contains_text("/dev/null"));
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.stderr_filters = {""}; }),
+             contains_text("empty"));
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.rotation.max_files = 0; }),
+             contains_text("1 to 1000"));
+}
+
+TEST_CASE("logs specs: the registry knows those that were added, and names them", "[agent]") {
+  elastic::logs_specs_registry registry;
+  CHECK(registry.make("default"));
+  const auto mine = std::make_shared<elastic::default_logs_specs>();
+  registry.add("mine", [mine] { return mine; });
+  CHECK(registry.contains("mine"));
+  CHECK(registry.make("mine") == mine);
+  CHECK(registry.names() == "default, mine");
+  try {
+    registry.make("other");
+    FAIL("was found");
+  } catch (const elastic::error& refused) {
+    CHECK(refused.code() == elastic::errc::invalid_argument);
+    CHECK_THAT(refused.what(), contains_text("no logs specs 'other'; there are: default, mine"));
+  }
+}
+
+}  // namespace logs_specs_tests

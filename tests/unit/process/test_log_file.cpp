@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/process/log_file.hpp>
+
+#include <elastic/base/random.hpp>
+#include <support/catch.hpp>
+#include <support/log_recorder.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace log_file_tests {
+
+namespace fs = std::filesystem;
+using elastic::limits::copy_line_bytes;
+using elastic::log_file;
+using elastic::log_rotation;
+using elastic::test::contains_text;
+
+/// A log in a directory of its own.
+class log_stage {
+ public:
+  explicit log_stage(log_rotation rotation = {}) {
+    std::string name = (fs::temp_directory_path() / "elastic_log_XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    folder_ = name;
+    log_ = log_file::open(path(), rotation);
+  }
+  ~log_stage() { fs::remove_all(folder_); }
+
+  void write(std::string_view bytes) { log_->write(bytes, records->log()); }
+  std::string path() const { return folder_ / "stdout.log"; }
+  const fs::path& folder() const { return folder_; }
+
+  /// What a file holds: of the log itself, or of one put aside; "none" where there is none.
+  std::string text(int number = 0) const {
+    const std::string name = number == 0 ? path() : path() + "." + std::to_string(number);
+    std::ifstream file(name);
+    if (!file) return "none";
+    std::ostringstream all;
+    all << file.rdbuf();
+    return all.str();
+  }
+
+  /// The files that were put aside, the oldest first, and the log itself.
+  std::string all(int files) const {
+    std::string joined;
+    for (int number = files; number >= 0; --number) {
+      if (text(number) != "none") joined += text(number);
+    }
+    return joined;
+  }
+
+  std::shared_ptr<elastic::test::log_recorder> records =
+      std::make_shared<elastic::test::log_recorder>();
+
+ private:
+  fs::path folder_;
+  std::shared_ptr<log_file> log_;
+};
+
+log_rotation rotation_of(std::uint64_t bytes, int files) {
+  log_rotation rotation;
+  rotation.max_bytes = bytes;
+  rotation.max_files = files;
+  return rotation;
+}
+
+TEST_CASE("log file: without a size it grows", "[process]") {
+  log_stage stage;
+  for (int i = 0; i < 1000; ++i) stage.write("a line\n");
+  CHECK(stage.text().size() == 7000);
+  CHECK(stage.text(1) == "none");
+}
+
+TEST_CASE("log file: a full one is put aside at the end of a line", "[process]") {
+  log_stage stage(rotation_of(10, 3));
+  stage.write("aaaa\nbbbb\n");
+  CHECK(stage.text() == "aaaa\nbbbb\n");
+  stage.write("cccc\n");
+  CHECK(stage.text() == "cccc\n");
+  CHECK(stage.text(1) == "aaaa\nbbbb\n");
+  stage.write("dddddd\neeee\n");
+  CHECK(stage.text() == "eeee\n");
+  CHECK(stage.text(1) == "dddddd\n");
+  CHECK(stage.text(2) == "cccc\n");
+  CHECK(stage.text(3) == "none");
+  CHECK(stage.records->text().empty());
+}
+
+TEST_CASE("log file: one write may fill many files", "[process]") {
+  log_stage stage(rotation_of(10, 4));
+  stage.write("1111\n2222\n3333\n4444\n5555\n6666\n7777\n");
+  CHECK(stage.text() == "7777\n");
+  CHECK(stage.text(1) == "5555\n6666\n");
+  CHECK(stage.text(2) == "3333\n4444\n");
+  CHECK(stage.text(3) == "1111\n2222\n");
+}
+
+TEST_CASE("log file: with one file the old one is dropped", "[process]") {
+  log_stage stage(rotation_of(10, 1));
+  stage.write("aaaa\nbbbb\ncccc\n");
+  CHECK(stage.text() == "cccc\n");
+  CHECK(stage.text(1) == "none");
+}
+
+TEST_CASE("log file: a line under way is finished in its file", "[process]") {
+  log_stage stage(rotation_of(10, 3));
+  stage.write("aaaa\nbbb");
+  stage.write("bbbbbb\ncc");
+  CHECK(stage.text(1) == "aaaa\nbbbbbbbbb\n");
+  CHECK(stage.text() == "cc");
+}
+
+TEST_CASE("log file: a line that is much longer than a file is cut", "[process]") {
+  log_stage stage(rotation_of(10, 9));
+  const std::string line(3 * copy_line_bytes, 'y');
+  stage.write(line);
+  stage.write("\nnext\n");
+  for (int number = 0; number < 9; ++number) {
+    if (stage.text(number) != "none") CHECK(stage.text(number).size() <= copy_line_bytes + 10);
+  }
+  CHECK(stage.all(9) == line + "\nnext\n");
+}
+
+TEST_CASE("log file: however a stream is written, files keep to their size and lose nothing",
+          "[process]") {
+  elastic::random_source chance(11);
+  for (int round = 0; round < 50; ++round) {
+    log_stage stage(rotation_of(1 + chance.below(300), 1000));
+    std::string whole;
+    for (int i = 0; i < 100; ++i) whole += std::string(chance.below(40), 'x') + "\n";
+    for (std::string_view rest = whole; !rest.empty();) {
+      const std::size_t size = 1 + chance.below(std::min<std::size_t>(rest.size(), 200));
+      stage.write(rest.substr(0, size));
+      rest.remove_prefix(size);
+    }
+    REQUIRE(stage.all(1000) == whole);
+    for (int number = 1; stage.text(number) != "none"; ++number) {
+      REQUIRE(stage.text(number).ends_with('\n'));
+    }
+  }
+}
+
+TEST_CASE("log file: one that cannot be put aside grows on, and that is said once", "[process]") {
+  log_stage stage(rotation_of(10, 3));
+  // A directory that is not empty cannot be replaced by a file.
+  fs::create_directories(stage.path() + ".1/in the way");
+  for (int i = 0; i < 10; ++i) stage.write("aaaaaaa\n");
+  CHECK(stage.text().size() == 80);
+  CHECK(stage.records->count("cannot be put aside") == 1);
+}
+
+TEST_CASE("log file: a full disk ends it, and that is said once", "[process]") {
+  const auto records = std::make_shared<elastic::test::log_recorder>();
+  const auto log = log_file::open("/dev/full");
+  log->write("one\n", records->log());
+  log->write("two\n", records->log());
+  CHECK(records->count("'/dev/full' cannot be written") == 1);
+}
+
+TEST_CASE("log file: one that cannot be opened is named", "[process]") {
+  CHECK_THROWS_WITH(log_file::open("/nowhere/x.log"), contains_text("/nowhere/x.log"));
+}
+
+}  // namespace log_file_tests
