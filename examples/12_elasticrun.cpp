@@ -18,6 +18,7 @@
 #include <elastic/launch/machine.hpp>
 #include <elastic/launch/preflight.hpp>
 #include <elastic/launch/program_setup.hpp>
+#include <elastic/launch/progress_bar.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 
 #include <cstdio>
@@ -46,6 +47,11 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   elastic::agent_services services;
   services.log = log;
   services.worker_parent = co_await asio::this_coro::executor;
+  const std::string terminal = elastic::find_variable(config.environment, "TERM").value_or("");
+  if (config.progress && elastic::progress_bar::can_show(STDERR_FILENO, terminal)) {
+    services.observer =
+        std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
+  }
   const auto agent = elastic::make_agent(config, services);
   const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
   log.info("{}: {}", to_string(result.state), result.reason);

@@ -8,5 +8,6 @@
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/processor_topology.hpp>
+#include <elastic/launch/progress_line.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/launch/start_method.hpp>

@@ -1311,6 +1311,18 @@ struct worker_progress {
   std::map<std::string, double> metrics;
 };
 
+/// The workers of this node run, for the first time or again.
+struct started_workers {
+  /// The rendezvous round in which they do.
+  std::int64_t round = 0;
+  int world_size = 0;
+  /// Which nodes there are, and which is this one.
+  int group_rank = 0;
+  int group_world_size = 0;
+  int restarts = 0;
+  int max_restarts = 0;
+};
+
 /// A worker that is about to be ended because it said nothing for too long.
 struct hung_worker {
   int rank = 0;
@@ -1320,8 +1332,8 @@ struct hung_worker {
   std::string reason;
 };
 
-/// Is told what workers say of themselves over the control channel: implement it to show progress,
-/// or to look into a hung worker before it is killed.
+/// Is told when workers start and what they say of themselves over the control channel: implement
+/// it to show progress, or to look into a hung worker before it is killed.
 ///
 /// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
 class worker_observer {
@@ -1329,6 +1341,7 @@ class worker_observer {
   virtual ~worker_observer() = default;
 
   /// What these throw is logged and ends nothing.
+  virtual void started(const started_workers&) {}
   virtual void progress(const worker_progress&) {}
   virtual void hung(const hung_worker&) {}
 };
@@ -8466,6 +8479,11 @@ class worker_group {
   /// Why this node is to leave the job, as a worker said; none where none did.
   const std::optional<std::string>& bad_node() const { return bad_node_; }
 
+  /// Tells the observer that the workers run.
+  void announce(const started_workers& all) {
+    tell_observer([&](worker_observer& observer) { observer.started(all); });
+  }
+
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
 
@@ -11107,6 +11125,8 @@ class local_agent {
                              state.group.start(round, ranks, state.rendezvous->run_id(),
                                                state.restarts));
     state.ledger.started(state.services.time->now());
+    state.group.announce({round.round, ranks.world_size, round.group_rank, round.group_world_size,
+                          state.restarts, spec.max_restarts});
     if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,
@@ -12888,6 +12908,8 @@ struct launch_config {
   std::string logs_specs = "default";
   /// Whether bytes move through an io_uring where the kernel allows one; else by Asio's reactor.
   bool use_ring = true;
+  /// Whether a program that can shows how far the job is (see progress_bar).
+  bool progress = true;
   /// Where events go: "null", "console" or another name of the event handler registry.
   std::string event_log_handler = "null";
 };
@@ -25175,6 +25197,124 @@ task<run_result> launch(launch_config&& config, const agent_services& services,
 template <class Signature, class... Arguments>
 task<run_result> launch(const launch_config& config, agent_services&& services,
                         const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
+
+}  // namespace elastic
+
+// ---- elastic/launch/progress_line.hpp ----
+
+namespace elastic {
+
+/// How far a job is, in one line: "round 2 | 8 workers on 2 nodes | restarts 1/3 | step 120/400
+/// 30% | 3.1/s, 0:01:30 left | loss 0.31". A value without a terminal and a clock: who shows it
+/// tells it both.
+///
+/// The slowest worker of this node counts: the steps of a job are taken together, and one that
+/// reports nothing is not waited for.
+class progress_line {
+ public:
+  void started(const started_workers& all) {
+    job_ = all;
+    workers_.clear();
+    samples_.clear();
+  }
+
+  void progress(const worker_progress& made, time_point now) {
+    workers_[made.local_rank] = made;
+    const worker_progress& last = slowest();
+    if (!samples_.empty() && last.step <= samples_.back().step) return;
+    samples_.push_back({now, last.step});
+    // Enough for a steady rate, few enough to follow a change of it.
+    constexpr std::size_t most = 32;
+    if (samples_.size() > most) samples_.pop_front();
+  }
+
+  /// Whether a worker of the attempt of now has reported something.
+  bool has_progress() const { return !workers_.empty(); }
+
+  /// The line in at most `width` columns; what does not fit is left out from the end.
+  std::string text(std::size_t width) const {
+    std::string line;
+    for (const std::string& part : parts()) {
+      if (part.empty()) continue;
+      const std::string more = line.empty() ? part : " | " + part;
+      if (line.size() + more.size() > width) break;
+      line += more;
+    }
+    return line;
+  }
+
+ private:
+  struct sample {
+    time_point at;
+    std::int64_t step;
+  };
+
+  const worker_progress& slowest() const {
+    const auto is_slower = [](const auto& one, const auto& other) {
+      return one.second.step < other.second.step;
+    };
+    return std::min_element(workers_.begin(), workers_.end(), is_slower)->second;
+  }
+
+  std::vector<std::string> parts() const {
+    std::vector<std::string> all;
+    all.push_back(fmt::format("round {}", job_.round));
+    all.push_back(fmt::format("{} workers on {} node{}", job_.world_size, job_.group_world_size,
+                              job_.group_world_size == 1 ? "" : "s"));
+    if (job_.max_restarts > 0) {
+      all.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
+    }
+    if (workers_.empty()) return all;
+    const worker_progress& last = slowest();
+    all.push_back(steps(last));
+    all.push_back(speed(last));
+    std::string metrics;
+    for (const auto& [name, value] : last.metrics) {
+      metrics += fmt::format("{}{} {:.4g}", metrics.empty() ? "" : ", ", name, value);
+    }
+    all.push_back(metrics);
+    all.push_back(last.text);
+    return all;
+  }
+
+  static std::string steps(const worker_progress& made) {
+    if (made.total <= 0) return fmt::format("step {}", made.step);
+    const double share = 100.0 * static_cast<double>(made.step) / static_cast<double>(made.total);
+    return fmt::format("step {}/{} {:.0f}%", made.step, made.total, std::floor(share));
+  }
+
+  /// Steps a second, and how long it takes at that rate.
+  std::string speed(const worker_progress& made) const {
+    if (samples_.size() < 2) return {};
+    const std::chrono::duration<double> took = samples_.back().at - samples_.front().at;
+    const auto taken = static_cast<double>(samples_.back().step - samples_.front().step);
+    if (took.count() <= 0 || taken <= 0) return {};
+    const double rate = taken / took.count();
+    std::string text = rate >= 0.1 ? fmt::format("{:.3g}/s", rate)
+                                   : fmt::format("{:.3g} s a step", 1 / rate);
+    if (made.total > made.step) {
+      const auto steps_left = static_cast<double>(made.total - made.step);
+      text += fmt::format(", {} left", clock_text(steps_left / rate));
+    }
+    return text;
+  }
+
+  /// "1:02:03", "12 days".
+  static std::string clock_text(double seconds) {
+    constexpr double day = 24 * 3600;
+    if (seconds >= 3 * day) {
+      return fmt::format("{:.0f} days", std::floor(std::min(seconds / day, 1e6)));
+    }
+    const auto whole = static_cast<int>(seconds);
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  }
+
+  started_workers job_;
+  /// What each said last, by local rank.
+  std::map<int, worker_progress> workers_;
+  /// Of the slowest, the oldest first.
+  std::deque<sample> samples_;
+};
 
 }  // namespace elastic
 

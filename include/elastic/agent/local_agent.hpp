@@ -375,6 +375,8 @@ class local_agent {
                              state.group.start(round, ranks, state.rendezvous->run_id(),
                                                state.restarts));
     state.ledger.started(state.services.time->now());
+    state.group.announce({round.round, ranks.world_size, round.group_rank, round.group_world_size,
+                          state.restarts, spec.max_restarts});
     if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
     log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
                round.group_rank, round.group_world_size, ranks.base_rank,

@@ -206,6 +206,11 @@ class worker_group {
   /// Why this node is to leave the job, as a worker said; none where none did.
   const std::optional<std::string>& bad_node() const { return bad_node_; }
 
+  /// Tells the observer that the workers run.
+  void announce(const started_workers& all) {
+    tell_observer([&](worker_observer& observer) { observer.started(all); });
+  }
+
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
 

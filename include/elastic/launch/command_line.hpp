@@ -480,6 +480,7 @@ inline void read_prefix(const option_values& values, launch_config& config,
 /// After the workers were counted.
 inline void read_output(const option_values& values, launch_config& config,
                         std::vector<std::string>& warnings) {
+  config.progress = !values.flag("--no-progress");
   read_text(values, "--log-dir", config.log_dir);
   read_streams(values, "--redirects", config.redirects);
   read_streams(values, "--tee", config.tee);

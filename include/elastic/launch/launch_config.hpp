@@ -138,6 +138,8 @@ struct launch_config {
   std::string logs_specs = "default";
   /// Whether bytes move through an io_uring where the kernel allows one; else by Asio's reactor.
   bool use_ring = true;
+  /// Whether a program that can shows how far the job is (see progress_bar).
+  bool progress = true;
   /// Where events go: "null", "console" or another name of the event handler registry.
   std::string event_log_handler = "null";
 };

@@ -22,6 +22,18 @@ struct worker_progress {
   std::map<std::string, double> metrics;
 };
 
+/// The workers of this node run, for the first time or again.
+struct started_workers {
+  /// The rendezvous round in which they do.
+  std::int64_t round = 0;
+  int world_size = 0;
+  /// Which nodes there are, and which is this one.
+  int group_rank = 0;
+  int group_world_size = 0;
+  int restarts = 0;
+  int max_restarts = 0;
+};
+
 /// A worker that is about to be ended because it said nothing for too long.
 struct hung_worker {
   int rank = 0;
@@ -31,8 +43,8 @@ struct hung_worker {
   std::string reason;
 };
 
-/// Is told what workers say of themselves over the control channel: implement it to show progress,
-/// or to look into a hung worker before it is killed.
+/// Is told when workers start and what they say of themselves over the control channel: implement
+/// it to show progress, or to look into a hung worker before it is killed.
 ///
 /// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
 class worker_observer {
@@ -40,6 +52,7 @@ class worker_observer {
   virtual ~worker_observer() = default;
 
   /// What these throw is logged and ends nothing.
+  virtual void started(const started_workers&) {}
   virtual void progress(const worker_progress&) {}
   virtual void hung(const hung_worker&) {}
 };

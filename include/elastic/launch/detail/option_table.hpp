@@ -176,6 +176,9 @@ inline constexpr option_row option_rows[] = {
     {"--logs-specs", "NAME", heading_output,
      "Who decides where output goes. default is what the options above say; programs that embed "
      "the library can add others. Default: default."},
+    {"--no-progress", nullptr, heading_output,
+     "Do not show in the last row of the terminal how far the workers are, which otherwise happens "
+     "from the first report of a worker on (control channel).", true},
     {"--event-log-handler", "NAME", heading_output,
      "Where events go: null (nowhere) or console (JSON lines on stderr). Default: null."},
     {"--monitor-interval", "SECONDS", heading_ignored,
