@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace line_template_tests {
 
 using elastic::line_template;
 using elastic::worker_identity;
@@ -80,4 +80,4 @@ TEST_CASE("line template: a field that there is not is named, with those that th
   }
 }
 
-}  // namespace
+}  // namespace line_template_tests
