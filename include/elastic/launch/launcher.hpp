@@ -7,7 +7,10 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/launch/gpu_nodes.hpp>
 #include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/numa_binding.hpp>
+#include <elastic/launch/processor_topology.hpp>
 #include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/fork_launcher.hpp>
