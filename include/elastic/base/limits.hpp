@@ -58,7 +58,7 @@ inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
 /// What one worker's function returns, as JSON.
 inline constexpr std::size_t return_value_bytes = 1024 * 1024;
 /// What the functions of all workers of a node return; with many workers each has its share of it.
-inline constexpr std::size_t return_values_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
 /// The lines of a failed worker's stderr that a report shows where there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
 /// Of those lines, the bytes kept: a longer end of stderr loses its beginning.

@@ -309,7 +309,7 @@ inline int answer_call(const std::string& name) {
 ///
 /// What the function throws goes where `record` would put it, and to the agent also where there are
 /// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
-/// than 64 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
 /// standard input is empty, and `is_worker()` is true.
 ///
 /// Result: the exit code for main to return; none where this process is no such worker, so that

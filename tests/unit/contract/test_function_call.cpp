@@ -130,9 +130,9 @@ TEST_CASE("function_call: a call is checked before anything is started", "[contr
 
 TEST_CASE("function_call: with many workers each may return less", "[contract]") {
   CHECK(return_value_bound(1) == limits::return_value_bytes);
-  CHECK(return_value_bound(64) == limits::return_value_bytes);
-  CHECK(return_value_bound(128) == limits::return_value_bytes / 2);
-  CHECK(return_value_bound(limits::local_world_size) == 16 * 1024);
+  CHECK(return_value_bound(16) == limits::return_value_bytes);
+  CHECK(return_value_bound(32) == limits::return_value_bytes / 2);
+  CHECK(return_value_bound(limits::local_world_size) == 4 * 1024);
 }
 
 TEST_CASE("call_sheet: arguments go there, an answer comes back, both whole", "[contract]") {
