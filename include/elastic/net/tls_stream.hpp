@@ -2,17 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
-// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
-#if defined(ELASTIC_HAS_TLS)
-
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/tls_options.hpp>
-
-#include <asio/ssl.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -21,6 +15,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
+// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
+#if defined(ELASTIC_HAS_TLS)
+
+#include <asio/ssl.hpp>
 
 namespace elastic {
 
