@@ -23,6 +23,20 @@ inline torch_state state_with(const std::string& host) {
   return state;
 }
 
+// Outside of the coroutines, which are slow to compile with assertions in them.
+inline void expect(bool holds, const char* what) {
+  INFO(what);
+  CHECK(holds);
+}
+
+// That there is a state, with the participants of `state_with(host)`.
+inline void expect_state(const std::optional<stored_state>& seen, const std::string& host) {
+  INFO("the state with " << host);
+  REQUIRE(seen);
+  CHECK(seen->state.participants == state_with(host).participants);
+  CHECK_FALSE(seen->token.empty());
+}
+
 // Named outside of the coroutines: g++ 12 destroys an aggregate that is made in a co_await twice.
 inline task<set_outcome> set_state(std::shared_ptr<rendezvous_backend> by, std::string host,
                                    std::string token) {
@@ -40,51 +54,43 @@ inline task<set_outcome> set_first_state(std::shared_ptr<rendezvous_backend> by)
 inline task<void> check_backend(std::shared_ptr<rendezvous_backend> one,
                                 std::shared_ptr<rendezvous_backend> other) {
   const std::optional<stored_state> nothing = co_await one->get();
-  CHECK_FALSE(nothing);
+  expect(!nothing, "at first there is nothing");
 
   const set_outcome first = co_await set_state(one, "a", "");
-  CHECK(first.was_set);
-  REQUIRE(first.stored);
-  CHECK(first.stored->state.participants == state_with("a").participants);
-  CHECK_FALSE(first.stored->token.empty());
+  expect(first.was_set, "who comes first sets a state");
+  expect_state(first.stored, "a");
 
   // Who has seen nothing replaces nothing, and learns what there is.
   const set_outcome late = co_await set_state(other, "b", "");
-  CHECK_FALSE(late.was_set);
-  REQUIRE(late.stored);
-  CHECK(late.stored->state.participants == state_with("a").participants);
+  expect(!late.was_set, "who has seen nothing sets nothing");
+  expect_state(late.stored, "a");
 
   const set_outcome second = co_await set_state(other, "b", late.stored->token);
-  CHECK(second.was_set);
+  expect(second.was_set, "who has seen a state replaces it");
   const set_outcome stale = co_await set_state(one, "c", first.stored->token);
-  CHECK_FALSE(stale.was_set);
-  REQUIRE(stale.stored);
-  CHECK(stale.stored->state.participants == state_with("b").participants);
+  expect(!stale.was_set, "who has seen an older state does not");
+  expect_state(stale.stored, "b");
 
   const std::optional<stored_state> last = co_await one->get();
-  REQUIRE(last);
-  CHECK(last->state.participants == state_with("b").participants);
-  CHECK(last->state.last_heartbeats == state_with("b").last_heartbeats);
+  expect_state(last, "b");
+  expect(last->state.last_heartbeats == state_with("b").last_heartbeats, "heartbeats are kept");
 }
 
 /// Of several that replace the same value at once, one does.
 inline task<void> check_backend_race(std::shared_ptr<rendezvous_backend> one,
                                      std::shared_ptr<rendezvous_backend> other) {
   using namespace asio::experimental::awaitable_operators;
-  set_outcome before = co_await set_first_state(one);
+  const set_outcome before = co_await set_first_state(one);
+  std::string token = before.stored->token;
   for (int i = 0; i < 20; ++i) {
-    REQUIRE(before.stored);
-    const std::string token = before.stored->token;
     const std::string host = "n" + std::to_string(i);
     task<set_outcome> mine = set_state(one, host + "mine", token);
     task<set_outcome> theirs = set_state(other, host + "theirs", token);
-    auto [first, second] = co_await (std::move(mine) && std::move(theirs));
-    CHECK(first.was_set != second.was_set);
-    before = std::move(first.was_set ? first : second);
+    const auto [first, second] = co_await (std::move(mine) && std::move(theirs));
+    expect(first.was_set != second.was_set, "one of two is first");
     const std::optional<stored_state> now = co_await one->get();
-    REQUIRE(now);
-    CHECK(now->state.participants == before.stored->state.participants);
-    before.stored = now;
+    expect_state(now, host + (first.was_set ? "mine" : "theirs"));
+    token = now->token;
   }
 }
 
@@ -106,9 +112,9 @@ inline task<void> check_backend_wait(std::shared_ptr<rendezvous_backend> one,
   task<void> changing = change(other, token);
   co_await (std::move(waiting) && std::move(changing));
   co_await one->wait_for_change(token);
-  CHECK(time.now() - begin < 10s);
+  expect(time.now() - begin < 10s, "the change is told");
   const std::optional<stored_state> now = co_await one->get();
-  REQUIRE(now);
+  expect_state(now, "b");
   // Nothing happens, and the wait can be cancelled.
   task<void> idle = one->wait_for_change(now->token);
   co_await with_deadline(time, time.now() + 20ms, std::move(idle));
