@@ -167,8 +167,9 @@ TEST_CASE("etcd: the others of a node whose lease ends go on, and take in anothe
   etcd_server server;
   job_of_nodes job("2:3", at(server.endpoint()), quick);
   const std::chrono::milliseconds took = elastic::test::check_node_lost(job);
-  // The lease, a second in which etcd notices, and the last call for a third node.
-  CHECK(took < 2s + 1s + 1s + 500ms);
+  // The lease, a second in which etcd notices, the last call for a third node, and what a busy
+  // machine takes to stop and start workers.
+  CHECK(took < 2s + 1s + 1s + 3s);
 }
 
 TEST_CASE("etcd: a node that waits for others can be interrupted",
