@@ -37,6 +37,9 @@ class etcd_server {
     program_.reset();
   }
 
+  /// From now on it says nothing, and keeps its connections.
+  void hang() { program_->signal(SIGSTOP); }
+
   /// Starts it with what it had stored.
   void start() {
     const std::string peer = fmt::format("http://127.0.0.1:{}", peer_port_);

@@ -8,12 +8,6 @@
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/tls_options.hpp>
 
-// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
-// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
-#if defined(ELASTIC_HAS_TLS)
-
-#include <asio/ssl.hpp>
-
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -21,6 +15,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+// Needs OpenSSL, so it is here only where ELASTIC_HAS_TLS is defined: by the CMake target elastic,
+// where its option ELASTIC_WITH_TLS is on, or by whoever compiles without CMake.
+#if defined(ELASTIC_HAS_TLS)
+
+#include <asio/ssl.hpp>
 
 namespace elastic {
 
