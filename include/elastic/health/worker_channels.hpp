@@ -20,10 +20,11 @@ namespace elastic {
 /// The agent's side of the control channel: a Unix socket at which the workers of this node say
 /// how they are and are told what to do, and the watch over who is hung.
 ///
-/// The socket has an abstract name, which leaves no file; who is not of this process's user (or
-/// root) is not let in. Whatever a worker writes, it can neither block nor end the agent, nor make
-/// it keep more than one line of it: what is not of the protocol ends the connection, with a line
-/// in the log; who does not read what it is sent is disconnected; who writes much is read slowly.
+/// The socket has an abstract name, which leaves no file; who is not of this process's user, root
+/// or a worker is not let in. Whatever a worker writes, it can neither block nor end the agent, nor
+/// make it keep more than one line of it: what is not of the protocol ends the connection, with a
+/// line in the log; who does not read what it is sent is disconnected; who writes much is read
+/// slowly.
 ///
 /// Nothing here wakes up by itself but for the next time-out that is due.
 /// Thread-safety: one strand at a time, the one it was given.

@@ -24,7 +24,8 @@ struct channel_events {
   std::function<void(int local_rank, const control_messages::progress&)> progress{};
   std::function<void(int local_rank, const std::string& reason)> no_restart{};
   std::function<void(int local_rank, const std::string& reason)> bad_node{};
-  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids.
+  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
+  /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};
 };
 

@@ -53,6 +53,7 @@ struct channel_connection {
   bool has_ended = false;
   line_intake lines;
 };
+
 /// What is known of one worker.
 struct watched_worker {
   watched_worker(const liveness_settings& settings, learned_timeouts& learned)
@@ -92,7 +93,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   using self_pointer = std::shared_ptr<channel_attempt>;
 
   channel_attempt(asio::any_io_executor executor, const worker_channels_options& chosen,
-        std::shared_ptr<learned_timeouts> shared, int workers)
+                  std::shared_ptr<learned_timeouts> shared, int workers)
       : strand(std::move(executor)),
         options(chosen),
         learned(std::move(shared)),
@@ -205,11 +206,17 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
                             : "");
   }
 
+  // The same user, root, or a worker that has become another user.
+  bool may_enter(const ucred& peer) const {
+    return peer.uid == ::geteuid() || peer.uid == 0 ||
+           (options.events.owner_of && options.events.owner_of(peer.pid));
+  }
+
   void admit(socket accepted) {
     ucred peer{};
     socklen_t size = sizeof peer;
     if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-        (peer.uid != ::geteuid() && peer.uid != 0)) {
+        !may_enter(peer)) {
       return complain("a process of another user ({}) is not let into the control channel",
                       peer.uid);
     }
