@@ -190,6 +190,9 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
     REQUIRE(master != given.end());
     CHECK(std::stoi(master->substr(12)) > 0);
     given.erase(master);
+    const auto control = given.begin();
+    CHECK(control->starts_with("ELASTIC_CONTROL=@elastic-"));
+    given.erase(control);
     const std::string n = std::to_string(rank);
     const std::set<std::string> promised{
         "ELASTIC_TEST_MARK=" + one.left.value,

@@ -9,6 +9,8 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -118,6 +120,22 @@ TEST_CASE("worker channel: a worker that never beats is hung where that was aske
   CHECK(result.code == 1);
   CHECK_THAT(result.err, contains_text("hung: no heartbeat since its start "));
   CHECK_THAT(result.err, contains_text(" s ago (allowed 0.3 s)"));
+}
+
+TEST_CASE("worker channel: a worker that has become another user is let in",
+          "[integration][channel]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty() || ::geteuid() != 0) return;
+  const stage stage;
+  words command{ELASTIC_ELASTICRUN, "--log-dir", "/dev/null", "--no-python", "setpriv",
+                "--reuid=65534", "--regid=65534", "--clear-groups", python, "-B",
+                std::string(ELASTIC_SOURCE_DIR) + "/tests/integration/python/channel_worker.py",
+                "stuck_section"};
+  const auto result = elastic::test::run_program(command, stage.environment());
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("is hung: section 'save' took "));
+  CHECK(stage.left.processes().empty());
 }
 
 // ---- preemption --------------------------------------------------------------------------------

@@ -570,6 +570,7 @@ TIME_TEST("channels: a timer file that is no FIFO is left alone, and named", "[h
   stage.open();
   CHECK(stage.log->has("'" + folder.path() + "/precious' (TORCHELASTIC_TIMER_FILE) is not a FIFO",
                        log_level::error));
+  CHECK(stage.variable("TORCHELASTIC_TIMER_FILE").empty());
   peer zero(stage, 0);
   co_await stage.quiet();
   CHECK(zero.hears("welcome"));

@@ -405,6 +405,9 @@ Environment:
   ELASTIC_GUARD     The guard's program. Default: what elasticrun carries.
   TORCHELASTIC_ERROR_FILE
                     Where the error of the first failed worker is copied to.
+  TORCHELASTIC_ENABLE_FILE_TIMER
+                    1: serve the timers of PyTorch's FileTimerClient, at the
+                    path TORCHELASTIC_TIMER_FILE or in the temporary folder.
   TORCH_DISABLE_SHARE_RDZV_TCP_STORE
                     1: the worker of rank 0 serves the workers' store, and not
                     elasticrun (which the static rendezvous always does).

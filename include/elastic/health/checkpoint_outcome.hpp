@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// What came of asking workers for a checkpoint.
+struct checkpoint_outcome {
+  /// How many were asked (those that said they want to be), and how many have saved it.
+  int asked = 0;
+  int saved = 0;
+  /// Why others have not: "local rank 1 did not answer within 2 s".
+  std::vector<std::string> problems;
+};
+
+}  // namespace elastic
