@@ -1443,7 +1443,7 @@ inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
 /// What one worker's function returns, as JSON.
 inline constexpr std::size_t return_value_bytes = 1024 * 1024;
 /// What the functions of all workers of a node return; with many workers each has its share of it.
-inline constexpr std::size_t return_values_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
 /// The lines of a failed worker's stderr that a report shows where there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
 /// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
@@ -4346,6 +4346,21 @@ class call_sheet {
 
 }  // namespace elastic
 
+// ---- elastic/health/checkpoint_outcome.hpp ----
+
+namespace elastic {
+
+/// What came of asking workers for a checkpoint.
+struct checkpoint_outcome {
+  /// How many were asked (those that said they want to be), and how many have saved it.
+  int asked = 0;
+  int saved = 0;
+  /// Why others have not: "local rank 1 did not answer within 2 s".
+  std::vector<std::string> problems;
+};
+
+}  // namespace elastic
+
 // ---- elastic/health/control_message.hpp ----
 
 // Includes the whole of nlohmann/json.
@@ -4810,6 +4825,38 @@ inline std::optional<agent_message> parse_agent_message(std::string_view line) {
 
 }  // namespace elastic
 
+// ---- elastic/health/detail/timer_fifo.hpp ----
+
+namespace elastic::detail {
+
+/// Makes the FIFO for PyTorch's timers and opens it. One that lies there is replaced, as PyTorch's
+/// agent does it, but never what is something else.
+/// Errors: `errc::file_access`, naming the file.
+inline int open_timer_fifo(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0) {
+    if (!S_ISFIFO(found.st_mode)) {
+      throw error(errc::file_access,
+                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
+                              "timers are not watched; name a path where nothing is",
+                              path));
+    }
+    ::unlink(path.c_str());
+  }
+  int fd = -1;
+  if (::mkfifo(path.c_str(), 0600) == 0) {
+    // For reading and writing: it never ends, and clients always find a reader.
+    fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  }
+  if (fd >= 0) return fd;
+  throw error(errc::file_access,
+              fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
+                          "timers are not watched",
+                          path, errno_text(errno)));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/health/line_intake.hpp ----
 
 namespace elastic {
@@ -4931,10 +4978,7 @@ inline timer_request parse_timer_request(std::string_view line) {
 
 }  // namespace elastic
 
-// ---- elastic/health/worker_channels.hpp ----
-
-#include <array>
-#include <list>
+// ---- elastic/health/worker_channels_options.hpp ----
 
 namespace elastic {
 
@@ -4946,7 +4990,8 @@ struct channel_events {
   std::function<void(int local_rank, const control_messages::progress&)> progress{};
   std::function<void(int local_rank, const std::string& reason)> no_restart{};
   std::function<void(int local_rank, const std::string& reason)> bad_node{};
-  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids.
+  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
+  /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};
 };
 
@@ -4962,22 +5007,639 @@ struct worker_channels_options {
   channel_events events{};
 };
 
-/// What came of asking workers for a checkpoint.
-struct checkpoint_outcome {
-  /// How many were asked (those that said they want to be), and how many have saved it.
-  int asked = 0;
-  int saved = 0;
-  /// Why others have not: "local rank 1 did not answer within 2 s".
-  std::vector<std::string> problems;
+}  // namespace elastic
+
+// ---- elastic/health/detail/channel_attempt.hpp ----
+
+#include <array>
+#include <list>
+
+namespace elastic::detail {
+
+/// A connection of a worker, or of one that has not said who it is.
+struct channel_connection {
+  explicit channel_connection(asio::local::stream_protocol::socket accepted)
+      : peer(std::move(accepted)) {}
+  asio::local::stream_protocol::socket peer;
+  std::optional<int> worker;
+  bool checkpoints = false;
+  bool is_closed = false;
+  /// The worker has closed its end.
+  bool has_ended = false;
+  line_intake lines;
 };
+
+/// What is known of one worker.
+struct watched_worker {
+  watched_worker(const liveness_settings& settings, learned_timeouts& learned)
+      : liveness(settings, learned) {}
+  worker_liveness liveness;
+  bool running = false;
+  bool said_bye = false;
+};
+
+/// A checkpoint that was asked for.
+struct checkpoint_question {
+  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
+  std::int64_t id = 0;
+  std::set<int> waiting;
+  checkpoint_outcome outcome;
+  event_flag answered;
+
+  void settle(int local_rank, const std::string& problem) {
+    if (waiting.erase(local_rank) == 0) return;
+    if (problem.empty()) {
+      ++outcome.saved;
+    } else {
+      outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
+    }
+    if (waiting.empty()) answered.set();
+  }
+};
+
+/// The control channel and the watch during one attempt, for `worker_channels` alone. Shared with
+/// its coroutines, which may outlive it by a moment.
+struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
+  using socket = asio::local::stream_protocol::socket;
+  using connection = channel_connection;
+  using connection_pointer = std::shared_ptr<connection>;
+  using place = watched_worker;
+  using question = checkpoint_question;
+  using self_pointer = std::shared_ptr<channel_attempt>;
+
+  channel_attempt(asio::any_io_executor executor, const worker_channels_options& chosen,
+                  std::shared_ptr<learned_timeouts> shared, int workers)
+      : strand(std::move(executor)),
+        options(chosen),
+        learned(std::move(shared)),
+        acceptor(strand),
+        timer_file(strand),
+        closing(strand),
+        all_ended(strand),
+        changed(strand) {
+    for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
+    all_ended.set();
+  }
+
+  asio::any_io_executor strand;
+  worker_channels_options options;
+  std::shared_ptr<learned_timeouts> learned;
+  std::vector<place> places;
+  asio::local::stream_protocol::acceptor acceptor;
+  std::string address;
+  asio::posix::stream_descriptor timer_file;
+  std::string timer_path;
+  bool made_timer_file = false;
+  std::list<connection_pointer> connections;
+  std::list<std::shared_ptr<question>> questions;
+  std::int64_t last_question = 0;
+  int complaints = 0;
+  event_flag closing;
+  // How many coroutines run.
+  int running = 0;
+  event_flag all_ended;
+  // The watch is to look again; it runs only while something is due.
+  event_flag changed;
+  bool is_watching = false;
+  time_point watched_until = time_point::max();
+
+  time_source& time() const { return *options.time; }
+  bool is_closing() const { return closing.is_set(); }
+
+  // ---- opening and closing --------------------------------------------------------------------
+
+  void listen() {
+    random_source random;
+    const std::string name = fmt::format("elastic-{}", random_uuid(random));
+    const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
+    asio::error_code failure;
+    acceptor.open(at.protocol(), failure);
+    if (!failure) acceptor.bind(at, failure);
+    // What waits there is also taken without waiting for it.
+    if (!failure) acceptor.non_blocking(true, failure);
+    if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
+    if (failure) {
+      options.log.warning("there is no control channel for the workers: {}", failure.message());
+      acceptor.close(failure);
+      return;
+    }
+    address = "@" + name;
+    run(accept_all(shared_from_this()));
+  }
+
+  void open_timer_file() {
+    if (!options.timer_file) return;
+    timer_path = options.timer_path;
+    try {
+      if (timer_path.empty()) {
+        random_source random;
+        timer_path = (std::filesystem::temp_directory_path() /
+                      fmt::format("watchdog_timer_{}", random_uuid(random)))
+                         .string();
+      }
+      timer_file.assign(open_timer_fifo(timer_path));
+      made_timer_file = true;
+      run(read_timers(shared_from_this()));
+    } catch (const std::exception& failure) {
+      options.log.error("{}", failure.what());
+    }
+  }
+
+  void shut() {
+    if (is_closing()) return;
+    closing.set();
+    changed.set();
+    asio::error_code ignored;
+    acceptor.close(ignored);
+    timer_file.close(ignored);
+    if (made_timer_file) ::unlink(timer_path.c_str());
+    for (const connection_pointer& one : connections) disconnect(*one);
+    for (const auto& one : questions) one->answered.set();
+  }
+
+  void run(task<void> work) {
+    ++running;
+    all_ended.reset();
+    asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
+      if (--self->running == 0) self->all_ended.set();
+    });
+  }
+
+  task<void> rest_until(time_point when) {
+    co_await with_deadline(time(), when, closing.wait());
+  }
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  template <class... Args>
+  void complain(fmt::format_string<Args...> text, Args&&... args) {
+    if (complaints >= limits::control_complaints) return;
+    ++complaints;
+    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
+                        complaints == limits::control_complaints
+                            ? "; more of this is not logged in this attempt"
+                            : "");
+  }
+
+  // The same user, root, or a worker that has become another user.
+  bool may_enter(const ucred& peer) const {
+    return peer.uid == ::geteuid() || peer.uid == 0 ||
+           (options.events.owner_of && options.events.owner_of(peer.pid));
+  }
+
+  void admit(socket accepted) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        !may_enter(peer)) {
+      return complain("a process of another user ({}) is not let into the control channel",
+                      peer.uid);
+    }
+    if (connections.size() >= places.size() * limits::control_connections) {
+      return complain("there are more than {} connections to the control channel; pid {} is not "
+                      "let in",
+                      connections.size(), peer.pid);
+    }
+    auto one = std::make_shared<connection>(std::move(accepted));
+    connections.push_back(one);
+    run(serve(shared_from_this(), one));
+  }
+
+  static void disconnect(connection& one) {
+    one.is_closed = true;
+    asio::error_code ignored;
+    one.peer.close(ignored);
+  }
+
+  void forget(const connection_pointer& one) {
+    disconnect(*one);
+    connections.remove(one);
+    if (is_closing()) return;
+    if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
+    for (const auto& asked : questions) {
+      asked->settle(*one->worker, "closed its channel before it answered");
+    }
+  }
+
+  bool can_save(int local_rank) const {
+    return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
+      return !one->is_closed && one->checkpoints && one->worker == local_rank;
+    });
+  }
+
+  static std::string name_of(const connection& one) {
+    return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
+  }
+
+  // Result: whether it was taken; who does not read is disconnected.
+  bool send(connection& one, const std::string& line) {
+    if (one.is_closed) return false;
+    const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
+                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(line.size())) return true;
+    // One that is gone is found where its last words have been read.
+    if (sent < 0 && errno != EAGAIN) return false;
+    complain("the control channel of {} is closed: it does not read what it is sent",
+             name_of(one));
+    disconnect(one);
+    return false;
+  }
+
+  void send_all(const agent_message& said) {
+    const std::string line = to_line(said);
+    const std::vector<connection_pointer> all(connections.begin(), connections.end());
+    for (const auto& one : all) {
+      if (one->worker) send(*one, line);
+    }
+  }
+
+  void refuse(connection& one, const std::string& why) {
+    complain("the control channel of {} is closed: {}", name_of(one), why);
+    send(one, to_line(agent_message(control_messages::refused{why})));
+    disconnect(one);
+  }
+
+  // Result: how many lines there were.
+  int take(connection& one, std::string_view bytes) {
+    one.lines.append(bytes);
+    int count = 0;
+    while (!one.is_closed) {
+      const auto next = one.lines.next();
+      if (!next) break;
+      ++count;
+      if (next->too_long) {
+        refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
+                                "included",
+                                limits::control_line_bytes));
+      } else {
+        take_line(one, next->line);
+      }
+    }
+    return count;
+  }
+
+  void take_line(connection& one, std::string_view line) {
+    try {
+      const worker_message said = parse_worker_message(line);
+      if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
+        throw error(errc::protocol_violation, "a control message comes before hello");
+      }
+      std::visit([&](const auto& message) { handle(one, message); }, said);
+    } catch (const std::exception& failure) {
+      return refuse(one, failure.what());
+    }
+    if (one.worker) look_again(*one.worker);
+  }
+
+  // ---- what workers say -----------------------------------------------------------------------
+
+  worker_liveness& liveness_of(const connection& one) {
+    return places[static_cast<std::size_t>(*one.worker)].liveness;
+  }
+
+  void handle(connection& one, const control_messages::hello& said) {
+    if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
+    if (said.version != control_messages::hello::current_version) {
+      throw error(errc::protocol_violation,
+                  fmt::format("a control message is of version {}; {} is spoken here",
+                              said.version, control_messages::hello::current_version));
+    }
+    if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
+      throw error(errc::protocol_violation,
+                  fmt::format("a control message is of local rank {}; there are {} workers",
+                              said.local_rank, places.size()));
+    }
+    one.worker = said.local_rank;
+    one.checkpoints = said.checkpoints;
+    place& at = places[static_cast<std::size_t>(said.local_rank)];
+    if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
+    send(one, to_line(agent_message(control_messages::welcome())));
+  }
+
+  void handle(connection& one, const control_messages::heartbeat& said) {
+    liveness_of(one).beat(time().now(), said.timeout);
+  }
+
+  void handle(connection& one, const control_messages::enter& said) {
+    if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
+    throw error(errc::protocol_violation,
+                fmt::format("a control message opens more than {} sections",
+                            limits::worker_sections));
+  }
+
+  void handle(connection& one, const control_messages::leave& said) {
+    liveness_of(one).leave(time().now(), said.section);
+  }
+
+  void handle(connection& one, const control_messages::expires& said) {
+    if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
+    throw error(errc::protocol_violation,
+                fmt::format("a control message arms more than {} timers",
+                            limits::worker_timers));
+  }
+
+  void handle(connection& one, const control_messages::release& said) {
+    liveness_of(one).release(said.timer);
+  }
+
+  void handle(connection& one, const control_messages::progress& said) {
+    liveness_of(one).beat(time().now());
+    if (options.events.progress) options.events.progress(*one.worker, said);
+  }
+
+  void handle(connection& one, const control_messages::saved& said) {
+    answer(said.id, *one.worker, "");
+  }
+
+  void handle(connection& one, const control_messages::not_saved& said) {
+    answer(said.id, *one.worker,
+           said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
+  }
+
+  void handle(connection& one, const control_messages::no_restart& said) {
+    if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
+  }
+
+  void handle(connection& one, const control_messages::bad_node& said) {
+    if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
+  }
+
+  void handle(connection& one, const control_messages::bye&) {
+    liveness_of(one).end();
+    places[static_cast<std::size_t>(*one.worker)].said_bye = true;
+  }
+
+  void answer(std::int64_t id, int local_rank, const std::string& problem) {
+    for (const auto& one : questions) {
+      if (one->id == id) one->settle(local_rank, problem);
+    }
+  }
+
+  // ---- PyTorch's timers -----------------------------------------------------------------------
+
+  void take_timer(std::string_view line) {
+    try {
+      const timer_request asked = parse_timer_request(line);
+      const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid)
+                                                 : std::nullopt;
+      if (!owner) {
+        return complain("timer file '{}': pid {} is of no worker of this node; its timer is not "
+                        "watched",
+                        timer_path, asked.pid);
+      }
+      worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
+      const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
+      if (!asked.expiry || asked.signal <= 0) {
+        liveness.release(name);
+      } else {
+        const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
+        const bool armed = liveness.arm(time().now(), name, std::max(left, duration::zero()),
+                                        asked.signal);
+        if (!armed) {
+          complain("timer file '{}': pid {} has more than {} timers; one is not watched",
+                   timer_path, asked.pid, limits::worker_timers);
+        }
+      }
+      look_again(*owner);
+    } catch (const std::exception& failure) {
+      complain("timer file '{}': {}", timer_path, failure.what());
+    }
+  }
+
+  // ---- the watch ------------------------------------------------------------------------------
+
+  void started(int local_rank) {
+    place& one = places.at(static_cast<std::size_t>(local_rank));
+    one.running = true;
+    one.liveness.start(time().now());
+    look_again(local_rank);
+  }
+
+  void ended(int local_rank) {
+    hear_out(local_rank);
+    place& one = places.at(static_cast<std::size_t>(local_rank));
+    one.running = false;
+    one.liveness.end();
+    for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
+  }
+
+  void pause() {
+    for (place& one : places) one.liveness.pause(time().now());
+    send_all(agent_message(control_messages::pause()));
+  }
+
+  void resume() {
+    for (place& one : places) one.liveness.resume(time().now());
+    send_all(agent_message(control_messages::resume()));
+    for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
+  }
+
+  // Something of that worker may be due earlier than was known. What is due later is found when
+  // the watch wakes: a heartbeat costs no timer.
+  void look_again(int local_rank) {
+    if (is_closing()) return;
+    const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
+    if (due == time_point::max()) return;
+    if (!is_watching) {
+      is_watching = true;
+      run(watch(shared_from_this()));
+    } else if (due < watched_until) {
+      changed.set();
+    }
+  }
+
+  time_point next_expiry() const {
+    time_point first = time_point::max();
+    for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
+    return first;
+  }
+
+  // Reads what a worker has said already, before something is concluded from its silence or its
+  // end: a death is often seen before the last words.
+  void hear_out(int local_rank) {
+    for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
+      if (accept_one()) break;
+    }
+    const std::vector<connection_pointer> all(connections.begin(), connections.end());
+    for (const auto& one : all) {
+      constexpr int most_pieces = 16;
+      if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
+    }
+  }
+
+  // Takes a connection, if one waits. Result: why none was taken.
+  asio::error_code accept_one() {
+    socket peer(strand);
+    asio::error_code failure;
+    acceptor.accept(peer, failure);
+    if (!failure) admit(std::move(peer));
+    return failure;
+  }
+
+  // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
+  // is under way in an operation of Asio's while this looks. Result: how many lines there were.
+  int read_now(connection& one, int most_pieces) {
+    std::array<char, limits::control_line_bytes> piece;
+    int lines = 0;
+    for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
+      const ssize_t size =
+          ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+      if (size > 0) {
+        lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+      } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        one.has_ended = true;
+        break;
+      } else if (errno == EAGAIN) {
+        break;
+      }
+    }
+    return lines;
+  }
+
+  void judge(time_point now) {
+    for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
+      place& one = places[rank];
+      if (one.liveness.next_expiry() > now) continue;
+      hear_out(static_cast<int>(rank));
+      const auto verdict = one.liveness.judge(now);
+      if (!verdict) continue;
+      one.liveness.end();
+      if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
+    }
+  }
+
+  // ---- what runs --------------------------------------------------------------------------------
+
+  static task<void> accept_all(self_pointer all) {
+    constexpr int most_accepts = 1000;
+    rate_gate gate(most_accepts);
+    while (!all->is_closing()) {
+      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
+      if (all->is_closing() || ended) co_return;
+      const time_point now = all->time().now();
+      std::optional<time_point> rest = gate.count(now);
+      const asio::error_code failure = all->accept_one();
+      if (failure && failure != asio::error::would_block) {
+        all->complain("no connection can be taken at the control channel: {}", failure.message());
+        rest = now + std::chrono::seconds(1);
+      }
+      if (rest) co_await all->rest_until(*rest);
+    }
+  }
+
+  static task<void> serve(self_pointer all, connection_pointer one) {
+    rate_gate gate(limits::control_lines_per_second);
+    while (!one->is_closed && !one->has_ended) {
+      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
+      if (failure || one->is_closed) break;
+      const int lines = all->read_now(*one, 1);
+      const auto rest = gate.count(all->time().now(), lines);
+      if (rest) co_await all->rest_until(*rest);
+    }
+    all->forget(one);
+  }
+
+  static task<void> read_timers(self_pointer all) {
+    std::array<char, limits::control_line_bytes> piece;
+    rate_gate gate(limits::control_lines_per_second);
+    line_intake lines;
+    while (!all->is_closing()) {
+      auto [failure, size] =
+          co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
+      if (all->is_closing()) co_return;
+      if (failure) {
+        all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
+                               failure.message());
+        co_return;
+      }
+      lines.append(std::string_view(piece.data(), size));
+      int count = 0;
+      for (auto next = lines.next(); next; next = lines.next()) {
+        ++count;
+        if (next->too_long) {
+          all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
+                        limits::control_line_bytes);
+        } else {
+          all->take_timer(next->line);
+        }
+      }
+      const auto rest = gate.count(all->time().now(), count);
+      if (rest) co_await all->rest_until(*rest);
+    }
+  }
+
+  static task<void> watch(self_pointer all) {
+    while (!all->is_closing()) {
+      const time_point until = all->next_expiry();
+      all->watched_until = until;
+      if (until == time_point::max()) break;
+      all->changed.reset();
+      co_await with_deadline(all->time(), until, all->changed.wait());
+      if (all->is_closing()) break;
+      const time_point woken = all->time().now();
+      if (woken < until) continue;
+      if (woken - until > limits::watch_lateness) {
+        all->options.log.warning("this process stood still for {}: the clocks of its workers start "
+                                 "anew",
+                                 worker_liveness::text_of(woken - until));
+        for (place& one : all->places) one.liveness.renew(woken);
+        continue;
+      }
+      all->judge(woken);
+    }
+    all->is_watching = false;
+  }
+
+  static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within) {
+    if (!all || all->is_closing()) co_return checkpoint_outcome();
+    const auto asked = std::make_shared<question>(all->strand);
+    asked->id = ++all->last_question;
+    control_messages::checkpoint wanted;
+    wanted.id = asked->id;
+    wanted.within = within;
+    const std::string line = to_line(agent_message(wanted));
+    const std::vector<connection_pointer> connected(all->connections.begin(),
+                                                    all->connections.end());
+    for (const auto& one : connected) {
+      const bool wants = one->worker && one->checkpoints &&
+                         all->places[static_cast<std::size_t>(*one->worker)].running;
+      if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
+    }
+    asked->outcome.asked = static_cast<int>(asked->waiting.size());
+    if (asked->waiting.empty()) co_return asked->outcome;
+    all->questions.push_back(asked);
+    const struct forget_question {
+      self_pointer all;
+      std::shared_ptr<question> asked;
+      ~forget_question() { all->questions.remove(asked); }
+    } forgetting{all, asked};
+    time_source& time = all->time();
+    within = std::min<duration>(within, std::chrono::hours(24 * 365));
+    co_await with_deadline(time, time.now() + within, asked->answered.wait());
+    const std::set<int> silent = asked->waiting;
+    const std::string problem =
+        all->is_closing()
+            ? "was stopped before it answered"
+            : fmt::format("did not answer within {}", worker_liveness::text_of(within));
+    for (const int rank : silent) asked->settle(rank, problem);
+    co_return asked->outcome;
+  }
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/worker_channels.hpp ----
+
+namespace elastic {
 
 /// The agent's side of the control channel: a Unix socket at which the workers of this node say
 /// how they are and are told what to do, and the watch over who is hung.
 ///
-/// The socket has an abstract name, which leaves no file; who is not of this process's user (or
-/// root) is not let in. Whatever a worker writes, it can neither block nor end the agent, nor make
-/// it keep more than one line of it: what is not of the protocol ends the connection, with a line
-/// in the log; who does not read what it is sent is disconnected; who writes much is read slowly.
+/// The socket has an abstract name, which leaves no file; who is not of this process's user, root
+/// or a worker is not let in. Whatever a worker writes, it can neither block nor end the agent, nor
+/// make it keep more than one line of it: what is not of the protocol ends the connection, with a
+/// line in the log; who does not read what it is sent is disconnected; who writes much is read
+/// slowly.
 ///
 /// Nothing here wakes up by itself but for the next time-out that is due.
 /// Thread-safety: one strand at a time, the one it was given.
@@ -4997,7 +5659,7 @@ class worker_channels {
   /// is said in the log, and there is none then. The one before must be closed.
   void open(int workers) {
     abandon();
-    state_ = std::make_shared<state>(strand_, options_, learned_, workers);
+    state_ = std::make_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
     state_->listen();
     state_->open_timer_file();
   }
@@ -5006,8 +5668,11 @@ class worker_channels {
   std::vector<std::pair<std::string, std::string>> environment() const {
     std::vector<std::pair<std::string, std::string>> variables;
     variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
-    if (state_ && !state_->timer_path.empty()) {
-      variables.emplace_back("TORCHELASTIC_TIMER_FILE", state_->timer_path);
+    // A file that is no FIFO is not for the workers, who would write into it.
+    if (options_.timer_file) {
+      const bool is_there = state_ && state_->made_timer_file;
+      variables.emplace_back("TORCHELASTIC_TIMER_FILE",
+                             is_there ? state_->timer_path : std::string());
     }
     return variables;
   }
@@ -5042,7 +5707,9 @@ class worker_channels {
   /// `within`.
   ///
   /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
-  task<checkpoint_outcome> checkpoint(duration within) { return ask_checkpoint(state_, within); }
+  task<checkpoint_outcome> checkpoint(duration within) {
+    return detail::channel_attempt::ask_checkpoint(state_, within);
+  }
 
   /// Closes every connection and waits until nothing of the channel runs any more. May be called
   /// again, and where nothing was opened.
@@ -5051,625 +5718,7 @@ class worker_channels {
   task<void> close() { return close_all(state_); }
 
  private:
-  using socket = asio::local::stream_protocol::socket;
-
-  struct connection {
-    explicit connection(socket accepted) : peer(std::move(accepted)) {}
-    socket peer;
-    std::optional<int> worker;
-    bool checkpoints = false;
-    bool is_closed = false;
-    /// The worker has closed its end.
-    bool has_ended = false;
-    line_intake lines;
-  };
-  using connection_pointer = std::shared_ptr<connection>;
-
-  struct place {
-    place(const liveness_settings& settings, learned_timeouts& learned)
-        : liveness(settings, learned) {}
-    worker_liveness liveness;
-    bool running = false;
-    bool said_bye = false;
-  };
-
-  // A checkpoint that was asked for.
-  struct question {
-    explicit question(asio::any_io_executor strand) : answered(std::move(strand)) {}
-    std::int64_t id = 0;
-    std::set<int> waiting;
-    checkpoint_outcome outcome;
-    event_flag answered;
-
-    void settle(int local_rank, const std::string& problem) {
-      if (waiting.erase(local_rank) == 0) return;
-      if (problem.empty()) {
-        ++outcome.saved;
-      } else {
-        outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
-      }
-      if (waiting.empty()) answered.set();
-    }
-  };
-
-  // One attempt. Shared with its coroutines, which may outlive it by a moment.
-  struct state : std::enable_shared_from_this<state> {
-    state(asio::any_io_executor executor, const worker_channels_options& chosen,
-          std::shared_ptr<learned_timeouts> shared, int workers)
-        : strand(std::move(executor)),
-          options(chosen),
-          learned(std::move(shared)),
-          acceptor(strand),
-          timer_file(strand),
-          closing(strand),
-          all_ended(strand),
-          changed(strand) {
-      for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
-      all_ended.set();
-    }
-
-    asio::any_io_executor strand;
-    worker_channels_options options;
-    std::shared_ptr<learned_timeouts> learned;
-    std::vector<place> places;
-    asio::local::stream_protocol::acceptor acceptor;
-    std::string address;
-    asio::posix::stream_descriptor timer_file;
-    std::string timer_path;
-    bool made_timer_file = false;
-    std::list<connection_pointer> connections;
-    std::list<std::shared_ptr<question>> questions;
-    std::int64_t last_question = 0;
-    int complaints = 0;
-    event_flag closing;
-    // How many coroutines run.
-    int running = 0;
-    event_flag all_ended;
-    // The watch is to look again; it runs only while something is due.
-    event_flag changed;
-    bool is_watching = false;
-    time_point watched_until = time_point::max();
-
-    time_source& time() const { return *options.time; }
-    bool is_closing() const { return closing.is_set(); }
-
-    // ---- opening and closing --------------------------------------------------------------------
-
-    void listen() {
-      random_source random;
-      const std::string name = fmt::format("elastic-{}", random_uuid(random));
-      const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-      asio::error_code failure;
-      acceptor.open(at.protocol(), failure);
-      if (!failure) acceptor.bind(at, failure);
-      // What waits there is also taken without waiting for it.
-      if (!failure) acceptor.non_blocking(true, failure);
-      if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-      if (failure) {
-        options.log.warning("there is no control channel for the workers: {}", failure.message());
-        acceptor.close(failure);
-        return;
-      }
-      address = "@" + name;
-      run(accept_all(shared_from_this()));
-    }
-
-    void open_timer_file() {
-      if (!options.timer_file) return;
-      timer_path = options.timer_path;
-      try {
-        if (timer_path.empty()) {
-          random_source random;
-          timer_path = (std::filesystem::temp_directory_path() /
-                        fmt::format("watchdog_timer_{}", random_uuid(random)))
-                           .string();
-        }
-        timer_file.assign(open_fifo(timer_path));
-        made_timer_file = true;
-        run(read_timers(shared_from_this()));
-      } catch (const std::exception& failure) {
-        options.log.error("{}", failure.what());
-      }
-    }
-
-    // What lies there from an agent before is replaced, as PyTorch's agent does, but never what is
-    // something else.
-    static int open_fifo(const std::string& path) {
-      struct stat found {};
-      if (::lstat(path.c_str(), &found) == 0) {
-        if (!S_ISFIFO(found.st_mode)) {
-          throw error(errc::file_access,
-                      fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
-                                  "timers are not watched; name a path where nothing is",
-                                  path));
-        }
-        ::unlink(path.c_str());
-      }
-      int fd = -1;
-      if (::mkfifo(path.c_str(), 0600) == 0) {
-        // For reading and writing: it never ends, and clients always find a reader.
-        fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-      }
-      if (fd >= 0) return fd;
-      throw error(errc::file_access,
-                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
-                              "timers are not watched",
-                              path, errno_text(errno)));
-    }
-
-    void shut() {
-      if (is_closing()) return;
-      closing.set();
-      changed.set();
-      asio::error_code ignored;
-      acceptor.close(ignored);
-      timer_file.close(ignored);
-      if (made_timer_file) ::unlink(timer_path.c_str());
-      for (const connection_pointer& one : connections) disconnect(*one);
-      for (const auto& one : questions) one->answered.set();
-    }
-
-    void run(task<void> work) {
-      ++running;
-      all_ended.reset();
-      asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
-        if (--self->running == 0) self->all_ended.set();
-      });
-    }
-
-    task<void> rest_until(time_point when) {
-      co_await with_deadline(time(), when, closing.wait());
-    }
-
-    // ---- connections ----------------------------------------------------------------------------
-
-    template <class... Args>
-    void complain(fmt::format_string<Args...> text, Args&&... args) {
-      if (complaints >= limits::control_complaints) return;
-      ++complaints;
-      options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
-                          complaints == limits::control_complaints
-                              ? "; more of this is not logged in this attempt"
-                              : "");
-    }
-
-    void admit(socket accepted) {
-      ucred peer{};
-      socklen_t size = sizeof peer;
-      if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-          (peer.uid != ::geteuid() && peer.uid != 0)) {
-        return complain("a process of another user ({}) is not let into the control channel",
-                        peer.uid);
-      }
-      if (connections.size() >= places.size() * limits::control_connections) {
-        return complain("there are more than {} connections to the control channel; pid {} is not "
-                        "let in",
-                        connections.size(), peer.pid);
-      }
-      auto one = std::make_shared<connection>(std::move(accepted));
-      connections.push_back(one);
-      run(serve(shared_from_this(), one));
-    }
-
-    static void disconnect(connection& one) {
-      one.is_closed = true;
-      asio::error_code ignored;
-      one.peer.close(ignored);
-    }
-
-    void forget(const connection_pointer& one) {
-      disconnect(*one);
-      connections.remove(one);
-      if (is_closing()) return;
-      if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
-      for (const auto& asked : questions) {
-        asked->settle(*one->worker, "closed its channel before it answered");
-      }
-    }
-
-    bool can_save(int local_rank) const {
-      return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
-        return !one->is_closed && one->checkpoints && one->worker == local_rank;
-      });
-    }
-
-    static std::string name_of(const connection& one) {
-      return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
-    }
-
-    // Result: whether it was taken; who does not read is disconnected.
-    bool send(connection& one, const std::string& line) {
-      if (one.is_closed) return false;
-      const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
-                                  MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (sent == static_cast<ssize_t>(line.size())) return true;
-      // One that is gone is found where its last words have been read.
-      if (sent < 0 && errno != EAGAIN) return false;
-      complain("the control channel of {} is closed: it does not read what it is sent",
-               name_of(one));
-      disconnect(one);
-      return false;
-    }
-
-    void send_all(const agent_message& said) {
-      const std::string line = to_line(said);
-      const std::vector<connection_pointer> all(connections.begin(), connections.end());
-      for (const auto& one : all) {
-        if (one->worker) send(*one, line);
-      }
-    }
-
-    void refuse(connection& one, const std::string& why) {
-      complain("the control channel of {} is closed: {}", name_of(one), why);
-      send(one, to_line(agent_message(control_messages::refused{why})));
-      disconnect(one);
-    }
-
-    // Result: how many lines there were.
-    int take(connection& one, std::string_view bytes) {
-      one.lines.append(bytes);
-      int count = 0;
-      while (!one.is_closed) {
-        const auto next = one.lines.next();
-        if (!next) break;
-        ++count;
-        if (next->too_long) {
-          refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
-                                  "included",
-                                  limits::control_line_bytes));
-        } else {
-          take_line(one, next->line);
-        }
-      }
-      return count;
-    }
-
-    void take_line(connection& one, std::string_view line) {
-      try {
-        const worker_message said = parse_worker_message(line);
-        if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
-          throw error(errc::protocol_violation, "a control message comes before hello");
-        }
-        std::visit([&](const auto& message) { handle(one, message); }, said);
-      } catch (const std::exception& failure) {
-        return refuse(one, failure.what());
-      }
-      if (one.worker) look_again(*one.worker);
-    }
-
-    // ---- what workers say -----------------------------------------------------------------------
-
-    worker_liveness& liveness_of(const connection& one) {
-      return places[static_cast<std::size_t>(*one.worker)].liveness;
-    }
-
-    void handle(connection& one, const control_messages::hello& said) {
-      if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-      if (said.version != control_messages::hello::current_version) {
-        throw error(errc::protocol_violation,
-                    fmt::format("a control message is of version {}; {} is spoken here",
-                                said.version, control_messages::hello::current_version));
-      }
-      if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
-        throw error(errc::protocol_violation,
-                    fmt::format("a control message is of local rank {}; there are {} workers",
-                                said.local_rank, places.size()));
-      }
-      one.worker = said.local_rank;
-      one.checkpoints = said.checkpoints;
-      place& at = places[static_cast<std::size_t>(said.local_rank)];
-      if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-      send(one, to_line(agent_message(control_messages::welcome())));
-    }
-
-    void handle(connection& one, const control_messages::heartbeat& said) {
-      liveness_of(one).beat(time().now(), said.timeout);
-    }
-
-    void handle(connection& one, const control_messages::enter& said) {
-      if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
-      throw error(errc::protocol_violation,
-                  fmt::format("a control message opens more than {} sections",
-                              limits::worker_sections));
-    }
-
-    void handle(connection& one, const control_messages::leave& said) {
-      liveness_of(one).leave(time().now(), said.section);
-    }
-
-    void handle(connection& one, const control_messages::expires& said) {
-      if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
-      throw error(errc::protocol_violation,
-                  fmt::format("a control message arms more than {} timers",
-                              limits::worker_timers));
-    }
-
-    void handle(connection& one, const control_messages::release& said) {
-      liveness_of(one).release(said.timer);
-    }
-
-    void handle(connection& one, const control_messages::progress& said) {
-      liveness_of(one).beat(time().now());
-      if (options.events.progress) options.events.progress(*one.worker, said);
-    }
-
-    void handle(connection& one, const control_messages::saved& said) {
-      answer(said.id, *one.worker, "");
-    }
-
-    void handle(connection& one, const control_messages::not_saved& said) {
-      answer(said.id, *one.worker,
-             said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
-    }
-
-    void handle(connection& one, const control_messages::no_restart& said) {
-      if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
-    }
-
-    void handle(connection& one, const control_messages::bad_node& said) {
-      if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
-    }
-
-    void handle(connection& one, const control_messages::bye&) {
-      liveness_of(one).end();
-      places[static_cast<std::size_t>(*one.worker)].said_bye = true;
-    }
-
-    void answer(std::int64_t id, int local_rank, const std::string& problem) {
-      for (const auto& one : questions) {
-        if (one->id == id) one->settle(local_rank, problem);
-      }
-    }
-
-    // ---- PyTorch's timers -----------------------------------------------------------------------
-
-    void take_timer(std::string_view line) {
-      try {
-        const timer_request asked = parse_timer_request(line);
-        const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid)
-                                                   : std::nullopt;
-        if (!owner) {
-          return complain("timer file '{}': pid {} is of no worker of this node; its timer is not "
-                          "watched",
-                          timer_path, asked.pid);
-        }
-        worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
-        const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
-        if (!asked.expiry || asked.signal <= 0) {
-          liveness.release(name);
-        } else {
-          const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
-          const bool armed = liveness.arm(time().now(), name, std::max(left, duration::zero()),
-                                          asked.signal);
-          if (!armed) {
-            complain("timer file '{}': pid {} has more than {} timers; one is not watched",
-                     timer_path, asked.pid, limits::worker_timers);
-          }
-        }
-        look_again(*owner);
-      } catch (const std::exception& failure) {
-        complain("timer file '{}': {}", timer_path, failure.what());
-      }
-    }
-
-    // ---- the watch ------------------------------------------------------------------------------
-
-    void started(int local_rank) {
-      place& one = places.at(static_cast<std::size_t>(local_rank));
-      one.running = true;
-      one.liveness.start(time().now());
-      look_again(local_rank);
-    }
-
-    void ended(int local_rank) {
-      hear_out(local_rank);
-      place& one = places.at(static_cast<std::size_t>(local_rank));
-      one.running = false;
-      one.liveness.end();
-      for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
-    }
-
-    void pause() {
-      for (place& one : places) one.liveness.pause(time().now());
-      send_all(agent_message(control_messages::pause()));
-    }
-
-    void resume() {
-      for (place& one : places) one.liveness.resume(time().now());
-      send_all(agent_message(control_messages::resume()));
-      for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
-    }
-
-    // Something of that worker may be due earlier than was known. What is due later is found when
-    // the watch wakes: a heartbeat costs no timer.
-    void look_again(int local_rank) {
-      if (is_closing()) return;
-      const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
-      if (due == time_point::max()) return;
-      if (!is_watching) {
-        is_watching = true;
-        run(watch(shared_from_this()));
-      } else if (due < watched_until) {
-        changed.set();
-      }
-    }
-
-    time_point next_expiry() const {
-      time_point first = time_point::max();
-      for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
-      return first;
-    }
-
-    // Reads what a worker has said already, before something is concluded from its silence or its
-    // end: a death is often seen before the last words.
-    void hear_out(int local_rank) {
-      for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
-        if (accept_one()) break;
-      }
-      const std::vector<connection_pointer> all(connections.begin(), connections.end());
-      for (const auto& one : all) {
-        constexpr int most_pieces = 16;
-        if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
-      }
-    }
-
-    // Takes a connection, if one waits. Result: why none was taken.
-    asio::error_code accept_one() {
-      socket peer(strand);
-      asio::error_code failure;
-      acceptor.accept(peer, failure);
-      if (!failure) admit(std::move(peer));
-      return failure;
-    }
-
-    // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
-    // is under way in an operation of Asio's while this looks. Result: how many lines there were.
-    int read_now(connection& one, int most_pieces) {
-      std::array<char, limits::control_line_bytes> piece;
-      int lines = 0;
-      for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
-        const ssize_t size =
-            ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
-        if (size > 0) {
-          lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
-        } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-          one.has_ended = true;
-          break;
-        } else if (errno == EAGAIN) {
-          break;
-        }
-      }
-      return lines;
-    }
-
-    void judge(time_point now) {
-      for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
-        place& one = places[rank];
-        if (one.liveness.next_expiry() > now) continue;
-        hear_out(static_cast<int>(rank));
-        const auto verdict = one.liveness.judge(now);
-        if (!verdict) continue;
-        one.liveness.end();
-        if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
-      }
-    }
-  };
-  using state_pointer = std::shared_ptr<state>;
-
-  static task<void> accept_all(state_pointer all) {
-    constexpr int most_accepts = 1000;
-    rate_gate gate(most_accepts);
-    while (!all->is_closing()) {
-      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
-      if (all->is_closing() || ended) co_return;
-      const time_point now = all->time().now();
-      std::optional<time_point> rest = gate.count(now);
-      const asio::error_code failure = all->accept_one();
-      if (failure && failure != asio::error::would_block) {
-        all->complain("no connection can be taken at the control channel: {}", failure.message());
-        rest = now + std::chrono::seconds(1);
-      }
-      if (rest) co_await all->rest_until(*rest);
-    }
-  }
-
-  static task<void> serve(state_pointer all, connection_pointer one) {
-    rate_gate gate(limits::control_lines_per_second);
-    while (!one->is_closed && !one->has_ended) {
-      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
-      if (failure || one->is_closed) break;
-      const int lines = all->read_now(*one, 1);
-      const auto rest = gate.count(all->time().now(), lines);
-      if (rest) co_await all->rest_until(*rest);
-    }
-    all->forget(one);
-  }
-
-  static task<void> read_timers(state_pointer all) {
-    std::array<char, limits::control_line_bytes> piece;
-    rate_gate gate(limits::control_lines_per_second);
-    line_intake lines;
-    while (!all->is_closing()) {
-      auto [failure, size] =
-          co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
-      if (all->is_closing()) co_return;
-      if (failure) {
-        all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
-                               failure.message());
-        co_return;
-      }
-      lines.append(std::string_view(piece.data(), size));
-      int count = 0;
-      for (auto next = lines.next(); next; next = lines.next()) {
-        ++count;
-        if (next->too_long) {
-          all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
-                        limits::control_line_bytes);
-        } else {
-          all->take_timer(next->line);
-        }
-      }
-      const auto rest = gate.count(all->time().now(), count);
-      if (rest) co_await all->rest_until(*rest);
-    }
-  }
-
-  static task<void> watch(state_pointer all) {
-    while (!all->is_closing()) {
-      const time_point until = all->next_expiry();
-      all->watched_until = until;
-      if (until == time_point::max()) break;
-      all->changed.reset();
-      co_await with_deadline(all->time(), until, all->changed.wait());
-      if (all->is_closing()) break;
-      const time_point woken = all->time().now();
-      if (woken < until) continue;
-      if (woken - until > limits::watch_lateness) {
-        all->options.log.warning("this process stood still for {}: the clocks of its workers start "
-                                 "anew",
-                                 worker_liveness::text_of(woken - until));
-        for (place& one : all->places) one.liveness.renew(woken);
-        continue;
-      }
-      all->judge(woken);
-    }
-    all->is_watching = false;
-  }
-
-  static task<checkpoint_outcome> ask_checkpoint(state_pointer all, duration within) {
-    if (!all || all->is_closing()) co_return checkpoint_outcome();
-    const auto asked = std::make_shared<question>(all->strand);
-    asked->id = ++all->last_question;
-    control_messages::checkpoint wanted;
-    wanted.id = asked->id;
-    wanted.within = within;
-    const std::string line = to_line(agent_message(wanted));
-    const std::vector<connection_pointer> connected(all->connections.begin(),
-                                                    all->connections.end());
-    for (const auto& one : connected) {
-      const bool wants = one->worker && one->checkpoints &&
-                         all->places[static_cast<std::size_t>(*one->worker)].running;
-      if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
-    }
-    asked->outcome.asked = static_cast<int>(asked->waiting.size());
-    if (asked->waiting.empty()) co_return asked->outcome;
-    all->questions.push_back(asked);
-    const struct forget_question {
-      state_pointer all;
-      std::shared_ptr<question> asked;
-      ~forget_question() { all->questions.remove(asked); }
-    } forgetting{all, asked};
-    time_source& time = all->time();
-    within = std::min<duration>(within, std::chrono::hours(24 * 365));
-    co_await with_deadline(time, time.now() + within, asked->answered.wait());
-    const std::set<int> silent = asked->waiting;
-    const std::string problem =
-        all->is_closing()
-            ? "was stopped before it answered"
-            : fmt::format("did not answer within {}", worker_liveness::text_of(within));
-    for (const int rank : silent) asked->settle(rank, problem);
-    co_return asked->outcome;
-  }
+  using state_pointer = std::shared_ptr<detail::channel_attempt>;
 
   static task<void> close_all(state_pointer all) {
     if (!all) co_return;
@@ -18995,14 +19044,6 @@ struct tls_options {
 
 #include <asio/ssl.hpp>
 
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <system_error>
-#include <utility>
-
-#include <fmt/format.h>
-
 namespace elastic {
 
 /// A TCP connection under TLS, 1.2 or later, to a server whose certificate was checked.
@@ -24961,7 +25002,7 @@ inline int answer_call(const std::string& name) {
 ///
 /// What the function throws goes where `record` would put it, and to the agent also where there are
 /// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
-/// than 64 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
 /// standard input is empty, and `is_worker()` is true.
 ///
 /// Result: the exit code for main to return; none where this process is no such worker, so that
