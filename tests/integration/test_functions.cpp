@@ -291,7 +291,7 @@ using namespace functions_test;
 // ---- values -------------------------------------------------------------------------------------
 
 TEST_CASE("functions: what each worker returns comes home by its rank",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one;
     one.config.start = method;
@@ -307,7 +307,7 @@ TEST_CASE("functions: what each worker returns comes home by its rank",
 }
 
 TEST_CASE("functions: arguments and results are of any type that converts to JSON",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one(2);
     one.config.start = method;
@@ -322,13 +322,14 @@ TEST_CASE("functions: arguments and results are of any type that converts to JSO
   }
 }
 
-TEST_CASE("functions: one that returns nothing has null for it", "[integration][functions]") {
+TEST_CASE("functions: one that returns nothing has null for it",
+          "[integration][functions][sanitize]") {
   job one(2);
   CHECK(one.run(nothing).return_values == ranks({nullptr, nullptr}));
 }
 
 TEST_CASE("functions: a task is run to its end, and may meet the other workers",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one;
     one.config.start = method;
@@ -336,7 +337,8 @@ TEST_CASE("functions: a task is run to its end, and may meet the other workers",
   }
 }
 
-TEST_CASE("functions: values need no directory, and a guard or none", "[integration][functions]") {
+TEST_CASE("functions: values need no directory, and a guard or none",
+          "[integration][functions][sanitize]") {
   for (const guard_policy policy : {guard_policy::required, guard_policy::none}) {
     job one;
     one.config.log_dir = "/dev/null";
@@ -348,7 +350,7 @@ TEST_CASE("functions: values need no directory, and a guard or none", "[integrat
 }
 
 TEST_CASE("functions: the values are those of the attempt that succeeded",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one;
     one.config.start = method;
@@ -360,7 +362,7 @@ TEST_CASE("functions: the values are those of the attempt that succeeded",
   }
 }
 
-TEST_CASE("functions: a worker is in its own surroundings", "[integration][functions]") {
+TEST_CASE("functions: a worker is in its own surroundings", "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one(1);
     one.config.start = method;
@@ -373,7 +375,7 @@ TEST_CASE("functions: a worker is in its own surroundings", "[integration][funct
 // ---- failures -----------------------------------------------------------------------------------
 
 TEST_CASE("functions: an exception is the worker's error file, with its type and message",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     for (const bool with_files : {true, false}) {
       job one;
@@ -399,7 +401,7 @@ TEST_CASE("functions: an exception is the worker's error file, with its type and
 }
 
 TEST_CASE("functions: causes and exceptions that are none of std's are told, too",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   job nested;
   const run_result first = nested.run(fails_by, "cause");
   REQUIRE(culprit(first).error);
@@ -413,7 +415,7 @@ TEST_CASE("functions: causes and exceptions that are none of std's are told, too
 }
 
 TEST_CASE("functions: one that ends its process by itself ended as it said",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job exits;
     exits.config.start = method;
@@ -433,7 +435,7 @@ TEST_CASE("functions: one that ends its process by itself ended as it said",
 }
 
 TEST_CASE("functions: a value over the bound fails its worker by name",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   const int most = static_cast<int>(limits::return_value_bytes) - 2;  // its quotes
   job fits(1);
   CHECK(fits.run(text_of, most).value_of<std::string>(0) == std::string(most, 'x'));
@@ -447,7 +449,7 @@ TEST_CASE("functions: a value over the bound fails its worker by name",
 }
 
 TEST_CASE("functions: a value that JSON cannot say fails its worker by name",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   job no_number(1);
   CHECK(culprit(no_number.run(lost, 0)).error->message ==
         "elastic::error: the return value of function 'lost' holds a number that is not finite, "
@@ -458,7 +460,7 @@ TEST_CASE("functions: a value that JSON cannot say fails its worker by name",
 }
 
 TEST_CASE("functions: what a worker scribbles is no value, and hurts nobody",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const std::string how : {"kind", "size", "text"}) {
     job one(2);
     const run_result result = one.run(scribble, how);
@@ -469,7 +471,7 @@ TEST_CASE("functions: what a worker scribbles is no value, and hurts nobody",
   }
 }
 
-TEST_CASE("functions: a program that has none just runs", "[integration][functions]") {
+TEST_CASE("functions: a program that has none just runs", "[integration][functions][sanitize]") {
   job one(2);
   one.config.program = "/bin/true";
   const function_call call{"train", nlohmann::json::array()};
@@ -480,7 +482,8 @@ TEST_CASE("functions: a program that has none just runs", "[integration][functio
 
 // ---- stopped ------------------------------------------------------------------------------------
 
-TEST_CASE("functions: workers that run one are stopped as all are", "[integration][functions]") {
+TEST_CASE("functions: workers that run one are stopped as all are",
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one(2);
     one.config.start = method;
@@ -513,7 +516,7 @@ TEST_CASE("functions: workers that run one are stopped as all are", "[integratio
 // ---- copies of this process ---------------------------------------------------------------------
 
 TEST_CASE("functions: a copy has the memory of its moment, and none of the descriptors",
-          "[integration][functions][fork]") {
+          "[integration][functions][sanitize][fork]") {
   if (!can_fork) return;
   std::vector<int> data(100'000, 7);
   const entrypoint with_captures("with captures", [&data] {
@@ -535,7 +538,7 @@ TEST_CASE("functions: a copy has the memory of its moment, and none of the descr
 }
 
 TEST_CASE("functions: the end of a copy ends nothing of this process",
-          "[integration][functions][fork]") {
+          "[integration][functions][sanitize][fork]") {
   if (!can_fork) return;
   static std::string note;
   static pid_t owner;
@@ -575,7 +578,7 @@ TEST_CASE("functions: the end of a copy ends nothing of this process",
 }
 
 TEST_CASE("functions: a process of several threads is not copied",
-          "[integration][functions][fork]") {
+          "[integration][functions][sanitize][fork]") {
   if (!can_fork) return;
   asio::io_context elsewhere;
   auto work = asio::make_work_guard(elsewhere);
@@ -597,7 +600,7 @@ TEST_CASE("functions: a process of several threads is not copied",
 }
 
 TEST_CASE("functions: copies die with the process that made them",
-          "[integration][functions][fork]") {
+          "[integration][functions][sanitize][fork]") {
   if (!can_fork) return;
   job one(2);
   one.config.start = start_method::fork;
@@ -625,7 +628,7 @@ TEST_CASE("functions: copies die with the process that made them",
 }
 
 TEST_CASE("functions: a copy that cannot be made is an error, and nothing is left of it",
-          "[integration][functions][fork]") {
+          "[integration][functions][sanitize][fork]") {
   if (!can_fork) return;
   const leftovers left;
   const auto said = [&](process_spec spec, const detail::syscalls& calls) {
@@ -680,7 +683,7 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
 // ---- refused before anything is started ---------------------------------------------------------
 
 TEST_CASE("functions: a call that cannot work is refused before a process is started",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   const auto refused = [](const function_call& call, std::function<void(job&)> change = {}) {
     job one(1);
     if (change) change(one);
@@ -714,7 +717,8 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
         "start_method::fork runs a function: launch_config::function is empty");
 }
 
-TEST_CASE("functions: a worker checks what it is given, too", "[integration][functions]") {
+TEST_CASE("functions: a worker checks what it is given, too",
+          "[integration][functions][sanitize]") {
   job one(1);
   one.config.program = std::filesystem::read_symlink("/proc/self/exe");
   const function_call call{"squares", nlohmann::json::array()};
@@ -725,7 +729,7 @@ TEST_CASE("functions: a worker checks what it is given, too", "[integration][fun
 }
 
 TEST_CASE("functions: a program that is started with a function's name alone says what is wrong",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const auto ended = test::run_program({self, "--list-tests"}, {{entrypoint_variable, "square"}});
   CHECK(ended.code == 1);
@@ -734,7 +738,7 @@ TEST_CASE("functions: a program that is started with a function's name alone say
 }
 
 TEST_CASE("functions: a program whose main does not ask never starts itself again",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   const auto ended = test::run_program({ELASTIC_FORGETFUL});
   CHECK(ended.code == 3);
   CHECK(ended.out == "the workers are this program again, whose main must begin with 'if (const "
@@ -744,7 +748,7 @@ TEST_CASE("functions: a program whose main does not ask never starts itself agai
 // ---- several nodes ------------------------------------------------------------------------------
 
 TEST_CASE("functions: each node has the values of its own workers, by rank in the job",
-          "[integration][functions]") {
+          "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     job one(2);
     one.config.start = method;
