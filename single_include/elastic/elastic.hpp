@@ -12502,6 +12502,21 @@ inline constexpr const char* version_text = "0.1.0";
 
 }  // namespace elastic
 
+// ---- elastic/launch/command_line_facts.hpp ----
+
+namespace elastic {
+
+/// What the command line is read against: all that is not in the arguments themselves.
+struct command_line_facts {
+  /// Gives the PET_* defaults, PYTHON_EXEC and the like, and is what workers inherit.
+  environment_map environment;
+  /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
+  int processors = 1;
+  int accelerators = 0;
+};
+
+}  // namespace elastic
+
 // ---- elastic/launch/gpu_nodes.hpp ----
 
 namespace elastic {
