@@ -435,8 +435,11 @@ CO_TEST("guard: that is killed takes its worker along, and that is said", "[inte
 }
 
 TEST_CASE("guard: the report of a job says that a guard was killed", "[integration][guard]") {
-  running_program run(job({"--nproc-per-node", "2"}, "echo $PPID; sleep 1000"));
+  running_program run(job({"--nproc-per-node", "2"}, "echo $PPID; sleep 1000"),
+                      {{"LOGLEVEL", "INFO"}});
   run.await_out("\n", 2);
+  // A worker speaks before its guard has told the agent that it runs.
+  run.await_err("round 0: node 0 of 1");
   const pid_t guard = std::atoi(run.out().c_str());
   REQUIRE(test::leftovers::is_guard(guard));
   ::kill(guard, SIGKILL);

@@ -205,7 +205,7 @@ class guarded_launcher final : public process_launcher {
     detail::reaper::of(executor_).adopt(std::move(ending), calls_);
     if (!first) {
       give_up(fmt::format("the guard ({}) ended without a word: it is of another version, or was "
-                          "killed", file_.name));
+                          "killed, and then what it had just started may survive", file_.name));
       co_return nullptr;
     }
     if (first->message.stage == detail::guard_stage::hold) {
