@@ -119,7 +119,7 @@ CO_TEST("file keys: a change is noticed at once", "[store]") {
 
 CO_TEST("file keys: processes that add at the same time lose nothing", "[store]") {
   const temporary_directory place;
-  co_await store_in(place / "job");
+  // Before this process has a thread for files: ThreadSanitizer allows a copy no other one then.
   constexpr int processes = 4;
   constexpr int times = 50;
   std::vector<pid_t> children;
