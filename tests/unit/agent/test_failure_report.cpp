@@ -300,9 +300,9 @@ TEST_CASE("failure report: memory that ran out and the core file are named", "[a
   CHECK_THAT(elastic::failure_report("x", {killed}),
              elastic::test::contains_text("  reason    : out of memory: "));
   auto crashed = failure_of(0, exit_status::signalled(11, true), 5);
-  crashed.core_file = "/work/core.7";
+  crashed.core_file = "/cores/core.7";
   CHECK_THAT(elastic::failure_report("x", {crashed}),
-             elastic::test::contains_text("  core      : /work/core.7\n"));
+             elastic::test::contains_text("  core      : /cores/core.7\n"));
 }
 
 TEST_CASE("failure report: programs get the same as JSON", "[agent]") {
