@@ -8490,9 +8490,8 @@ class worker_group {
   }
 
   /// Waits until the group's fate is known: all workers ended with success, one failed (or is
-  /// hung, or said that the node is bad), or all
-  /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
-  /// group still run (see `stop_on_failure`).
+  /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
+  /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
   task<void> wait_for_outcome() {
@@ -10855,9 +10854,9 @@ struct agent_options {
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time. `run`
-/// makes a strand of its caller's executor and does everything there, so the executor may be a
-/// thread pool's (but see agent_services::worker_parent).
+/// Thread-safety: `stop`, `signal` and `ask` from any thread; the rest from one thread at a time.
+/// `run` makes a strand of its caller's executor and does everything there, so the executor may be
+/// a thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no
@@ -25315,7 +25314,8 @@ class progress_line {
   std::vector<std::string> parts() const {
     std::vector<std::string> all;
     all.push_back(fmt::format("round {}", job_.round));
-    all.push_back(fmt::format("{} workers on {} node{}", job_.world_size, job_.group_world_size,
+    all.push_back(fmt::format("{} worker{} on {} node{}", job_.world_size,
+                              job_.world_size == 1 ? "" : "s", job_.group_world_size,
                               job_.group_world_size == 1 ? "" : "s"));
     if (job_.max_restarts > 0) {
       all.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));

@@ -97,7 +97,7 @@ TEST_CASE("progress: a terminal shows how far the workers are, and gets its last
   // The rows above the last one scroll, and that is written.
   CHECK(text.find("\x1b[1;23r") != text.npos);
   CHECK(text.find("\x1b[24;1H") != text.npos);
-  CHECK(text.find("1 workers on 1 node | step ") != text.npos);
+  CHECK(text.find("1 worker on 1 node | step ") != text.npos);
   const std::size_t end = text.rfind("\x1b[r");
   CHECK(end != text.npos);
   CHECK(end > text.rfind("\x1b[24;1H"));

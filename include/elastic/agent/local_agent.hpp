@@ -56,9 +56,9 @@ struct agent_options {
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time. `run`
-/// makes a strand of its caller's executor and does everything there, so the executor may be a
-/// thread pool's (but see agent_services::worker_parent).
+/// Thread-safety: `stop`, `signal` and `ask` from any thread; the rest from one thread at a time.
+/// `run` makes a strand of its caller's executor and does everything there, so the executor may be
+/// a thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
   /// Errors: `errc::invalid_argument` where the worker_spec is out of bounds or there is no

@@ -168,9 +168,8 @@ class worker_group {
   }
 
   /// Waits until the group's fate is known: all workers ended with success, one failed (or is
-  /// hung, or said that the node is bad), or all
-  /// ended since `stop` or `kill` told them to. `state()` then says which. The others of a failed
-  /// group still run (see `stop_on_failure`).
+  /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
+  /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
   task<void> wait_for_outcome() {

@@ -74,7 +74,8 @@ class progress_line {
   std::vector<std::string> parts() const {
     std::vector<std::string> all;
     all.push_back(fmt::format("round {}", job_.round));
-    all.push_back(fmt::format("{} workers on {} node{}", job_.world_size, job_.group_world_size,
+    all.push_back(fmt::format("{} worker{} on {} node{}", job_.world_size,
+                              job_.world_size == 1 ? "" : "s", job_.group_world_size,
                               job_.group_world_size == 1 ? "" : "s"));
     if (job_.max_restarts > 0) {
       all.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));

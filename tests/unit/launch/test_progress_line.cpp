@@ -35,7 +35,7 @@ TEST_CASE("progress line: says the round, the world and the restarts", "[launch]
   CHECK_FALSE(line.has_progress());
   CHECK(line.text(wide) == "round 2 | 8 workers on 2 nodes | restarts 1/3");
   line.started({0, 1, 0, 1, 0, 0});
-  CHECK(line.text(wide) == "round 0 | 1 workers on 1 node");
+  CHECK(line.text(wide) == "round 0 | 1 worker on 1 node");
 }
 
 TEST_CASE("progress line: the slowest worker counts", "[launch]") {
@@ -74,7 +74,7 @@ TEST_CASE("progress line: metrics and words of the worker stand at its end", "[l
   made.text = "warming up";
   line.progress(made, start);
   CHECK(line.text(wide) ==
-        "round 0 | 1 workers on 1 node | step 7 | loss 0.3071, lr 1e-05 | warming up");
+        "round 0 | 1 worker on 1 node | step 7 | loss 0.3071, lr 1e-05 | warming up");
 }
 
 TEST_CASE("progress line: what does not fit is left out from the end", "[launch]") {
