@@ -25,6 +25,18 @@ BANNER = """\
 
 // The whole library in one header, made by scripts/amalgamate.py. Do not edit it: change the
 // headers in include/ and run the script again.
+
+#if defined(__GNUC__) && !defined(__clang__)
+// Where g++ 12 inlines the allocation of a coroutine's frame but not its release, it takes the pair
+// for a mistake.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+"""
+END = """
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 """
 OWN_INCLUDE = re.compile(r"#include <(elastic/[\w/]+\.hpp)>\s*$")
 OTHER_INCLUDE = re.compile(r"#include <([^>]+)>\s*$")
@@ -73,7 +85,7 @@ class Amalgamation:
 
     def text(self):
         whole = BANNER + "\n".join(self.lines)
-        return re.sub(r"\n{3,}", "\n\n", whole).rstrip() + "\n"
+        return re.sub(r"\n{3,}", "\n\n", whole).rstrip() + "\n" + END
 
 
 def main():

@@ -5,6 +5,13 @@
 // The whole library in one header, made by scripts/amalgamate.py. Do not edit it: change the
 // headers in include/ and run the script again.
 
+#if defined(__GNUC__) && !defined(__clang__)
+// Where g++ 12 inlines the allocation of a coroutine's frame but not its release, it takes the pair
+// for a mistake.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
 // ---- elastic/base/log.hpp ----
 
 #include <memory>
@@ -25808,3 +25815,7 @@ inline task<std::shared_ptr<store>> connect_worker_store(
 }
 
 }  // namespace elastic
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
