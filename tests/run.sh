@@ -150,7 +150,7 @@ with_clang() {
   fi
   say "Compiling with $clang"
   cmake -S . -B build/clang "${generator[@]}" -DCMAKE_CXX_COMPILER="$clang" \
-    -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1" -DELASTIC_BUILD_TESTS=OFF
+    -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O0" -DELASTIC_BUILD_TESTS=OFF
   cmake --build build/clang -j "$jobs"
   build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
 }

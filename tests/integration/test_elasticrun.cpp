@@ -7,7 +7,7 @@
 #include <elastic/net/free_port.hpp>
 #include <elastic/process/processor_set.hpp>
 #include <support/catch.hpp>
-#include <support/leftovers.hpp>
+#include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
@@ -32,36 +32,14 @@ namespace program_test {
 namespace fs = std::filesystem;
 using elastic::test::contains_text;
 using elastic::test::file_text;
-using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::running_program;
-using elastic::test::temporary_directory;
 using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
-/// A place for one test: files of its own, a temporary folder for the program, and a mark on all
-/// that it starts.
-struct stage {
-  stage() { fs::create_directory(temporary()); }
-
-  temporary_directory folder;
-  leftovers left;
-
-  std::string temporary() const { return folder / "tmp"; }
-  std::string logs() const { return folder / "logs"; }
-
-  variables environment(variables more = {}) const {
-    more.emplace(left.name, left.value);
-    more.emplace("TMPDIR", temporary());
-    return more;
-  }
-
+struct stage : elastic::test::elasticrun_stage {
   static words command(const words& options, const words& worker) {
-    words all{ELASTIC_ELASTICRUN};
-    all.insert(all.end(), options.begin(), options.end());
-    all.push_back("--no-python");
-    all.insert(all.end(), worker.begin(), worker.end());
-    return all;
+    return elasticrun({options, {"--no-python"}, worker});
   }
   static words puppet(const words& acts) {
     words all{ELASTIC_PUPPET};
@@ -69,20 +47,8 @@ struct stage {
     return all;
   }
 
-  /// Runs a job to its end and checks that nothing of it is left.
   program_result run(const words& options, const words& worker, variables more = {}) const {
-    const auto result =
-        elastic::test::run_program(command(options, worker), environment(std::move(more)));
-    CHECK(left.processes().empty());
-    return result;
-  }
-
-  /// The directory of the one run below the log directory.
-  fs::path log_root() const {
-    words found;
-    for (const auto& entry : fs::directory_iterator(logs())) found.push_back(entry.path());
-    REQUIRE(found.size() == 1);
-    return found[0];
+    return run_command(command(options, worker), std::move(more));
   }
 };
 

@@ -5,7 +5,7 @@
 // it is lost.
 
 #include <support/catch.hpp>
-#include <support/leftovers.hpp>
+#include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
@@ -32,31 +32,25 @@ namespace logs_test {
 namespace fs = std::filesystem;
 using elastic::test::contains_text;
 using elastic::test::file_text;
-using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::running_program;
-using elastic::test::temporary_directory;
 using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
 /// A place for one test, and a mark on all that it starts; nothing of that may be left.
-struct stage {
+struct stage : elastic::test::elasticrun_stage {
   ~stage() { CHECK(left.processes().empty()); }
 
-  temporary_directory folder;
-  leftovers left;
-
   variables environment() const {
-    return {{left.name, left.value}, {"TMPDIR", folder.path()}, {"OMP_NUM_THREADS", "1"}};
+    return elasticrun_stage::environment({{"OMP_NUM_THREADS", "1"}});
   }
 
   words command(int workers, const words& options, const words& worker) const {
-    words all{ELASTIC_ELASTICRUN, "--standalone",   "--nproc-per-node", std::to_string(workers),
-              "--log-dir",        folder / "logs", "--role",           "trn"};
-    all.insert(all.end(), options.begin(), options.end());
-    all.push_back("--no-python");
-    all.insert(all.end(), worker.begin(), worker.end());
-    return all;
+    return elasticrun({{"--standalone", "--nproc-per-node", std::to_string(workers), "--log-dir",
+                        logs(), "--role", "trn"},
+                       options,
+                       {"--no-python"},
+                       worker});
   }
 
   /// A job whose workers do what a line of the shell says.
@@ -66,11 +60,7 @@ struct stage {
   }
 
   /// The directory of the first attempt.
-  fs::path attempt() const {
-    const std::string logs = folder / "logs";
-    REQUIRE(std::distance(fs::directory_iterator(logs), {}) == 1);
-    return fs::directory_iterator(logs)->path() / "attempt_0";
-  }
+  fs::path attempt() const { return log_root() / "attempt_0"; }
 };
 
 std::vector<std::string> lines_of(const std::string& text) {

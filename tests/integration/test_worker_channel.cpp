@@ -5,7 +5,7 @@
 
 #include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
-#include <support/leftovers.hpp>
+#include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
@@ -27,40 +27,30 @@ namespace channel_test {
 
 using elastic::test::contains_text;
 using elastic::test::file_text;
-using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::running_program;
 using elastic::test::temporary_directory;
 using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
-/// A temporary folder for one job, and a mark on all that it starts.
-struct stage {
-  temporary_directory folder;
-  leftovers left;
-
+struct stage : elastic::test::elasticrun_stage {
   variables environment(variables more = {}) const {
-    more.emplace(left.name, left.value);
-    more.emplace("TMPDIR", folder.path());
     more.emplace("OMP_NUM_THREADS", "1");
     more.emplace("LOGLEVEL", "INFO");
-    return more;
+    return elasticrun_stage::environment(std::move(more));
   }
 
   static words command(const words& options, const std::string& what) {
-    words all{ELASTIC_ELASTICRUN, "--nproc-per-node", "2", "--log-dir", "/dev/null"};
-    all.insert(all.end(), options.begin(), options.end());
-    all.push_back(std::string(ELASTIC_SOURCE_DIR) + "/tests/integration/python/channel_worker.py");
-    all.push_back(what);
-    return all;
+    const std::string worker = "/tests/integration/python/channel_worker.py";
+    return elasticrun({{"--nproc-per-node", "2", "--log-dir", "/dev/null"},
+                       options,
+                       {ELASTIC_SOURCE_DIR + worker, what}});
   }
 
   /// Runs a job to its end and checks that nothing of it is left.
   program_result run(const words& options, const std::string& what, variables more = {}) const {
-    const auto result =
-        elastic::test::run_program(command(options, what), environment(std::move(more)));
-    CHECK(left.processes().empty());
-    CHECK(std::filesystem::is_empty(folder.path()));
+    const auto result = run_command(command(options, what), environment(std::move(more)));
+    CHECK(std::filesystem::is_empty(temporary()));
     return result;
   }
 };

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/run_program.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::test {
+
+/// A place for one test of elasticrun: files of its own, a temporary folder for the program, and a
+/// mark on all that it starts.
+struct elasticrun_stage {
+  using words = std::vector<std::string>;
+  using variables = std::map<std::string, std::string>;
+
+  elasticrun_stage() { std::filesystem::create_directory(temporary()); }
+
+  temporary_directory folder;
+  leftovers left;
+
+  std::string temporary() const { return folder / "tmp"; }
+  std::string logs() const { return folder / "logs"; }
+
+  variables environment(variables more = {}) const {
+    more.emplace(left.name, left.value);
+    more.emplace("TMPDIR", temporary());
+    return more;
+  }
+
+  /// elasticrun with these words one after the other.
+  static words elasticrun(const std::vector<words>& parts) {
+    words all{ELASTIC_ELASTICRUN};
+    for (const words& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }
+
+  /// Runs a command to its end and checks that nothing of it is left.
+  program_result run_command(const words& all, variables more = {}) const {
+    auto result = run_program(all, environment(std::move(more)));
+    CHECK(left.processes().empty());
+    return result;
+  }
+
+  /// The directory of the one run below the log directory.
+  std::filesystem::path log_root() const {
+    words found;
+    for (const auto& entry : std::filesystem::directory_iterator(logs())) {
+      found.push_back(entry.path());
+    }
+    REQUIRE(found.size() == 1);
+    return found[0];
+  }
+};
+
+}  // namespace elastic::test
