@@ -12,6 +12,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/mailbox.hpp>
+#include <elastic/base/named_factories.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/base/ring.hpp>

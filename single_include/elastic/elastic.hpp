@@ -11467,28 +11467,27 @@ class local_agent {
 
 }  // namespace elastic
 
-// ---- elastic/agent/logs_specs_registry.hpp ----
+// ---- elastic/base/named_factories.hpp ----
 
 namespace elastic {
 
-/// The logs_specs by name: that of this library, and those that you add.
+/// Makes things of one kind by name: what registries have in common.
 ///
 /// A plain value; nothing is registered globally.
-class logs_specs_registry {
+template <class Product, class... Parameters>
+class named_factories {
  public:
-  using factory = std::function<std::shared_ptr<logs_specs>()>;
+  using factory = std::function<std::shared_ptr<Product>(Parameters...)>;
 
-  /// Knows "default".
-  logs_specs_registry() {
-    add("default", [] { return std::make_shared<default_logs_specs>(); });
-  }
+  /// @param none  how a message begins where a name is not known: "there is no event handler"
+  explicit named_factories(std::string none) : none_(std::move(none)) {}
 
   /// Adds one, or replaces the one of that name.
   void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
 
   bool contains(const std::string& name) const { return factories_.count(name) > 0; }
 
-  /// "default, mine": every name, in order.
+  /// "console, null": every name, in order.
   std::string names() const {
     std::string all;
     for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
@@ -11498,15 +11497,31 @@ class logs_specs_registry {
   /// Makes the one of that name.
   /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
   /// factory throws.
-  std::shared_ptr<logs_specs> make(const std::string& name) const {
+  std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
     const auto found = factories_.find(name);
-    if (found != factories_.end()) return found->second();
+    if (found != factories_.end()) return found->second(parameters...);
     throw error(errc::invalid_argument,
-                fmt::format("there are no logs specs '{}'; there are: {}", name, names()));
+                fmt::format("{} '{}'; there are: {}", none_, name, names()));
   }
 
  private:
+  std::string none_;
   std::map<std::string, factory> factories_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/logs_specs_registry.hpp ----
+
+namespace elastic {
+
+/// The logs_specs by name: that of this library, and those that you add.
+class logs_specs_registry : public named_factories<logs_specs> {
+ public:
+  /// Knows "default".
+  logs_specs_registry() : named_factories("there are no logs specs") {
+    add("default", [] { return std::make_shared<default_logs_specs>(); });
+  }
 };
 
 }  // namespace elastic
@@ -24452,15 +24467,11 @@ class static_rendezvous final : public rendezvous_handler {
 namespace elastic {
 
 /// The rendezvous backends by name: those of this library, and those that you add.
-///
-/// A plain value; nothing is registered globally.
-class rendezvous_registry {
+class rendezvous_registry
+    : public named_factories<rendezvous_handler, const rendezvous_parameters&> {
  public:
-  using factory =
-      std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
-
   /// Knows "static", "c10d", "etcd", "etcd-v2", "etcd-v3" and "file".
-  rendezvous_registry() {
+  rendezvous_registry() : named_factories("there is no rendezvous backend") {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
     });
@@ -24473,24 +24484,10 @@ class rendezvous_registry {
     add("file", make_file_rendezvous);
   }
 
-  /// Adds a backend, or replaces the one of that name.
-  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
-
-  /// Makes the handler that `parameters.backend` names.
-  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
-  /// factory throws.
+  /// Makes the handler that `parameters.backend` names; errors as above.
   std::shared_ptr<rendezvous_handler> make(const rendezvous_parameters& parameters) const {
-    const auto found = factories_.find(parameters.backend);
-    if (found != factories_.end()) return found->second(parameters);
-    std::string names;
-    for (const auto& [name, make] : factories_) names += (names.empty() ? "" : ", ") + name;
-    throw error(errc::invalid_argument,
-                fmt::format("there is no rendezvous backend '{}'; there are: {}",
-                            parameters.backend, names));
+    return named_factories::make(parameters.backend, parameters);
   }
-
- private:
-  std::map<std::string, factory> factories_;
 };
 
 }  // namespace elastic
@@ -24597,44 +24594,15 @@ class console_event_handler final : public event_handler {
 namespace elastic {
 
 /// The event handlers by name: those of this library, and those that you add.
-///
-/// A plain value; nothing is registered globally.
-class event_handler_registry {
+class event_handler_registry : public named_factories<event_handler> {
  public:
-  using factory = std::function<std::shared_ptr<event_handler>()>;
-
   /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
   /// here, and "console", which writes to stderr.
-  event_handler_registry() {
+  event_handler_registry() : named_factories("there is no event handler") {
     add("null", [] { return std::make_shared<null_event_handler>(); });
     add("console", [] { return std::make_shared<console_event_handler>(); });
     add("dynamic_rendezvous", [] { return std::make_shared<null_event_handler>(); });
   }
-
-  /// Adds a handler, or replaces the one of that name.
-  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
-
-  bool contains(const std::string& name) const { return factories_.count(name) > 0; }
-
-  /// "console, dynamic_rendezvous, null": every name, in order.
-  std::string names() const {
-    std::string all;
-    for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
-    return all;
-  }
-
-  /// Makes the handler of that name.
-  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
-  /// factory throws.
-  std::shared_ptr<event_handler> make(const std::string& name) const {
-    const auto found = factories_.find(name);
-    if (found != factories_.end()) return found->second();
-    throw error(errc::invalid_argument,
-                fmt::format("there is no event handler '{}'; there are: {}", name, names()));
-  }
-
- private:
-  std::map<std::string, factory> factories_;
 };
 
 }  // namespace elastic

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/named_factories.hpp>
 #include <elastic/rendezvous/etcd_rendezvous.hpp>
 #include <elastic/rendezvous/file_rendezvous.hpp>
 #include <elastic/rendezvous/mixed_rendezvous.hpp>
@@ -10,26 +11,16 @@
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
 
-#include <functional>
-#include <map>
 #include <memory>
-#include <string>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// The rendezvous backends by name: those of this library, and those that you add.
-///
-/// A plain value; nothing is registered globally.
-class rendezvous_registry {
+class rendezvous_registry
+    : public named_factories<rendezvous_handler, const rendezvous_parameters&> {
  public:
-  using factory =
-      std::function<std::shared_ptr<rendezvous_handler>(const rendezvous_parameters&)>;
-
   /// Knows "static", "c10d", "etcd", "etcd-v2", "etcd-v3" and "file".
-  rendezvous_registry() {
+  rendezvous_registry() : named_factories("there is no rendezvous backend") {
     add("static", [](const rendezvous_parameters& parameters) {
       return std::make_shared<static_rendezvous>(parameters);
     });
@@ -42,24 +33,10 @@ class rendezvous_registry {
     add("file", make_file_rendezvous);
   }
 
-  /// Adds a backend, or replaces the one of that name.
-  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
-
-  /// Makes the handler that `parameters.backend` names.
-  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
-  /// factory throws.
+  /// Makes the handler that `parameters.backend` names; errors as above.
   std::shared_ptr<rendezvous_handler> make(const rendezvous_parameters& parameters) const {
-    const auto found = factories_.find(parameters.backend);
-    if (found != factories_.end()) return found->second(parameters);
-    std::string names;
-    for (const auto& [name, make] : factories_) names += (names.empty() ? "" : ", ") + name;
-    throw error(errc::invalid_argument,
-                fmt::format("there is no rendezvous backend '{}'; there are: {}",
-                            parameters.backend, names));
+    return named_factories::make(parameters.backend, parameters);
   }
-
- private:
-  std::map<std::string, factory> factories_;
 };
 
 }  // namespace elastic

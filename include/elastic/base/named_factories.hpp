@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// Makes things of one kind by name: what registries have in common.
+///
+/// A plain value; nothing is registered globally.
+template <class Product, class... Parameters>
+class named_factories {
+ public:
+  using factory = std::function<std::shared_ptr<Product>(Parameters...)>;
+
+  /// @param none  how a message begins where a name is not known: "there is no event handler"
+  explicit named_factories(std::string none) : none_(std::move(none)) {}
+
+  /// Adds one, or replaces the one of that name.
+  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+
+  bool contains(const std::string& name) const { return factories_.count(name) > 0; }
+
+  /// "console, null": every name, in order.
+  std::string names() const {
+    std::string all;
+    for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
+    return all;
+  }
+
+  /// Makes the one of that name.
+  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// factory throws.
+  std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
+    const auto found = factories_.find(name);
+    if (found != factories_.end()) return found->second(parameters...);
+    throw error(errc::invalid_argument,
+                fmt::format("{} '{}'; there are: {}", none_, name, names()));
+  }
+
+ private:
+  std::string none_;
+  std::map<std::string, factory> factories_;
+};
+
+}  // namespace elastic
