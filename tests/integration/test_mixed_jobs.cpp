@@ -227,18 +227,28 @@ TEST_CASE("mixed job: a node joins a running job", "[integration][mixed]") {
   job.check_nothing_left();
 }
 
-TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is noticed",
+TEST_CASE("mixed job: a node of torchrun that finds a job of elasticrun alone is turned away",
           "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
-  mixed_job job("2");
-  const auto ours = job.elasticrun("join_timeout=60");
+  // One node is enough: left to itself it would make a job of its own under the same name.
+  mixed_job job("1:3");
+  const auto ours = job.elasticrun("");
+  ours->await_world(1);
   const auto theirs = job.torchrun();
   (*ours)->await_err("start every node of elasticrun with --rdzv-conf dialect=1.13");
+  const program_result turned_away = (*theirs)->wait();
+  CHECK(turned_away.code != 0);
+  CHECK(turned_away.err.find("RendezvousClosedError") != std::string::npos);
+  CHECK(turned_away.out.find("adds with") == std::string::npos);
   // One that would meet as torchrun's do is told so at once.
   const auto another = job.elasticrun("is_host=no,dialect=1.13");
   const program_result refused = (*another)->wait();
   CHECK(refused.code == 2);
   CHECK(refused.err.find("meet in elasticrun's own way") != std::string::npos);
+  // The job itself has not noticed.
+  job.finish();
+  ours->check_success();
+  job.check_nothing_left();
 }
 
 TEST_CASE("mixed job: when the node of torchrun that serves the store is lost, the others end",

@@ -141,7 +141,7 @@ TIME_TEST("store rendezvous backend: a store elsewhere is looked at once a secon
   CHECK(time.elapsed() == 1s);
 }
 
-TIME_TEST("store rendezvous backend: agents of PyTorch that meet in vain are noticed once",
+TIME_TEST("torch agent watch: agents of PyTorch are turned away, which is said once",
           "[rendezvous]") {
   place here(time);
   const auto log = std::make_shared<elastic::test::log_recorder>();
@@ -149,11 +149,19 @@ TIME_TEST("store rendezvous backend: agents of PyTorch that meet in vain are not
       std::make_shared<elastic::detail::torch_agent_watch>(here.engine, "j", log->log());
   watch->begin();
   co_await here.backend.get();
-  CHECK(log->text().empty());
   co_await here.agents->set(key, "not a state");
   CHECK(log->text().empty());
-  co_await here.backend.set(round_with("a"), "not a state");
-  co_await here.backend.set(round_with("b"), "x");
+  std::string token = "not a state";
+  for (const char* host : {"a", "b"}) {
+    const set_outcome done = co_await here.backend.set(round_with(host), token);
+    CHECK(done.was_set);
+    const std::optional<stored_state> now = co_await here.backend.get();
+    REQUIRE(now);
+    CHECK(now->state.closed);
+    CHECK(now->state.participants == round_with(host).participants);
+    CHECK(now->state.seen_dialect == torch_dialect::torch_1_13);
+    token = now->token;
+  }
   CHECK(log->count("dialect=1.13", elastic::log_level::warning) == 1);
 }
 

@@ -12,12 +12,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace elastic::detail {
 
-/// Warns, once, where agents of PyTorch try to meet in a store whose nodes meet in another way.
+/// Turns away agents of PyTorch that try to meet in a store whose nodes meet in another way: their
+/// rendezvous is closed, so that they end at once. Left to themselves they would wait in vain, or,
+/// where they are enough, make a second job under the same name. Warns once.
 ///
 /// Thread-safety: told by whichever thread changes the store.
 class torch_agent_watch final : public key_value_engine::listener,
@@ -33,27 +34,30 @@ class torch_agent_watch final : public key_value_engine::listener,
 
   void on_ready(key_value_engine::wait_id) noexcept override {}
 
-  // The table tells one change after the other.
+  // The table tells one change after the other, and has no lock while it does.
   void on_change(const key_value_engine::change& change) noexcept override {
-    if (has_warned_) return;
     try {
-      const std::optional<torch_dialect> dialect = dialect_of(change.new_value);
-      if (!dialect) return;
-      has_warned_ = true;
-      log_.warning("a node of torchrun came to join the job '{}' and cannot, because the others "
-                   "meet in elasticrun's own way: for a mixed job start every node of elasticrun "
-                   "with --rdzv-conf dialect={}",
-                   run_id_, to_text(*dialect));
+      std::optional<torch_state> state = parse_stored_text(change.new_value);
+      // What an agent of PyTorch leaves first says nothing yet.
+      if (!state || !state->seen_dialect || state->closed) return;
+      const torch_dialect dialect = *state->seen_dialect;
+      warn(dialect);
+      state->closed = true;
+      // Where an agent was quicker, its change comes next.
+      engine_->compare_set(change.key, change.new_value, stored_text(*state, dialect));
     } catch (const std::exception&) {
-      // Not a state.
+      // Not a state, or no room for one.
     }
   }
 
  private:
-  // What an agent of PyTorch leaves first says nothing yet.
-  static std::optional<torch_dialect> dialect_of(std::string_view value) {
-    const std::optional<torch_state> state = parse_stored_text(value);
-    return state ? state->seen_dialect : std::nullopt;
+  void warn(torch_dialect dialect) {
+    if (has_warned_) return;
+    has_warned_ = true;
+    log_.warning("a node of torchrun came to join the job '{}' and was turned away, because the "
+                 "others meet in elasticrun's own way: for a mixed job start every node of "
+                 "elasticrun with --rdzv-conf dialect={}",
+                 run_id_, to_text(dialect));
   }
 
   std::shared_ptr<key_value_engine> engine_;
