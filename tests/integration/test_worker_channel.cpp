@@ -10,6 +10,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -175,6 +176,24 @@ TEST_CASE("worker channel: a hook looks into the hung worker while it is alive",
   CHECK(in_order(result.err, {" is hung: ", "it gets SIGKILL after the hang hook",
                               "the hang hook of rank 1 has ended; its output: " + file,
                               " ended: SIGKILL, hung: ", "restart 1 of 1"}));
+}
+
+TEST_CASE("worker channel: no worker is signalled before the hooks of all are over",
+          "[integration][channel]") {
+  const stage stage;
+  const temporary_directory meet;
+  for (const char* name : {"a", "b"}) REQUIRE(::mkfifo((meet / name).c_str(), 0600) == 0);
+  // That of rank 1 ends first, and rank 1 still lives when that of rank 0 looks.
+  const std::string hook =
+      "case $ELASTIC_HUNG_RANK in "
+      "0) echo $ELASTIC_HUNG_PID > $MEET/a; read other < $MEET/b;; "
+      "1) read other < $MEET/a; echo $ELASTIC_HUNG_PID > $MEET/b;; esac; "
+      "kill -0 $other && echo $ELASTIC_HUNG_RANK sees the other";
+  const auto result = stage.run({"--hang-hook", hook}, "stuck_section", {{"MEET", meet.path()}});
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("[hang hook of rank 0]:0 sees the other\n"));
+  CHECK_THAT(result.err, contains_text("[hang hook of rank 1]:1 sees the other\n"));
 }
 
 TEST_CASE("worker channel: without a log directory the hook's words are shown",
