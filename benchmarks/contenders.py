@@ -112,6 +112,10 @@ class Stamps:
                 time.sleep(0.003)
         return taken
 
+    def forget(self):
+        """Drops what is there."""
+        self.seen = len(open(self.path).read().splitlines())
+
 
 def describe_machine(arguments):
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""How long does it take to start N processes that do nothing, and to end?
+"""How long does it take to spawn N processes that do nothing, and to end?
 
-Runs N x /bin/true (N = 1, 8, 64) under each launcher and measures the whole command; then the time
-from the start of the launcher to the first instruction of its first and of its last worker, a
-program that stamps the clock as its first statement. All launchers take turns.
+Runs N x /bin/true (N = 1, 8, 64) under each launcher and measures the whole command; then what of
+it is the start and what the end: the time from the start of the launcher to the first instruction
+of its first and of its last worker, a program that stamps the clock as its first statement and
+ends, and from there to the end of the launcher. All launchers take turns: elasticrun with a guard
+for each worker and without, and the bare loop as the limit.
 """
 
 import time
@@ -24,12 +26,17 @@ def whole_command(command):
     return took
 
 
-def to_first_instruction(command, stamps, workers):
+def start_and_end(command, stamps, workers):
+    """To the first instruction of the first worker, to that of the last, and from it to the end."""
     began = time.monotonic_ns()
-    pid = start(command)
+    status = wait(start(command))
+    ended = time.monotonic_ns()
+    if status is None:
+        stamps.forget()
+        return None
     starts = [nanoseconds for _, nanoseconds in stamps.take("start", workers)]
-    wait(pid)
-    return (min(starts) - began) / 1e6, (max(starts) - began) / 1e6
+    first, last = min(starts), max(starts)
+    return (first - began) / 1e6, (last - began) / 1e6, (ended - last) / 1e6
 
 
 def in_turns(commands, runs, measure):
@@ -54,18 +61,23 @@ def main():
         for name, values in results.items():
             print(row(name, values, results.get("spawn_loop")))
         print()
-    for workers in (1, 8):
+    for workers in (1, 8, 64):
         stamps = Stamps()
         program = [arguments.build / "tests" / "puppet", "stamp", stamps.path, "exit", "0"]
         commands = contenders(arguments, workers, program)
         results = in_turns(commands, arguments.runs,
-                           lambda command: to_first_instruction(command, stamps, workers))
-        for which, text in ((0, "first"), (1, "last")):
-            print(f"start to the first instruction of the {text} of {workers}, ms | median | "
-                  "quartiles | of the bare loop")
-            base = [pair[which] for pair in results.get("spawn_loop", [])]
+                           lambda command: start_and_end(command, stamps, workers))
+        steps = (f"start to the first instruction of the first of {workers}",
+                 f"start to the first instruction of the last of {workers}",
+                 f"from there to the end of the launcher of {workers}")
+        for which, text in enumerate(steps):
+            print(f"{text}, ms | median | quartiles | of the bare loop")
+
+            def column(values):
+                return [times[which] if times else None for times in values]
+
             for name, values in results.items():
-                print(row(name, [pair[which] for pair in values], base))
+                print(row(name, column(values), column(results.get("spawn_loop", []))))
             print()
 
 

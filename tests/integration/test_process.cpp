@@ -944,6 +944,20 @@ CO_TEST("process: a flood is copied to file and console whole and in order",
   CHECK((bench.out->text == console));
 }
 
+CO_TEST("process: an input that is to be empty is, whatever the process was to have",
+        "[integration][process]") {
+  process_bench bench(co_await asio::this_coro::executor);
+  const output_pipe pipe;  // nobody ever writes into it
+  supervised_process what = bench.puppet("");
+  what.process.program = "/bin/sh";
+  what.process.arguments = {"-c", "cat; echo end"};
+  what.process.stdin_fd = pipe.read.get();
+  what.has_empty_input = true;
+  const process_end end = co_await bench.run(what);
+  CHECK(end.status.success());
+  CHECK(bench.out->text == "[p0]:end\n");
+}
+
 CO_TEST("process: lines of several that flood at once are never torn",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);

@@ -4,11 +4,13 @@
 // Real workers that speak with elasticrun over the control channel, in Python.
 
 #include <elastic/net/free_port.hpp>
+#include <elastic/process/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -126,6 +128,139 @@ TEST_CASE("worker channel: a worker that has become another user is let in",
   CHECK(result.code == 1);
   CHECK_THAT(result.err, contains_text("is hung: section 'save' took "));
   CHECK(stage.left.processes().empty());
+}
+
+// ---- the hook for hung workers -----------------------------------------------------------------
+
+/// Runs a job of which a worker hangs in its first attempt.
+program_result run_hooked(const stage& stage, const std::string& hook, const words& more = {}) {
+  words options{"--max-restarts", "1", "--heartbeat-timeout", "0.5", "--hang-hook", hook};
+  options.insert(options.end(), more.begin(), more.end());
+  return stage.run(options, "hang");
+}
+
+TEST_CASE("worker channel: a hook looks into the hung worker while it is alive",
+          "[integration][channel]") {
+  const stage stage;
+  const temporary_directory logs;
+  const std::string hook =
+      "echo rank $ELASTIC_HUNG_RANK local $ELASTIC_HUNG_LOCAL_RANK: $ELASTIC_HUNG_REASON; "
+      "kill -0 $ELASTIC_HUNG_PID && echo alive; "
+      "tr '\\0' '\\n' < /proc/$ELASTIC_HUNG_PID/environ | grep '^RANK=' >&2; "
+      "echo control \"$ELASTIC_CONTROL\"; cat; cd \"$ELASTIC_HUNG_LOG_DIR\" && pwd";
+  const auto result =
+      stage.run({"--max-restarts", "1", "--heartbeat-timeout", "0.5", "--hang-hook", hook,
+                 "--log-dir", logs.path()},
+                "hang", {{"ELASTIC_CONTROL", "@of-somebody-else"}});
+  INFO(result.err);
+  CHECK(result.code == 0);
+  std::string file;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(logs.path())) {
+    if (entry.path().filename() == "hang.log") file = entry.path();
+  }
+  INFO(file_text(file));
+  CHECK_THAT(file, Catch::Matchers::EndsWith("/attempt_0/1/hang.log"));
+  CHECK_THAT(file_text(file), contains_text("rank 1 local 1: no heartbeat for "));
+  CHECK(in_order(file_text(file), {"in section 'all_reduce'\n", "alive\n", "RANK=1\n",
+                                   "control \n", "/attempt_0/1\n"}));
+  CHECK(in_order(result.err, {" is hung: ", "it gets SIGKILL after the hang hook",
+                              "the hang hook of rank 1 has ended; its output: " + file,
+                              " ended: SIGKILL, hung: ", "restart 1 of 1"}));
+}
+
+TEST_CASE("worker channel: no worker is signalled before the hooks of all are over",
+          "[integration][channel]") {
+  const stage stage;
+  const temporary_directory meet;
+  for (const char* name : {"a", "b"}) REQUIRE(::mkfifo((meet / name).c_str(), 0600) == 0);
+  // That of rank 1 ends first, and rank 1 still lives when that of rank 0 looks.
+  const std::string hook =
+      "case $ELASTIC_HUNG_RANK in "
+      "0) echo $ELASTIC_HUNG_PID > $MEET/a; read other < $MEET/b;; "
+      "1) read other < $MEET/a; echo $ELASTIC_HUNG_PID > $MEET/b;; esac; "
+      "kill -0 $other && echo $ELASTIC_HUNG_RANK sees the other";
+  const auto result = stage.run({"--hang-hook", hook}, "stuck_section", {{"MEET", meet.path()}});
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("[hang hook of rank 0]:0 sees the other\n"));
+  CHECK_THAT(result.err, contains_text("[hang hook of rank 1]:1 sees the other\n"));
+}
+
+TEST_CASE("worker channel: without a log directory the hook's words are shown",
+          "[integration][channel]") {
+  const stage stage;
+  const auto result = run_hooked(stage, "echo one; echo two >&2; echo [$ELASTIC_HUNG_LOG_DIR]");
+  INFO(result.err);
+  CHECK(result.code == 0);
+  for (const std::string said : {"one", "two", "[]"}) {
+    CHECK_THAT(result.err, contains_text("[hang hook of rank 1]:" + said + "\n"));
+  }
+}
+
+TEST_CASE("worker channel: a hook that hangs is killed with all that it has started",
+          "[integration][channel]") {
+  const stage stage;
+  // The first one has also dropped the mark of this test.
+  const auto result = run_hooked(
+      stage, "(setsid env -i sleep 1357.25 &); sleep 1000 & echo started; sleep 1000",
+      {"--hang-hook-timeout", "1"});
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(in_order(result.err, {"]:started\n", "the hang hook of rank 1 did not end within 1 s",
+                              "restart 1 of 1"}));
+  for (const elastic::process_entry& one : elastic::read_processes()) {
+    const std::string command = file_text(fmt::format("/proc/{}/cmdline", one.pid));
+    CHECK(command.find(std::string("sleep\0001357.25", 13)) == std::string::npos);
+  }
+}
+
+TEST_CASE("worker channel: a hook that fails is named and holds up nothing",
+          "[integration][channel]") {
+  const stage stage;
+  struct row {
+    std::string hook;
+    std::string says;
+  };
+  const std::vector<row> rows{
+      {"exit 3", "the hang hook of rank 1 failed: exit code 3"},
+      {"kill -SEGV $$", "the hang hook of rank 1 failed: SIGSEGV"},
+      {"/no/such/hook", "the hang hook of rank 1 failed: exit code 127"},
+      {"kill -KILL $ELASTIC_HUNG_PID; exit 4", "the hang hook of rank 1 failed: exit code 4"}};
+  for (const auto& [hook, says] : rows) {
+    const auto result = run_hooked(stage, hook);
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, contains_text(says));
+    CHECK_THAT(result.err, contains_text("restart 1 of 1"));
+  }
+}
+
+TEST_CASE("worker channel: a SIGINT during the hook kills it at once", "[integration][channel]") {
+  for (const std::string guard : {"required", "none"}) {
+    const stage stage;
+    const words options{"--heartbeat-timeout", "0.5", "--guard", guard, "--hang-hook-timeout",
+                        "600", "--hang-hook", "echo looking; sleep 1000 & sleep 1000"};
+    running_program job(stage.command(options, "hang"), stage.environment());
+    job.await_err("[hang hook of rank 1]:looking");
+    job.signal(SIGINT);
+    const auto result = job.wait();
+    INFO(guard << "\n" << result.err);
+    CHECK(result.code == 128 + SIGINT);
+    CHECK_THAT(result.err, contains_text("the hang hook of rank 1 was killed, since the workers "
+                                         "are stopped"));
+    CHECK(stage.left.processes().empty());
+  }
+}
+
+TEST_CASE("worker channel: nothing of a hook survives elasticrun", "[integration][channel]") {
+  const stage stage;
+  const words options{"--heartbeat-timeout", "0.5", "--guard", "required", "--hang-hook-timeout",
+                      "600", "--hang-hook", "echo looking; sleep 1000 & sleep 1000"};
+  running_program job(stage.command(options, "hang"), stage.environment());
+  job.await_err("[hang hook of rank 1]:looking");
+  job.signal(SIGKILL);
+  CHECK(job.wait().code == -SIGKILL);
+  CHECK(stage.left.processes_become(0));
 }
 
 // ---- preemption --------------------------------------------------------------------------------

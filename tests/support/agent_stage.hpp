@@ -81,6 +81,8 @@ class agent_stage {
   manual_time& time;
   worker_spec workers;
   std::shared_ptr<fake_launcher> launcher;
+  /// Starts the hooks for hung workers.
+  std::shared_ptr<fake_launcher> hooks = std::make_shared<fake_launcher>();
   std::shared_ptr<fake_rendezvous> rendezvous;
   std::shared_ptr<log_recorder> log;
   std::shared_ptr<event_handler> events;
@@ -97,6 +99,7 @@ class agent_stage {
       options.workers = workers;
       options.rendezvous = rendezvous;
       options.services.launcher = launcher;
+      options.services.hook_launcher = hooks;
       // The test owns the clock.
       options.services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
       options.services.events = events;
@@ -165,8 +168,9 @@ class agent_stage {
 
   /// Whether nothing is left: no process, nobody who waits for the rendezvous, which was left last.
   bool is_clean() const {
-    return launcher->all_gone() && rendezvous->watchers == 0 && rendezvous->joining == 0 &&
-           launcher->holding == 0 && launcher->notes->back() == "shutdown";
+    return launcher->all_gone() && hooks->all_gone() && rendezvous->watchers == 0 &&
+           rendezvous->joining == 0 && launcher->holding == 0 &&
+           launcher->notes->back() == "shutdown";
   }
 
  private:

@@ -24,6 +24,9 @@ class logs_specs;
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
+  /// How the hook of the worker_spec for hung workers is started, which is a program even where
+  /// workers are functions. Default: as workers without a launcher of their own are.
+  std::shared_ptr<process_launcher> hook_launcher = {};
   /// Whether a guard ends what a worker leaves behind, also where this process is killed. Default:
   /// what the launch_config says; best_effort where there is none.
   std::optional<guard_policy> guard = {};

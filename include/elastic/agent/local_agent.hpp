@@ -182,19 +182,29 @@ class local_agent {
     ~inbox_user() { inbox->close(); }
   };
 
-  static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
+  static agent_services with_defaults(agent_services services, asio::any_io_executor strand,
+                                      bool has_hook) {
     if (!services.time) services.time = std::make_shared<system_time>();
     if (!services.launcher) {
-      guarded_launcher_options starting;
-      starting.policy = services.guard.value_or(guard_policy::best_effort);
-      starting.guard_file = services.guard_file;
-      starting.unguarded.parent = services.worker_parent;
-      starting.log = services.log;
-      services.launcher = std::make_shared<guarded_launcher>(strand, std::move(starting));
+      services.launcher = make_launcher(services, strand);
+      if (!services.hook_launcher) services.hook_launcher = services.launcher;
+    }
+    if (has_hook && !services.hook_launcher) {
+      services.hook_launcher = make_launcher(services, strand);
     }
     if (!services.console_out) services.console_out = make_console_writer(strand, 1);
     if (!services.console_err) services.console_err = make_console_writer(strand, 2);
     return services;
+  }
+
+  static std::shared_ptr<process_launcher> make_launcher(const agent_services& services,
+                                                         asio::any_io_executor strand) {
+    guarded_launcher_options starting;
+    starting.policy = services.guard.value_or(guard_policy::best_effort);
+    starting.guard_file = services.guard_file;
+    starting.unguarded.parent = services.worker_parent;
+    starting.log = services.log;
+    return std::make_shared<guarded_launcher>(strand, std::move(starting));
   }
 
   task<run_result> serve(asio::any_io_executor strand) {
@@ -202,7 +212,8 @@ class local_agent {
     // The run owns them: they may hold on to the context, which this object may outlive.
     agent_services services = std::exchange(options_.services, {});
     options_.services.log = services.log;
-    running state(strand, options_, with_defaults(std::move(services), strand));
+    const bool has_hook = !options_.workers.on_hang.command.empty();
+    running state(strand, options_, with_defaults(std::move(services), strand, has_hook));
     options_.rendezvous.reset();
     const inbox_user listening{inbox_};
     inbox_->open(strand, [this, &state](const detail::agent_request& request) {
@@ -250,7 +261,11 @@ class local_agent {
                   request.reason.empty() ? "stop requested" : request.reason,
                   now ? "killing" : "stopping");
     if (!state.stop) state.stop = request;
-    if (now) state.group.kill();
+    if (now) {
+      state.group.kill();
+    } else {
+      state.group.end_hooks();
+    }
     state.stop_asked.set();
   }
 
@@ -517,10 +532,20 @@ class local_agent {
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
   task<void> stop_workers(running& state, stop_plan plan) {
-    if (!state.stop) co_await race(state.group.stop(plan), state.stop_asked.wait());
+    if (!state.stop) co_await race(stop_after_hooks(state, plan), state.stop_asked.wait());
     if (!state.stop) co_return;
     plan.signal = state.stop->signal;
     plan.grace = state.stop->grace.value_or(options_.workers.shutdown_timeout);
+    co_await state.group.stop(plan);
+  }
+
+  /// Hooks that look into hung workers may go on to their deadline, as far as the others wait.
+  task<void> stop_after_hooks(running& state, stop_plan plan) {
+    const time_source& time = *state.services.time;
+    const time_point begun = time.now();
+    const duration most = state.change ? state.change->grace : duration::max();
+    co_await state.group.finish_hooks(most);
+    plan.grace = std::min(plan.grace, std::max(most - (time.now() - begun), duration::zero()));
     co_await state.group.stop(plan);
   }
 

@@ -47,6 +47,9 @@ class log_layout {
 
   bool enabled() const { return !root_.empty(); }
 
+  /// Whether the files stay when the run succeeds: the user has named the directory.
+  bool keeps_files() const { return enabled() && temporary_.empty(); }
+
   /// The directory of this run; empty where there is none (any more).
   std::string root() const { return root_.string(); }
 
@@ -65,6 +68,13 @@ class log_layout {
   std::string stdout_file(int local_rank) const { return file(local_rank, "stdout.log"); }
   std::string stderr_file(int local_rank) const { return file(local_rank, "stderr.log"); }
   std::string error_file(int local_rank) const { return file(local_rank, "error.json"); }
+
+  /// What the hook for a hung worker writes.
+  std::string hang_file(int local_rank) const { return file(local_rank, "hang.log"); }
+  /// The directory of these files.
+  std::string directory(int local_rank) const {
+    return enabled() ? worker_directory(local_rank).string() : std::string();
+  }
 
   /// Where the report of a run that failed is left; empty where there is no directory.
   std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }

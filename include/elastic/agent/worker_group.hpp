@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/hang_hooks.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/rank_assignment.hpp>
@@ -126,13 +127,15 @@ class worker_group {
         outcome_known_(strand),
         time_(services.time),
         channels_(strand, channel_options(services)),
+        hooks_(strand, spec_.on_hang, hook_services(services)),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
   /// From now on the first worker that fails has the others asked to end in the same moment, before
-  /// anybody who waits for the outcome hears of it. `stop` with the same plan then goes on.
+  /// anybody who waits for the outcome hears of it; where hooks look into hung workers, when these
+  /// are over. `stop` with the same plan then goes on.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Starts every worker for a round. The group must have no worker that runs.
@@ -150,6 +153,7 @@ class worker_group {
     workers_.clear();
     sheets_.clear();
     ended_.clear();
+    condemned_.clear();
     succeeded_ = 0;
     has_failed_ = false;
     stop_signal_.reset();
@@ -176,16 +180,28 @@ class worker_group {
     if (state_ == worker_state::healthy) co_await outcome_known_.wait();
   }
 
-  /// Stops what runs: the plan's signal to all, its grace, SIGKILL. When this returns nothing of
-  /// the workers' trees that can be found is left, and all their output is where it belongs.
+  /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
+  /// then. To be called before a `stop` that has the time.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
+  task<void> finish_hooks(duration within) { return hooks_.finish(within); }
+
+  /// Kills the hooks that look into hung workers, and then these workers.
+  void end_hooks() { hooks_.hurry(); }
+
+  /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
+  /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
+  /// that can be found is left, and all their output is where it belongs.
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
     stop_signal_ = plan.signal;
+    hooks_.hurry();
     announce_stop(plan);
     co_await processes_.stop(plan);
     co_await channels_.close();
+    co_await hooks_.wait_for_end();
   }
 
   /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
@@ -216,6 +232,7 @@ class worker_group {
   /// Kills every worker that runs; a stop under way ends at once. Where none is, call it next.
   void kill() {
     if (!stop_signal_) stop_signal_ = SIGKILL;
+    hooks_.hurry();
     processes_.kill();
   }
 
@@ -274,6 +291,16 @@ class worker_group {
     return parts;
   }
 
+  hang_hooks_services hook_services(const agent_services& services) {
+    hang_hooks_services parts;
+    parts.launcher = services.hook_launcher;
+    parts.time = services.time;
+    parts.log = services.log;
+    parts.console = services.console_err;
+    parts.over = [this] { end_condemned(); };
+    return parts;
+  }
+
   worker_channels_options channel_options(const agent_services& services) {
     worker_channels_options parts;
     parts.liveness = spec_.liveness;
@@ -314,16 +341,42 @@ class worker_group {
     if (slot >= workers_.size() || workers_[slot].end) return;
     worker& one = workers_[slot];
     one.hung = verdict.reason;
-    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}",
+    const bool has_hook = !spec_.on_hang.command.empty() && !stop_signal_;
+    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                  one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
-                 signal_name(verdict.signal));
+                 signal_name(verdict.signal), has_hook ? " after the hang hook" : "");
     hung_worker found;
     found.rank = one.identity.rank;
     found.local_rank = local_rank;
     found.pid = one.pid;
     found.reason = one.hung;
     tell_observer([&](worker_observer& observer) { observer.hung(found); });
-    processes_.signal(slot, verdict.signal);
+    if (has_hook) hooks_.begin(hook_for(std::move(found)));
+    if (hooks_.is_open()) {
+      condemned_.emplace_back(slot, verdict.signal);
+    } else {
+      processes_.signal(slot, verdict.signal);
+    }
+  }
+
+  hang_hook_call hook_for(hung_worker found) const {
+    hang_hook_call call;
+    call.environment = spec_.environment;
+    // What a launcher around this one said of its own channel is not for the hook.
+    call.environment.erase("ELASTIC_CONTROL");
+    call.directory = spec_.directory;
+    call.log_directory = layout_.directory(found.local_rank);
+    if (layout_.keeps_files()) call.output_file = layout_.hang_file(found.local_rank);
+    call.worker = std::move(found);
+    return call;
+  }
+
+  // Nobody looks into them any more.
+  void end_condemned() {
+    for (const auto& [slot, signal] : std::exchange(condemned_, {})) {
+      processes_.signal(slot, signal);
+    }
+    if (state_ == worker_state::failed && !stop_signal_) begin_stop_on_failure();
   }
 
   void pass_on(int local_rank, const control_messages::progress& said) {
@@ -467,8 +520,8 @@ class worker_group {
     one.end = end;
     channels_.ended(static_cast<int>(end.index));
     ended_.push_back(end.index);
-    one.stopped_by_agent =
-        end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
+    one.stopped_by_agent = end.was_stopped && stop_signal_ && one.hung.empty() &&
+                           detail::is_due_to_stop(end.status, *stop_signal_);
     if (end.status.success()) {
       ++succeeded_;
     } else if (!end.was_stopped) {
@@ -495,12 +548,16 @@ class worker_group {
     } else {
       return;
     }
-    if (state_ == worker_state::failed && on_failure_) {
-      stop_signal_ = on_failure_->signal;
-      announce_stop(*on_failure_);
-      processes_.begin_stop(*on_failure_);
-    }
+    // While hooks look at some of them, nobody is stopped for what another one did.
+    if (state_ == worker_state::failed && !hooks_.is_open()) begin_stop_on_failure();
     outcome_known_.set();
+  }
+
+  void begin_stop_on_failure() {
+    if (!on_failure_) return;
+    stop_signal_ = on_failure_->signal;
+    announce_stop(*on_failure_);
+    processes_.begin_stop(*on_failure_);
   }
 
   worker_failure describe(const worker& one, const std::string& host) const {
@@ -554,6 +611,9 @@ class worker_group {
   bool has_failed_ = false;
   std::optional<int> stop_signal_;
   worker_state state_ = worker_state::init;
+  /// The places of hung workers that hooks look into, and the signals that these get then.
+  std::vector<std::pair<std::size_t, int>> condemned_;
+  hang_hooks hooks_;
   // The last, since it tells the others of ends.
   process_set processes_;
 };

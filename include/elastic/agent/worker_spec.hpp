@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/line_template.hpp>
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
@@ -68,6 +69,8 @@ struct worker_spec {
   /// After how long a worker that says nothing over the control channel counts as hung, which is a
   /// failure. Default: never, but for time-outs that the worker itself names.
   liveness_settings liveness;
+  /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
+  hang_hook on_hang = {};
   /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
@@ -120,6 +123,7 @@ inline void validate(const worker_spec& spec) {
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
   demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
+  validate(spec.on_hang);
   const liveness_settings& liveness = spec.liveness;
   demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
              liveness.least_learned >= duration::zero(),

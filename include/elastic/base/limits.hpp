@@ -76,6 +76,8 @@ inline constexpr std::chrono::milliseconds console_after_stop{1000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
+/// How long the hook that looks into hung workers may take.
+inline constexpr std::chrono::seconds hang_hook_timeout{3600};
 /// One line of the control channel, its end included.
 inline constexpr std::size_t control_line_bytes = 4096;
 /// A name on the control channel (a section, a timer, a metric), and any other text there.

@@ -112,6 +112,10 @@ struct launch_config {
   std::chrono::milliseconds first_heartbeat_timeout{0};
   /// Where nobody named a time-out: the longest seen times this, 1 or more; 0: nothing is learned.
   double learn_timeouts = 0;
+  /// A command that looks into a hung worker before any is ended because of it, and how long it may
+  /// take; empty: none (see hang_hook).
+  std::string hang_hook;
+  std::chrono::milliseconds hang_hook_timeout{10'000};
   /// Whether a guard ends what a worker leaves behind, also where this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.

@@ -93,6 +93,8 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.liveness.heartbeat = config.heartbeat_timeout;
   spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
   spec.liveness.learn_factor = config.learn_timeouts;
+  spec.on_hang.command = config.hang_hook;
+  spec.on_hang.timeout = config.hang_hook_timeout;
   spec.monitor_interval = config.monitor_interval;
   spec.log_directory = config.log_dir;
   spec.redirects = config.redirects;

@@ -42,6 +42,8 @@ struct supervised_process {
   process_spec process;
   output_plan out;
   output_plan err;
+  /// Its stdin has nothing to read; else it is what `process` says.
+  bool has_empty_input = false;
 };
 
 /// How and when a process of a set ended.
@@ -256,6 +258,11 @@ class process_set {
     const detail::unique_fd err_end = std::move(err.process_end);
     what.process.stdout_fd = out_end.get();
     what.process.stderr_fd = err_end.get();
+    detail::unique_fd input;
+    if (what.has_empty_input) {
+      input = detail::open_null(detail::real_syscalls);
+      what.process.stdin_fd = input.get();
+    }
     const auto place = std::make_shared<detail::process_slot>(all->strand, index);
     place->out = place->make_tee(what.out, std::move(out), services.console_out, services.time,
                                  services.log);

@@ -37,6 +37,8 @@ TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
   CHECK(layout.stdout_file(1) == (root / "attempt_2/1/stdout.log").string());
   CHECK(layout.stderr_file(0) == (root / "attempt_2/0/stderr.log").string());
   CHECK(layout.error_file(1) == (root / "attempt_2/1/error.json").string());
+  CHECK(layout.hang_file(1) == (root / "attempt_2/1/hang.log").string());
+  CHECK(layout.directory(1) == (root / "attempt_2/1").string());
 }
 
 TEST_CASE("log layout: an attempt that starts again with its number is empty", "[agent]") {
@@ -55,6 +57,7 @@ TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
   elastic::log_layout layout(scratch.path, "job", random);
   layout.start_attempt(0, 1);
   const std::string root = layout.root();
+  CHECK(layout.keeps_files());
   layout.discard();
   CHECK(fs::is_directory(root));
 }
@@ -65,6 +68,7 @@ TEST_CASE("log layout: a temporary directory goes, unless a worker left a file",
   layout.start_attempt(0, 2);
   const fs::path root = layout.root();
   const fs::path parent = root.parent_path();
+  CHECK_FALSE(layout.keeps_files());
   CHECK(parent.filename().string().substr(0, 13) == "torchelastic_");
   std::ofstream(layout.stdout_file(1)) << "output";
   layout.discard_if_empty();
@@ -80,6 +84,9 @@ TEST_CASE("log layout: none at all writes nothing", "[agent]") {
   layout.start_attempt(0, 2);
   CHECK(layout.error_file(0).empty());
   CHECK(layout.stdout_file(0).empty());
+  CHECK(layout.hang_file(0).empty());
+  CHECK(layout.directory(0).empty());
+  CHECK_FALSE(layout.keeps_files());
   CHECK(layout.root().empty());
 }
 

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -251,6 +253,59 @@ TEST_CASE("timer request: what is not one is refused", "[health]") {
 }
 
 // ---- anything -----------------------------------------------------------------------------------
+
+TEST_CASE("line intake: whatever comes, in whatever pieces, its lines are those of the whole",
+          "[health]") {
+  constexpr std::size_t bound = elastic::limits::control_line_bytes;
+  elastic::random_source random(20'261'122);
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes;
+    std::vector<std::string> expected;
+    for (auto left = random.below(12); left > 0; --left) {
+      // Of any length, most often one at the bound.
+      const std::size_t length = random.below(2) == 0 ? bound - 3 + random.below(6)
+                                                      : random.below(3 * bound);
+      std::string line(length, ' ');
+      for (char& letter : line) {
+        do letter = static_cast<char>(random.below(256));
+        while (letter == '\n');
+      }
+      expected.push_back(length < bound ? line : "TOO LONG");
+      bytes += line + '\n';
+    }
+    line_intake intake;
+    std::vector<std::string> found;
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t size = 1 + random.below(random.below(2) == 0 ? 7 : 2 * bound);
+      intake.append(std::string_view(bytes).substr(at, size));
+      at += size;
+      for (const std::string& line : lines_of(intake)) found.push_back(line);
+      if (intake.held() >= bound) FAIL(intake.held() << " bytes are held");
+    }
+    if (found != expected) FAIL("round " << round << ": the lines are others");
+    CHECK(intake.held() == 0);
+  }
+}
+
+TEST_CASE("control message: a line is taken up to the last byte that is allowed", "[health]") {
+  constexpr std::size_t longest = elastic::limits::control_line_bytes - 1;
+  const std::string deep = std::string(longest / 2, '[') + std::string(longest / 2, ']');
+  const auto padded = [](const std::string& line, std::size_t length) {
+    return "{" + std::string(length - line.size(), ' ') + line.substr(1);
+  };
+  const auto check = [&](const std::string& line, auto parse) {
+    CHECK_NOTHROW(parse(padded(line, longest)));
+    for (const std::size_t length : {longest + 1, longest + 2, 100 * longest}) {
+      CHECK_THROWS_AS(parse(padded(line, length)), error);
+    }
+    CHECK_THROWS_AS(parse(deep), error);
+    CHECK_THROWS_AS(parse(""), error);
+  };
+  check(R"({"kind": "bye"})", [](const std::string& line) { parse_worker_message(line); });
+  check(R"({"kind": "pause"})", [](const std::string& line) { parse_agent_message(line); });
+  check(R"({"pid": 1, "scope_id": "a", "expiration_time": 1, "signal": 9})",
+        [](const std::string& line) { parse_timer_request(line); });
+}
 
 TEST_CASE("control message: whatever comes is a message or refused in one printable line",
           "[health]") {

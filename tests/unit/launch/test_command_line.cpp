@@ -109,6 +109,8 @@ TEST_CASE("command_line: a script alone runs once, by itself", "[launch]") {
   CHECK(config.heartbeat_timeout == std::chrono::seconds(0));
   CHECK(config.first_heartbeat_timeout == std::chrono::seconds(0));
   CHECK(config.learn_timeouts == 0);
+  CHECK(config.hang_hook.empty());
+  CHECK(config.hang_hook_timeout == std::chrono::seconds(10));
   CHECK(config.guard == elastic::guard_policy::best_effort);
   CHECK(config.guard_file.empty());
   CHECK(config.log_dir.empty());
@@ -165,6 +167,10 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--first", "60"}, has(&c::first_heartbeat_timeout, milliseconds(60'000))},
       {{"--learn", "2.5"}, has(&c::learn_timeouts, 2.5)},
       {{"--learn-timeouts", "0"}, has(&c::learn_timeouts, 0.0)},
+      {{"--hang-hook", "py-spy dump -p $ELASTIC_HUNG_PID"},
+       has(&c::hang_hook, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
+      {{"--hang-hook-timeout", "0.5"}, has(&c::hang_hook_timeout, milliseconds(500))},
+      {{"--hang-hook-timeout", "3600"}, has(&c::hang_hook_timeout, milliseconds(3'600'000))},
       {{"--guard", "required"}, has(&c::guard, elastic::guard_policy::required)},
       {{"--guard=best-effort"}, has(&c::guard, elastic::guard_policy::best_effort)},
       {{"--guard", "none"}, has(&c::guard, elastic::guard_policy::none)},
@@ -323,6 +329,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   for (const char* name : {"--preempt-grace", "--heartbeat-timeout", "--first-heartbeat-timeout"}) {
     add(name, {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
   }
+  add("--hang-hook", {""}, "a command for the shell is needed");
+  add("--hang-hook-timeout", {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
+  add("--hang-hook-timeout", {"0", "0.0001", "3600.001", "1e7"},
+      "more than 0 and at most 3600 seconds are allowed");
   add("--guard", {"", "yes", "Required"}, "allowed are required, best-effort and none");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
   add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");

@@ -5,6 +5,7 @@
 // The options for when workers fail or the job is stopped.
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/detail/option_readers.hpp>
@@ -31,11 +32,27 @@
 
 namespace elastic::detail {
 
+/// What looks into workers that hang.
+inline void read_hang_hook(const option_values& values, launch_config& config) {
+  const auto command = values.find("--hang-hook");
+  if (command && command->text.empty()) refuse_value(*command, "a command for the shell is needed");
+  if (command) config.hang_hook = command->text;
+  const auto timeout = values.find("--hang-hook-timeout");
+  if (!timeout) return;
+  config.hang_hook_timeout = seconds_of(*timeout);
+  if (config.hang_hook_timeout <= std::chrono::milliseconds::zero() ||
+      config.hang_hook_timeout > limits::hang_hook_timeout) {
+    refuse_value(*timeout, fmt::format("more than 0 and at most {} seconds are allowed",
+                                       limits::hang_hook_timeout.count()));
+  }
+}
+
 /// When workers are asked for a checkpoint, and after how long they are hung.
 inline void read_health(const option_values& values, launch_config& config) {
   read_seconds(values, "--preempt-grace", config.preempt_grace);
   read_seconds(values, "--heartbeat-timeout", config.heartbeat_timeout);
   read_seconds(values, "--first-heartbeat-timeout", config.first_heartbeat_timeout);
+  read_hang_hook(values, config);
   const auto factor = values.find("--learn-timeouts");
   if (!factor) return;
   constexpr double most = 1e6;

@@ -137,6 +137,12 @@ inline constexpr option_row option_rows[] = {
     {"--learn-timeouts", "FACTOR", heading_failure,
      "Where no time-out was named for heartbeats or a section of work, it is the longest that was "
      "seen times this factor. Default: 0, nothing is learned.", true},
+    {"--hang-hook", "COMMAND", heading_failure,
+     "Runs /bin/sh -c COMMAND for each hung worker before any worker is ended because of it, to "
+     "collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and _LOG_DIR in the "
+     "environment. Default: none.", true},
+    {"--hang-hook-timeout", "SECONDS", heading_failure,
+     "How long these commands may take before they are killed. Default: 10.", true},
     {"--guard", "POLICY", heading_failure,
      "Whether a guard process ends what a worker leaves behind, daemons too, even if elasticrun is "
      "killed: required, best-effort (where there can be none, a warning says what is lost) or "
