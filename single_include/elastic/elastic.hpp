@@ -1365,6 +1365,9 @@ class logs_specs;
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
+  /// How the hook of the worker_spec for hung workers is started, which is a program even where
+  /// workers are functions. Default: as workers without a launcher of their own are.
+  std::shared_ptr<process_launcher> hook_launcher = {};
   /// Whether a guard ends what a worker leaves behind, also where this process is killed. Default:
   /// what the launch_config says; best_effort where there is none.
   std::optional<guard_policy> guard = {};
@@ -1468,6 +1471,8 @@ inline constexpr std::chrono::milliseconds console_after_stop{1000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
+/// How long the hook that looks into hung workers may take.
+inline constexpr std::chrono::seconds hang_hook_timeout{3600};
 /// One line of the control channel, its end included.
 inline constexpr std::size_t control_line_bytes = 4096;
 /// A name on the control channel (a section, a timer, a metric), and any other text there.
@@ -1878,2038 +1883,44 @@ struct run_result {
 
 }  // namespace elastic
 
-// ---- elastic/base/random.hpp ----
-
-#include <random>
+// ---- elastic/agent/hang_hook.hpp ----
 
 namespace elastic {
 
-/// Where chance comes from: seeded by the machine, or by a test that wants the same run again.
+/// A command that looks into workers that hang, such as one that writes down their stacks, before
+/// they are ended.
 ///
-/// Thread-safety: one thread at a time.
-class random_source {
- public:
-  random_source() {
-    std::random_device device;
-    engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
-  }
-  explicit random_source(std::uint64_t seed) : engine_(seed) {}
-
-  std::uint64_t next() { return engine_(); }
-
-  /// A number in [0, bound); `bound` must not be 0.
-  std::uint64_t below(std::uint64_t bound) {
-    return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-/// A random UUID (RFC 4122, version 4), as run id where the user named none.
-inline std::string random_uuid(random_source& random) {
-  const std::uint64_t high = random.next();
-  const std::uint64_t low = random.next();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
-                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
-}
-
-/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
-inline std::string random_name(random_source& random, std::size_t length) {
-  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  std::string name(length, '_');
-  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
-  return name;
-}
-
-}  // namespace elastic
-
-// ---- elastic/agent/log_layout.hpp ----
-
-#include <filesystem>
-
-namespace elastic {
-
-/// Where the files of a job's workers lie on this node:
-/// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
-/// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
-/// `filtered_stderr.log`, with lines of all of them.
+/// It is run by `/bin/sh -c` once for each worker that hangs, with the variables of the
+/// worker_spec's `environment` and these:
 ///
-/// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
-class log_layout {
- public:
-  /// No directory at all: nothing is written, and workers are given no error file.
-  log_layout() = default;
-
-  /// Makes the directory of this run below `base`, which is made where it is missing.
-  /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
-  /// Errors: `errc::file_access`, naming the directory.
-  log_layout(const std::string& base, const std::string& run_id, random_source& random) {
-    std::filesystem::path parent = base;
-    if (base.empty()) {
-      std::error_code failure;
-      parent = std::filesystem::temp_directory_path(failure);
-      if (failure) {
-        throw error(errc::file_access,
-                    fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
-                                "directory",
-                                failure.message()));
-      }
-      parent /= fmt::format("torchelastic_{}", random_name(random, 8));
-      temporary_ = parent;
-    }
-    make(parent);
-    root_ = parent / fmt::format("{}_{}", file_name_of(run_id), random_name(random, 8));
-    make(root_);
-  }
-
-  bool enabled() const { return !root_.empty(); }
-
-  /// The directory of this run; empty where there is none (any more).
-  std::string root() const { return root_.string(); }
-
-  /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
-  /// restart for a changed membership has the number of the attempt before.
-  /// Errors: `errc::file_access`, naming the directory.
-  void start_attempt(int attempt, int local_world_size) {
-    attempt_ = attempt;
-    if (!enabled()) return;
-    std::error_code ignored;
-    std::filesystem::remove_all(attempt_directory(), ignored);
-    for (int rank = 0; rank < local_world_size; ++rank) make(worker_directory(rank));
-  }
-
-  /// The files of a worker in the attempt started last; empty where there is no directory.
-  std::string stdout_file(int local_rank) const { return file(local_rank, "stdout.log"); }
-  std::string stderr_file(int local_rank) const { return file(local_rank, "stderr.log"); }
-  std::string error_file(int local_rank) const { return file(local_rank, "error.json"); }
-
-  /// Where the report of a run that failed is left; empty where there is no directory.
-  std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }
-  /// The files for lines of all workers that match a filter.
-  std::string filtered_stdout_file() const { return shared_file("filtered_stdout.log"); }
-  std::string filtered_stderr_file() const { return shared_file("filtered_stderr.log"); }
-
-  /// The number of the attempt started last.
-  int attempt() const { return attempt_; }
-
-  /// Removes a directory that this made in the temporary folder; one that the user named stays.
-  void discard() noexcept {
-    if (temporary_.empty()) return;
-    std::error_code ignored;
-    std::filesystem::remove_all(temporary_, ignored);
-    root_.clear();
-  }
-
-  /// The same, but only where no worker left a file.
-  void discard_if_empty() {
-    std::error_code failure;
-    for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
-         !failure && entry != end; entry.increment(failure)) {
-      if (!entry->is_directory(failure)) return;
-    }
-    discard();
-  }
-
- private:
-  static void make(const std::filesystem::path& directory) {
-    std::error_code failure;
-    std::filesystem::create_directories(directory, failure);
-    if (failure) {
-      throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
-                                                 directory.string(), failure.message()));
-    }
-  }
-
-  // A run id is any text; as part of a file name it may not lead elsewhere.
-  static std::string file_name_of(std::string run_id) {
-    for (char& letter : run_id) {
-      if (letter == '/' || letter == '\0') letter = '_';
-    }
-    return run_id.substr(0, 128);
-  }
-
-  std::filesystem::path attempt_directory() const {
-    return root_ / fmt::format("attempt_{}", attempt_);
-  }
-  std::filesystem::path worker_directory(int local_rank) const {
-    return attempt_directory() / std::to_string(local_rank);
-  }
-  std::string file(int local_rank, const char* name) const {
-    return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
-  }
-  std::string shared_file(const char* name) const {
-    return enabled() ? (attempt_directory() / name).string() : std::string();
-  }
-
-  std::filesystem::path root_;
-  std::filesystem::path temporary_;
-  int attempt_ = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/contract/environment.hpp ----
-
-#include <functional>
-
-namespace elastic {
-
-/// Environment variables by name.
-using environment_map = std::map<std::string, std::string, std::less<>>;
-
-namespace detail {
-
-inline void add_variable(environment_map& variables, std::string_view entry) {
-  const std::size_t equals = entry.find('=');
-  if (equals == std::string_view::npos || equals == 0) return;
-  variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-}
-
-}  // namespace detail
-
-/// The variables of an array such as `environ`, whose end is a null pointer. Each entry is
-/// "NAME=value"; one that is not is left out; of a repeated name the first counts, as for `getenv`.
-inline environment_map environment_from(const char* const* entries) {
-  environment_map variables;
-  for (; entries && *entries; ++entries) detail::add_variable(variables, *entries);
-  return variables;
-}
-
-/// The same for entries in a vector.
-inline environment_map environment_from(const std::vector<std::string>& entries) {
-  environment_map variables;
-  for (const std::string& entry : entries) detail::add_variable(variables, entry);
-  return variables;
-}
-
-/// Each variable as "NAME=value", in the order of their names.
-inline std::vector<std::string> environment_entries(const environment_map& variables) {
-  std::vector<std::string> entries;
-  entries.reserve(variables.size());
-  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
-  return entries;
-}
-
-/// The value of a variable; empty where it is not set.
-inline std::optional<std::string> find_variable(const environment_map& variables,
-                                                std::string_view name) {
-  const auto found = variables.find(name);
-  if (found == variables.end()) return std::nullopt;
-  return found->second;
-}
-
-/// Who a worker is: its place on its node, in its role and in the job.
-struct worker_identity {
-  /// 0 … local_world_size - 1, on this node.
-  int local_rank = 0;
-  /// 0 … world_size - 1, in the job.
-  int rank = 0;
-  /// The node's place in the round, 0 … group_world_size - 1.
-  int group_rank = 0;
-  /// 0 … role_world_size - 1, among the workers of this role.
-  int role_rank = 0;
-  int local_world_size = 1;
-  int world_size = 1;
-  int group_world_size = 1;
-  int role_world_size = 1;
-  std::string role_name = "default";
-};
-
-/// What all workers of one start on one node have in common.
-struct worker_surroundings {
-  /// Where the workers find each other.
-  std::string master_addr;
-  std::uint16_t master_port = 0;
-  /// True: an agent serves a store at the master's address and every worker is its client. False:
-  /// the worker of rank 0 serves.
-  bool use_agent_store = false;
-  std::string run_id;
-  /// How many of `max_restarts` are used up.
-  int restart_count = 0;
-  int max_restarts = 0;
-};
-
-namespace detail {
-
-inline void set_job_variables(environment_map& variables, const worker_surroundings& job) {
-  variables["MASTER_ADDR"] = job.master_addr;
-  variables["MASTER_PORT"] = std::to_string(job.master_port);
-  variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
-  variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
-  variables["TORCHELASTIC_RUN_ID"] = job.run_id;
-  // Python's spelling of a bool: workers compare with "True".
-  variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
-  // The name before PyTorch 2.2 and the one since; each worker reads its own.
-  variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
-  variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-}
-
-inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
-  variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
-  variables["RANK"] = std::to_string(worker.rank);
-  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
-  variables["ROLE_RANK"] = std::to_string(worker.role_rank);
-  variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
-  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
-  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
-  variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
-  variables["ROLE_NAME"] = worker.role_name;
-}
-
-}  // namespace detail
-
-/// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
-/// under the same names, everything that an agent promises to its workers.
+///     ELASTIC_HUNG_RANK        the worker's rank in the job
+///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
+///     ELASTIC_HUNG_PID         its process, which runs
+///     ELASTIC_HUNG_REASON      why it counts as hung
+///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty where there is none
 ///
-/// `error_file` is where the worker leaves the reason of its failure; empty where nobody reads it.
-/// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
-/// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
-inline std::vector<std::string> worker_environment(environment_map base,
-                                                   const worker_identity& worker,
-                                                   const worker_surroundings& job,
-                                                   const std::string& error_file) {
-  detail::set_job_variables(base, job);
-  detail::set_identity_variables(base, worker);
-  base["TORCHELASTIC_ERROR_FILE"] = error_file;
-  return environment_entries(base);
-}
-
-/// torchrun's rule for OMP_NUM_THREADS: where it is not set and a node has more than one worker,
-/// it becomes 1, since each worker would otherwise start as many threads as there are processors.
-///
-/// Result: the warning to show where the rule applied and changed `variables`.
-inline std::optional<std::string> limit_omp_threads(environment_map& variables,
-                                                    int local_world_size) {
-  if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
-  variables["OMP_NUM_THREADS"] = "1";
-  return "\n"
-         "*****************************************\n"
-         "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
-         "avoid your system being overloaded, please further tune the variable for optimal "
-         "performance in your application as needed.\n"
-         "*****************************************";
-}
-
-}  // namespace elastic
-
-// ---- elastic/contract/macros.hpp ----
-
-namespace elastic {
-
-/// The names that a template may use, without "$", and what stands for them.
-using macro_values = std::map<std::string, std::string, std::less<>>;
-
-namespace detail {
-
-inline bool starts_macro_name(char letter) {
-  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-}
-
-/// The name at the start of `text`, as long as it can be; empty where there is none.
-inline std::string_view leading_macro_name(std::string_view text) {
-  if (text.empty() || !starts_macro_name(text[0])) return {};
-  std::size_t length = 1;
-  while (length < text.size() &&
-         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
-    ++length;
-  }
-  return text.substr(0, length);
-}
-
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
-/// no name follows.
-struct macro_reference {
-  std::string_view name;
-  std::size_t length = 0;
+/// What it writes goes to `hang.log` in that directory where the log directory was named, else to
+/// the agent's stderr. Its standard input is empty.
+struct hang_hook {
+  /// Empty: none is run.
+  std::string command = {};
+  /// How long the hooks of one stop may take together before they are killed, with all that they
+  /// have started; more than 0, at most `limits::hang_hook_timeout`.
+  duration timeout = std::chrono::seconds(10);
 };
 
-inline macro_reference read_macro_reference(std::string_view text) {
-  if (!text.empty() && text[0] == '{') {
-    const std::string_view name = leading_macro_name(text.substr(1));
-    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
-    if (name.empty() || !closed) return {};
-    return {name, name.size() + 2};
+/// Checks the bounds of a hang_hook. Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const hang_hook& hook) {
+  if (hook.command.find('\0') != std::string::npos) {
+    throw error(errc::invalid_argument, "the command of the hang hook has a zero byte in it");
   }
-  const std::string_view name = leading_macro_name(text);
-  return {name, name.size()};
-}
-
-}  // namespace detail
-
-/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
-/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are.
-inline std::string substitute_macros(std::string_view text, const macro_values& values) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    if (!text.empty() && text[0] == '$') {
-      result += '$';
-      text.remove_prefix(1);
-      continue;
-    }
-    const detail::macro_reference reference = detail::read_macro_reference(text);
-    const auto value = values.find(reference.name);
-    if (reference.length > 0 && value != values.end()) {
-      result += value->second;
-    } else {
-      result += '$';
-      result += text.substr(0, reference.length);
-    }
-    text.remove_prefix(reference.length);
-  }
-  return result;
-}
-
-/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
-inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
-  macro_values values;
-  values.emplace("local_rank", std::to_string(local_rank));
-  return substitute_macros(argument, values);
-}
-
-/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
-inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
-  return values;
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/line_head.hpp ----
-
-#include <algorithm>
-#include <ctime>
-
-namespace elastic {
-
-/// "2026-11-20T14:03:21.042Z": a time of day as logs name it, in UTC.
-inline std::string time_text(wall_time at) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at) - whole;
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     milliseconds.count());
-}
-
-/// What stands before each line of a process's output: text, and in it the time and the id of the
-/// process, which nobody knows before it runs. A plain text becomes one by itself.
-class line_head {
- public:
-  line_head() = default;
-  line_head(std::string text) { add_text(text); }
-  line_head(const char* text) { add_text(text); }
-
-  line_head& add_text(std::string_view text) {
-    if (text.empty()) return *this;
-    if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
-      pieces_.push_back({piece::kind::text, {}});
-    }
-    pieces_.back().text += text;
-    return *this;
-  }
-  /// When the line was read.
-  line_head& add_time() {
-    pieces_.push_back({piece::kind::time, {}});
-    return *this;
-  }
-  /// Which process wrote it.
-  line_head& add_pid() {
-    pieces_.push_back({piece::kind::pid, {}});
-    return *this;
-  }
-
-  bool empty() const { return pieces_.empty(); }
-  bool has_time() const {
-    return std::any_of(pieces_.begin(), pieces_.end(),
-                       [](const piece& one) { return one.what == piece::kind::time; });
-  }
-
-  /// The text for lines that are read from one process at one time.
-  std::string text(pid_t pid, wall_time at) const {
-    std::string whole;
-    for (const piece& one : pieces_) {
-      switch (one.what) {
-        case piece::kind::text: whole += one.text; break;
-        case piece::kind::time: whole += time_text(at); break;
-        case piece::kind::pid: whole += std::to_string(pid); break;
-      }
-    }
-    return whole;
-  }
-
-  friend bool operator==(const line_head&, const line_head&) = default;
-
- private:
-  struct piece {
-    enum class kind { text, time, pid };
-    kind what;
-    std::string text;
-    friend bool operator==(const piece&, const piece&) = default;
-  };
-  std::vector<piece> pieces_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/line_template.hpp ----
-
-namespace elastic {
-
-/// The template of what stands before each line that a worker's output is copied with: text in
-/// which `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or
-/// `$rank`, and so on) stand for the worker's and `$$` for a `$`. A `$` that starts no name stays.
-///
-/// Source: torch.distributed.elastic's log_line_prefix_template, which leaves a name that it does
-/// not know as it is, and has neither `${pid}` nor `${time}`.
-class line_template {
- public:
-  /// What torchrun prints: "[<role><local_rank>]:".
-  line_template() : text_("[${role_name}${local_rank}]:") {}
-
-  /// Empty text: as made by default.
-  /// Errors: `errc::invalid_argument` for a field that there is not, naming those that there are.
-  explicit line_template(const std::string& text) : line_template() {
-    if (!text.empty()) text_ = text;
-    head_of({}, "");
-  }
-
-  /// What stands before the lines of one worker.
-  line_head head_of(const worker_identity& who, const std::string& host) const {
-    line_head head;
-    for (std::string_view rest = text_; !rest.empty();) {
-      const std::size_t dollar = rest.find('$');
-      head.add_text(rest.substr(0, dollar));
-      if (dollar == rest.npos) break;
-      rest.remove_prefix(dollar + 1);
-      if (rest.starts_with('$')) {
-        head.add_text("$");
-        rest.remove_prefix(1);
-        continue;
-      }
-      const detail::macro_reference reference = detail::read_macro_reference(rest);
-      if (reference.length == 0) {
-        head.add_text("$");
-      } else {
-        add_field(head, reference.name, who, host);
-      }
-      rest.remove_prefix(reference.length);
-    }
-    return head;
-  }
-
- private:
-  static void add_field(line_head& head, std::string_view name, const worker_identity& who,
-                        const std::string& host) {
-    if (name == "role_name") {
-      head.add_text(who.role_name);
-    } else if (name == "rank") {
-      head.add_text(std::to_string(who.rank));
-    } else if (name == "local_rank") {
-      head.add_text(std::to_string(who.local_rank));
-    } else if (name == "hostname") {
-      head.add_text(host);
-    } else if (name == "pid") {
-      head.add_pid();
-    } else if (name == "time") {
-      head.add_time();
-    } else {
-      throw error(errc::invalid_argument,
-                  fmt::format("a line prefix has no field '{}'; there are ${{role_name}}, ${{rank}}"
-                              ", ${{local_rank}}, ${{pid}}, ${{hostname}} and ${{time}}, and $$ "
-                              "means a $",
-                              name));
-    }
-  }
-
-  std::string text_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/process/detail/syscalls.hpp ----
-
-// The one seam between this module and the kernel: a table of functions, given as a parameter.
-// Tests give a table in which one of them fails or is interrupted.
-
-#include <linux/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-// A function that runs between clone and exec does so in the parent's memory, on a stack of its
-// own. A sanitizer's instrumentation in it would write into the books of the parent's thread.
-#if defined(__clang__)
-#define ELASTIC_RUNS_IN_CHILD                                        \
-  __attribute__((noinline, disable_sanitizer_instrumentation,        \
-                 no_sanitize("thread", "address", "undefined")))
-#else
-#define ELASTIC_RUNS_IN_CHILD \
-  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
-#endif
-
-namespace elastic::detail {
-
-#if defined(__GLIBC__)
-// The same function as `clone` under the name that sanitizers do not wrap: their wrapper takes
-// locks that a child in shared memory would give back a second time.
-extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
-                             ...) noexcept __asm__("__clone");
-#else
-inline constexpr auto elastic_clone = ::clone;
-#endif
-
-// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
-inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
-
-/// Everything that this module asks of the kernel about processes. Results as the system calls':
-/// -1 and `errno` on failure.
-struct syscalls {
-  // In the parent.
-  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
-  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
-  int (*pidfd_open)(pid_t pid);
-  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
-  int (*kill)(pid_t pid, int number);
-  int (*set_owner)(int fd, int owner);
-  int (*pipe)(int fds[2]);
-  int (*open)(const char* path, int flags, int mode);
-  // Between clone and exec: nothing but the system call itself.
-  int (*set_session)();
-  int (*die_with_parent)();
-  int (*change_directory)(const char* path);
-  int (*duplicate)(int from, int lowest);
-  int (*duplicate_to)(int from, int to);
-  int (*keep_at_exec)(int fd);
-  int (*close_range)(unsigned first, unsigned last);
-  int (*execute)(const char* path, char* const* arguments, char* const* environment);
-  int (*execute_open)(int program, char* const* arguments, char* const* environment);
-};
-
-namespace real {
-
-inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
-  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
-}
-inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-  return ::waitid(type, id, info, options);
-}
-inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
-inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
-  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
-}
-inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
-inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
-inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
-inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
-
-ELASTIC_RUNS_IN_CHILD inline int set_session() {
-  return static_cast<int>(::syscall(SYS_setsid));
-}
-ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
-  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
-  return static_cast<int>(::syscall(SYS_chdir, path));
-}
-ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
-  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
-}
-ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
-  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
-  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
-                                              char* const* environment) {
-  return static_cast<int>(
-      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
-}
-ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
-#if defined(SYS_close_range)
-  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
-#else
-  (void)first, (void)last;
-  errno = ENOSYS;
-  return -1;
-#endif
-}
-ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
-                                         char* const* environment) {
-  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
-}
-
-}  // namespace real
-
-/// The kernel itself.
-inline constexpr syscalls real_syscalls{
-    .clone = real::clone,
-    .waitid = real::waitid,
-    .pidfd_open = real::pidfd_open,
-    .pidfd_send_signal = real::pidfd_send_signal,
-    .kill = real::kill,
-    .set_owner = real::set_owner,
-    .pipe = real::pipe,
-    .open = real::open,
-    .set_session = real::set_session,
-    .die_with_parent = real::die_with_parent,
-    .change_directory = real::change_directory,
-    .duplicate = real::duplicate,
-    .duplicate_to = real::duplicate_to,
-    .keep_at_exec = real::keep_at_exec,
-    .close_range = real::close_range,
-    .execute = real::execute,
-    .execute_open = real::execute_open,
-};
-
-/// A call that is made again for as long as a signal interrupts it.
-template <class Call>
-auto uninterrupted(Call call) {
-  for (;;) {
-    const auto result = call();
-    if (result != -1 || errno != EINTR) return result;
-  }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/log_file.hpp ----
-
-#include <cstdio>
-
-namespace elastic {
-
-/// When a log file is full, and what becomes of it then.
-struct log_rotation {
-  /// A file of this size is put aside and a new one begun; 0: it grows without end.
-  std::uint64_t max_bytes = 0;
-  /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
-  /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
-  int max_files = 5;
-
-  friend bool operator==(const log_rotation&, const log_rotation&) = default;
-};
-
-namespace detail {
-
-// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
-// go to the same file, and a file cut short by others goes on at its new end.
-inline unique_fd open_log_file(const std::string& path, const syscalls& calls) {
-  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
-  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
-  if (!file) {
-    throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
-                                               path, errno_text(errno)));
-  }
-  return file;
-}
-
-}  // namespace detail
-
-/// A file that output is copied to, cut by size where that is wanted.
-///
-/// A full file ends with a whole line: a line that does not fit begins the next file, and one that
-/// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`
-/// above the size. A file that cannot be written is given up, one that cannot be put aside grows
-/// on; both are said once in the log.
-///
-/// Thread-safety: one strand at a time.
-class log_file {
- public:
-  /// Takes over a file that is open for appending, and empty; `path` is its name.
-  explicit log_file(detail::unique_fd file, std::string path = {}, log_rotation rotation = {})
-      : file_(std::move(file)), path_(std::move(path)), rotation_(rotation) {}
-
-  /// Opens a file and empties it; its directory must exist.
-  /// Errors: `errc::file_access`, naming the path.
-  static std::shared_ptr<log_file> open(const std::string& path, log_rotation rotation = {},
-                                        const detail::syscalls& calls = detail::real_syscalls) {
-    return std::make_shared<log_file>(detail::open_log_file(path, calls), path, rotation);
-  }
-
-  /// Appends all of `bytes`. Errors: none; see above.
-  void write(std::string_view bytes, const logger& log) {
-    while (file_ && !bytes.empty()) {
-      const portion next = first_portion(bytes);
-      append(bytes.substr(0, next.size), log);
-      bytes.remove_prefix(next.size);
-      if (next.fills && file_) put_aside(log);
-    }
-  }
-
- private:
-  /// How many of the bytes belong into the file of now, and whether it is full then.
-  struct portion {
-    std::size_t size;
-    bool fills;
-  };
-
-  portion first_portion(std::string_view bytes) const {
-    if (rotation_.max_bytes == 0 || bytes.size() <= room()) return {bytes.size(), false};
-    const std::size_t last_end = room() == 0 ? bytes.npos : bytes.rfind('\n', room() - 1);
-    if (last_end != bytes.npos) return {last_end + 1, true};
-    if (size_ > 0 && !in_line_) return {0, true};
-    const std::size_t most = room_for_line();
-    const std::size_t first_end = bytes.substr(0, most).find('\n');
-    if (first_end != bytes.npos) return {first_end + 1, true};
-    return {std::min(bytes.size(), most), bytes.size() >= most};
-  }
-
-  std::size_t room() const { return size_ < rotation_.max_bytes ? rotation_.max_bytes - size_ : 0; }
-
-  std::size_t room_for_line() const {
-    const std::uint64_t most = rotation_.max_bytes + limits::copy_line_bytes;
-    return size_ < most ? most - size_ : 0;
-  }
-
-  void append(std::string_view bytes, const logger& log) {
-    if (bytes.empty()) return;
-    in_line_ = bytes.back() != '\n';
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-      if (written >= 0) {
-        size_ += static_cast<std::uint64_t>(written);
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno != EINTR) {
-        log.error("log file '{}' cannot be written, output is lost: {}", path_,
-                  errno_text(errno));
-        file_.reset();
-        return;
-      }
-    }
-  }
-
-  std::string name(int number) const {
-    return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
-  }
-
-  // The files of before move up by one, the oldest makes room.
-  void put_aside(const logger& log) {
-    try {
-      const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
-      for (int number = oldest; number > 0; --number) {
-        const bool moved = std::rename(name(number - 1).c_str(), name(number).c_str()) == 0;
-        // Somebody may have taken one of the others away.
-        if (!moved && (number == 1 || errno != ENOENT)) {
-          throw error(errc::file_access, errno_text(errno));
-        }
-      }
-      file_ = detail::open_log_file(path_, detail::real_syscalls);
-      others_ = oldest;
-      size_ = 0;
-      in_line_ = false;
-    } catch (const error& failure) {
-      log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
-                failure.what());
-      rotation_.max_bytes = 0;
-    }
-  }
-
-  detail::unique_fd file_;
-  std::string path_;
-  log_rotation rotation_;
-  std::uint64_t size_ = 0;
-  bool in_line_ = false;
-  /// How many files were put aside and are kept.
-  int others_ = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/log_options.hpp ----
-
-namespace elastic {
-
-/// How lines of workers are shown.
-enum class log_format {
-  /// As the worker wrote them; teed ones behind a prefix.
-  text,
-  /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
-  /// stream, text.
-  json,
-};
-
-/// What is shown of the workers' output, how, and what of it is kept.
-struct log_options {
-  log_format format = log_format::text;
-  /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
-  std::vector<int> console_ranks;
-  /// Lines of any worker's stdout that contain one of these texts are also written to
-  /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
-  std::vector<std::string> stdout_filters;
-  /// The same for stderr and `filtered_stderr.log`.
-  std::vector<std::string> stderr_filters;
-  /// When log files are cut. With a size what is only redirected goes through the agent, too.
-  log_rotation rotation;
-};
-
-/// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
-inline void validate(const log_options& options, int local_world_size, bool has_files) {
-  for (const int rank : options.console_ranks) {
-    if (rank < 0 || rank >= local_world_size) {
-      throw error(errc::invalid_argument,
-                  fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
-                              "to {}",
-                              rank, local_world_size, local_world_size - 1));
-    }
-  }
-  const bool filtered = !options.stdout_filters.empty() || !options.stderr_filters.empty();
-  if (filtered && !has_files) {
+  if (hook.timeout <= duration::zero() || hook.timeout > limits::hang_hook_timeout) {
     throw error(errc::invalid_argument,
-                "lines that match a filter go to a file, but the log directory is /dev/null");
+                fmt::format("the hang hook's timeout is {} s: more than 0 and at most {} s are "
+                            "allowed",
+                            std::chrono::duration<double>(hook.timeout).count(),
+                            limits::hang_hook_timeout.count()));
   }
-  for (const auto* filters : {&options.stdout_filters, &options.stderr_filters}) {
-    for (const std::string& text : *filters) {
-      if (text.empty()) throw error(errc::invalid_argument, "a filter of lines is empty");
-    }
-  }
-  if (options.rotation.max_files < 1 || options.rotation.max_files > limits::log_files) {
-    throw error(errc::invalid_argument, fmt::format("{} files of one log: 1 to {} are allowed",
-                                                    options.rotation.max_files,
-                                                    limits::log_files));
-  }
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/signal_number.hpp ----
-
-namespace elastic {
-
-/// The number of a signal that is named as by kill(1) and in <csignal>: "SIGTERM" or "TERM". Empty
-/// for a name that none has; real-time signals have none here.
-inline std::optional<int> signal_number(std::string_view name) {
-  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
-  for (int number = 1; number < NSIG; ++number) {
-    const char* const known = sigabbrev_np(number);
-    if (known && name == known) return number;
-  }
-  return std::nullopt;
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/exit_selection.hpp ----
-
-namespace elastic {
-
-/// Some of the ways in which a process can end: exit codes and signals.
-///
-/// Thread-safety: that of a value.
-class exit_selection {
- public:
-  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
-  ///
-  /// Errors: `errc::invalid_argument`, naming the part that is neither.
-  static exit_selection parse(std::string_view text);
-
-  exit_selection& add_code(int code) {
-    codes_.insert(code);
-    return *this;
-  }
-  exit_selection& add_signal(int number) {
-    signals_.insert(number);
-    return *this;
-  }
-
-  bool empty() const { return codes_.empty() && signals_.empty(); }
-
-  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
-  bool contains(const exit_status& status) const {
-    return (status.code() && codes_.count(*status.code()) > 0) ||
-           (status.signal() && signals_.count(*status.signal()) > 0);
-  }
-
-  friend bool operator==(const exit_selection&, const exit_selection&) = default;
-
- private:
-  std::set<int> codes_;
-  std::set<int> signals_;
-};
-
-inline exit_selection exit_selection::parse(std::string_view text) {
-  exit_selection selection;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    int code = -1;
-    const char* const end = part.data() + part.size();
-    const auto [stop, failure] = std::from_chars(part.data(), end, code);
-    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
-    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
-    if (!is_code && !number) {
-      throw error(errc::invalid_argument,
-                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
-                              "signals is needed, such as 93,SIGSEGV",
-                              part));
-    }
-    if (is_code) selection.add_code(code);
-    if (number) selection.add_signal(*number);
-    if (comma == std::string_view::npos) return selection;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-}  // namespace elastic
-
-// ---- elastic/agent/restart_terms.hpp ----
-
-namespace elastic {
-
-/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
-/// at once, and however they ended.
-struct restart_terms {
-  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
-  duration window = duration::zero();
-
-  /// How long to wait before the first restart; twice as long before the next, up to `max_delay`.
-  /// 0: no wait.
-  duration delay = duration::zero();
-  duration max_delay = std::chrono::seconds(60);
-  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
-  duration healthy_uptime = std::chrono::seconds(60);
-
-  /// Not after a worker that ended in one of these ways.
-  exit_selection never_after = {};
-  /// Only after a worker that ended in one of these ways, where there are any.
-  exit_selection only_after = {};
-};
-
-/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const restart_terms& terms) {
-  const duration day = std::chrono::hours(24);
-  const auto demand = [](bool holds, const char* sentence) {
-    if (!holds) throw error(errc::invalid_argument, sentence);
-  };
-  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
-  demand(terms.delay >= duration::zero() && terms.delay <= day,
-         "the delay of restarts is 0 to 24 hours");
-  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
-         "the greatest delay of restarts is 0 to 24 hours");
-  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
-}
-
-}  // namespace elastic
-
-// ---- elastic/contract/function_call.hpp ----
-
-#include <cmath>
-#include <limits>
-
-namespace elastic {
-
-/// Set in a worker that is to run a function: the function's name.
-inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
-
-/// Which function every worker runs, and with what. `entrypoint::call` makes one whose arguments
-/// fit; by hand for a program of which only the names are known.
-struct function_call {
-  /// The name under which the worker's program has registered the function.
-  std::string name;
-  /// A JSON array: the arguments in order.
-  nlohmann::json arguments = nlohmann::json::array();
-};
-
-namespace detail {
-
-/// Why a value would not arrive as it is; none where it would. `what` names it.
-inline std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1) {
-  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
-    return "holds a number that is not finite, which JSON cannot say";
-  }
-  if (value.is_binary() || value.is_discarded()) return "holds what JSON cannot say";
-  if (!value.is_structured()) return std::nullopt;
-  if (depth > error_file_depth) {
-    return fmt::format("is nested more than {} levels deep", error_file_depth);
-  }
-  for (const nlohmann::json& element : value) {
-    if (auto reason = unsayable(element, depth + 1)) return reason;
-  }
-  return std::nullopt;
-}
-
-/// A value as it travels between agent and worker. `what` names it in errors.
-/// Errors: `errc::invalid_argument`, saying what is wrong with it.
-inline std::string call_text(const nlohmann::json& value, std::size_t most,
-                             const std::string& what) {
-  const auto refuse = [&](const std::string& why) {
-    throw error(errc::invalid_argument, what + " " + why);
-  };
-  if (const auto reason = unsayable(value)) refuse(*reason);
-  std::string text;
-  try {
-    text = value.dump();
-  } catch (const nlohmann::json::exception& failure) {
-    refuse("cannot be written as JSON: " + json_complaint(failure));
-  }
-  if (text.size() > most) {
-    refuse(fmt::format("is {} bytes of JSON, {} are allowed", text.size(), most));
-  }
-  return text;
-}
-
-/// The value that such a text stands for; the text may be anything.
-/// Errors: `errc::protocol_violation`, saying what is wrong with it.
-inline nlohmann::json call_value(std::string_view text, const std::string& what) {
-  const auto refuse = [&](const std::string& why) {
-    throw error(errc::protocol_violation, what + " cannot be understood: " + why);
-  };
-  if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
-    refuse(*reason);
-  }
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& failure) {
-    constexpr std::size_t longest = 300;
-    refuse(json_complaint(failure).substr(0, longest));
-  }
-  return {};
-}
-
-inline std::string arguments_text(const function_call& call) {
-  return call_text(call.arguments, limits::function_arguments_bytes,
-                   fmt::format("the list of arguments of function '{}'", call.name));
-}
-
-}  // namespace detail
-
-/// How many bytes of JSON each of so many workers of a node may return.
-inline std::size_t return_value_bound(int local_world_size) {
-  const auto workers = static_cast<std::size_t>(std::max(local_world_size, 1));
-  return std::min(limits::return_value_bytes, limits::return_values_bytes / workers);
-}
-
-/// Checks what can be said about a call without the program that has the function.
-/// Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const function_call& call) {
-  constexpr std::size_t longest_name = 256;
-  if (call.name.empty() || call.name.size() > longest_name ||
-      call.name.find('\0') != std::string::npos) {
-    throw error(errc::invalid_argument,
-                fmt::format("the name of a function has {} bytes: 1 to {} are allowed, none of "
-                            "them zero", call.name.size(), longest_name));
-  }
-  if (!call.arguments.is_array()) {
-    throw error(errc::invalid_argument,
-                fmt::format("the arguments of function '{}' are no JSON array", call.name));
-  }
-  detail::arguments_text(call);
-}
-
-}  // namespace elastic
-
-// ---- elastic/contract/stream_selection.hpp ----
-
-namespace elastic {
-
-/// Some of a worker's two output streams. The values are those of torchrun's `-r` and `-t`.
-enum class std_streams { none = 0, out = 1, err = 2, both = 3 };
-
-constexpr std_streams operator|(std_streams left, std_streams right) {
-  return static_cast<std_streams>(static_cast<int>(left) | static_cast<int>(right));
-}
-constexpr std_streams operator&(std_streams left, std_streams right) {
-  return static_cast<std_streams>(static_cast<int>(left) & static_cast<int>(right));
-}
-
-/// Whether `streams` has all of `wanted`.
-constexpr bool contains(std_streams streams, std_streams wanted) {
-  return (streams & wanted) == wanted;
-}
-
-/// Which streams of which workers of a node are meant: the same for all, or by local rank.
-///
-/// Thread-safety: that of a value.
-class stream_selection {
- public:
-  /// The same streams of every worker; none of any where left out.
-  stream_selection(std_streams all = std_streams::none) : others_(all) {}
-
-  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, where a
-  /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
-  /// wins.
-  ///
-  /// Errors: `errc::invalid_argument` for anything else.
-  static stream_selection parse(std::string_view text);
-
-  /// Selects `streams` for one worker, instead of what holds for all.
-  stream_selection& set(int local_rank, std_streams streams) {
-    by_rank_[local_rank] = streams;
-    return *this;
-  }
-
-  /// The streams that are meant of the worker with this local rank.
-  std_streams of(int local_rank) const {
-    const auto named = by_rank_.find(local_rank);
-    return named == by_rank_.end() ? others_ : named->second;
-  }
-
-  friend bool operator==(const stream_selection&, const stream_selection&) = default;
-
- private:
-  std_streams others_;
-  std::map<int, std_streams> by_rank_;
-};
-
-namespace detail {
-
-inline bool is_stream_digit(char letter) { return letter >= '0' && letter <= '3'; }
-
-/// "r:v" of a mapping.
-inline bool is_stream_pair(std::string_view pair) {
-  return pair.size() == 3 && pair[0] >= '0' && pair[0] <= '9' && pair[1] == ':' &&
-         is_stream_digit(pair[2]);
-}
-
-}  // namespace detail
-
-inline stream_selection stream_selection::parse(std::string_view text) {
-  const auto streams = [](char digit) { return static_cast<std_streams>(digit - '0'); };
-  if (text.size() == 1 && detail::is_stream_digit(text[0])) return {streams(text[0])};
-  stream_selection selection;
-  std::string_view rest = text;
-  while (detail::is_stream_pair(rest.substr(0, 3))) {
-    selection.set(rest[0] - '0', streams(rest[2]));
-    if (rest.size() == 3) return selection;
-    if (rest[3] != ',') break;
-    rest.remove_prefix(4);
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("\"{}\" selects no streams: allowed are 0 (none), 1 (stdout), 2 (stderr) "
-                          "and 3 (both) for all workers, or a list such as 0:3,1:1 by local rank "
-                          "(one digit)",
-                          text));
-}
-
-}  // namespace elastic
-
-// ---- elastic/contract/visible_devices.hpp ----
-
-namespace elastic {
-
-/// The entries of CUDA_VISIBLE_DEVICES; empty where it is not set.
-inline std::vector<std::string> visible_devices(const environment_map& environment) {
-  const std::string list = find_variable(environment, "CUDA_VISIBLE_DEVICES").value_or("");
-  std::vector<std::string> entries;
-  for (std::string_view rest = list; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    entries.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-  }
-  return entries;
-}
-
-/// Leaves one GPU to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES that has this
-/// place, else the GPU that has this number.
-/// Source: `torchrun --virtual-local-rank` (PyTorch 2.14).
-inline void leave_one_device(environment_map& environment, int local_rank) {
-  const std::vector<std::string> entries = visible_devices(environment);
-  const auto place = static_cast<std::size_t>(local_rank);
-  environment["CUDA_VISIBLE_DEVICES"] =
-      place < entries.size() ? entries[place] : std::to_string(local_rank);
-}
-
-}  // namespace elastic
-
-// ---- elastic/health/worker_liveness.hpp ----
-
-namespace elastic {
-
-/// After how long a worker that says nothing counts as hung. Zero means: never.
-struct liveness_settings {
-  /// From its start to its first heartbeat.
-  duration first_heartbeat{};
-  /// From one heartbeat to the next. What a worker names itself comes before it.
-  duration heartbeat{};
-  /// Where nothing was named: the longest time seen between two heartbeats, and for each section
-  /// the longest that it took, times this factor; 0: nothing is learned. At least 1 otherwise.
-  double learn_factor = 0;
-  /// What is learned is never shorter than this.
-  duration least_learned = std::chrono::seconds(1);
-};
-
-/// Time-outs from what was observed: the longest time times a factor.
-///
-/// Nothing is concluded from fewer than `enough` observations. The workers of a node and its
-/// attempts share one: what took its time in one is normal in the other.
-class learned_timeouts {
- public:
-  static constexpr int enough = 5;
-
-  explicit learned_timeouts(const liveness_settings& settings = {})
-      : factor_(settings.learn_factor), least_(settings.least_learned) {}
-
-  void observe(const std::string& what, duration took) {
-    if (factor_ <= 0) return;
-    auto found = seen_.find(what);
-    if (found == seen_.end()) {
-      if (seen_.size() >= limits::learned_names) return;
-      found = seen_.emplace(what, record()).first;
-    }
-    ++found->second.count;
-    found->second.longest = std::max(found->second.longest, took);
-  }
-
-  /// None where too little was seen.
-  std::optional<duration> of(const std::string& what) const {
-    const auto found = seen_.find(what);
-    if (found == seen_.end() || found->second.count < enough) return std::nullopt;
-    const double allowed = static_cast<double>(found->second.longest.count()) * factor_;
-    constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
-    const double bounded = std::min(allowed, static_cast<double>(most.count()));
-    return std::max(duration(static_cast<duration::rep>(bounded)), least_);
-  }
-
- private:
-  struct record {
-    int count = 0;
-    duration longest{};
-  };
-
-  double factor_;
-  duration least_;
-  std::map<std::string, record> seen_;
-};
-
-/// Why a worker counts as hung, and what ends it.
-struct liveness_verdict {
-  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-  std::string reason;
-  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
-  int signal = SIGKILL;
-};
-
-/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: what happened and
-/// the time go in, the verdict and the next time to ask come out.
-///
-/// - **Heartbeats.** From the first one on, the next is due within the worker's own time-out, else
-///   the settings', else the learned one; where there is none of the three, nothing is expected.
-///   Sections that begin or end count as heartbeats once there was one.
-/// - **Sections.** One with a time-out, its own or learned, has to end by then; no heartbeat is due
-///   meanwhile. Any other only says where a worker hangs.
-/// - **Timers** stand by themselves. The same name again starts one anew.
-///
-/// Nothing is due while the worker is paused. Clocks stand still meanwhile.
-class worker_liveness {
- public:
-  /// `learned` must outlive this.
-  worker_liveness(const liveness_settings& settings, learned_timeouts& learned)
-      : settings_(settings), learned_(&learned) {}
-
-  /// The worker runs from now on; what was known of one before is forgotten.
-  void start(time_point now) {
-    *this = worker_liveness(settings_, *learned_);
-    running_ = true;
-    started_ = now;
-  }
-
-  /// It ended, or wants to be watched no longer.
-  void end() { running_ = false; }
-
-  void beat(time_point now, std::optional<duration> timeout = std::nullopt) {
-    if (timeout) own_timeout_ = timeout;
-    if (last_sign_ && !awaits_section() && !paused_) {
-      learned_->observe(beats_name, now - *last_sign_);
-    }
-    last_sign_ = now;
-  }
-
-  /// Result: false where too many sections are open already.
-  bool enter(time_point now, const std::string& name, std::optional<duration> timeout) {
-    const auto found = find_section(name);
-    if (found != sections_.end()) sections_.erase(found);
-    if (sections_.size() >= limits::worker_sections) return false;
-    if (!timeout) timeout = learned_->of(section_name(name));
-    sections_.push_back({name, now, timeout});
-    sign_of_life(now);
-    return true;
-  }
-
-  /// Nothing happens where that section is not open.
-  void leave(time_point now, const std::string& name) {
-    const auto found = find_section(name);
-    if (found == sections_.end()) return;
-    if (!paused_) learned_->observe(section_name(name), now - found->entered);
-    sections_.erase(found);
-    sign_of_life(now);
-  }
-
-  /// Result: false where too many timers are armed already.
-  bool arm(time_point now, const std::string& name, duration after, int signal = SIGKILL) {
-    if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
-    timers_[name] = {bounded_sum(now, after), after, signal};
-    return true;
-  }
-
-  void release(const std::string& name) { timers_.erase(name); }
-
-  void pause(time_point now) {
-    if (!paused_) paused_ = now;
-  }
-  void resume(time_point now) {
-    if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
-  }
-
-  /// Whatever is due gets its whole time from now on: the watch itself stood still (a machine that
-  /// slept), and nobody knows who else did.
-  void renew(time_point now) {
-    started_ = now;
-    if (last_sign_) last_sign_ = now;
-    for (section& one : sections_) one.entered = now;
-    for (auto& [name, one] : timers_) one.expiry = bounded_sum(now, one.after);
-    if (paused_) paused_ = now;
-  }
-
-  /// When to judge again; `time_point::max()` where nothing is due.
-  time_point next_expiry() const { return first_due().at; }
-
-  /// None while the worker is in time.
-  std::optional<liveness_verdict> judge(time_point now) const {
-    const due first = first_due();
-    if (first.at > now) return std::nullopt;
-    liveness_verdict verdict;
-    switch (first.what) {
-      case due::kind::first_heartbeat:
-        verdict.reason = fmt::format("no heartbeat since its start {} ago (allowed {})",
-                                     text_of(now - started_), text_of(settings_.first_heartbeat));
-        break;
-      case due::kind::heartbeat:
-        verdict.reason =
-            fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
-                        text_of(*beat_timeout()), where());
-        break;
-      case due::kind::section:
-        verdict.reason =
-            fmt::format("section '{}' took {} (allowed {})", first.section->name,
-                        text_of(now - first.section->entered), text_of(*first.section->timeout));
-        break;
-      case due::kind::timer:
-        verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
-                                     text_of(first.armed->after));
-        verdict.signal = first.armed->signal;
-        break;
-    }
-    return verdict;
-  }
-
-  /// "12.3 s"; "10 s" for whole seconds.
-  static std::string text_of(duration span) {
-    const double seconds = std::chrono::duration<double>(span).count();
-    const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
-    return fmt::format("{:g} s", tenths);
-  }
-
- private:
-  // Clocks stood still for so long.
-  void shift(duration span) {
-    started_ += span;
-    if (last_sign_) *last_sign_ += span;
-    for (section& one : sections_) one.entered += span;
-    for (auto& [name, one] : timers_) one.expiry = bounded_sum(one.expiry, span);
-  }
-
-  struct section {
-    std::string name;
-    time_point entered;
-    std::optional<duration> timeout;
-  };
-  struct timer {
-    time_point expiry;
-    duration after{};
-    int signal = SIGKILL;
-  };
-  /// What is due first.
-  struct due {
-    enum class kind { first_heartbeat, heartbeat, section, timer };
-    time_point at = time_point::max();
-    kind what = kind::heartbeat;
-    const elastic::worker_liveness::section* section = nullptr;
-    const std::string* timer_name = nullptr;
-    const timer* armed = nullptr;
-  };
-
-  static constexpr const char* beats_name = "heartbeat";
-  static std::string section_name(const std::string& name) { return "section " + name; }
-
-  static time_point bounded_sum(time_point from, duration span) {
-    return span < time_point::max() - from ? from + span : time_point::max();
-  }
-
-  std::vector<section>::iterator find_section(const std::string& name) {
-    return std::find_if(sections_.begin(), sections_.end(),
-                        [&](const section& one) { return one.name == name; });
-  }
-
-  // A section that has a time-out takes the place of heartbeats.
-  bool awaits_section() const {
-    return std::any_of(sections_.begin(), sections_.end(),
-                       [](const section& one) { return one.timeout.has_value(); });
-  }
-
-  void sign_of_life(time_point now) {
-    if (last_sign_) last_sign_ = now;
-  }
-
-  std::optional<duration> beat_timeout() const {
-    if (own_timeout_) return own_timeout_;
-    if (settings_.heartbeat > duration::zero()) return settings_.heartbeat;
-    return learned_->of(beats_name);
-  }
-
-  std::string where() const {
-    return sections_.empty() ? std::string()
-                             : fmt::format(" in section '{}'", sections_.back().name);
-  }
-
-  due first_due() const {
-    due first;
-    if (!running_ || paused_) return first;
-    const auto consider = [&first](time_point at, due::kind what) {
-      if (at >= first.at) return false;
-      first = due();
-      first.at = at;
-      first.what = what;
-      return true;
-    };
-    if (!last_sign_ && settings_.first_heartbeat > duration::zero()) {
-      consider(bounded_sum(started_, settings_.first_heartbeat), due::kind::first_heartbeat);
-    }
-    if (last_sign_ && !awaits_section()) {
-      const auto allowed = beat_timeout();
-      if (allowed) consider(bounded_sum(*last_sign_, *allowed), due::kind::heartbeat);
-    }
-    for (const section& one : sections_) {
-      if (one.timeout && consider(bounded_sum(one.entered, *one.timeout), due::kind::section)) {
-        first.section = &one;
-      }
-    }
-    for (const auto& [name, one] : timers_) {
-      if (consider(one.expiry, due::kind::timer)) {
-        first.timer_name = &name;
-        first.armed = &one;
-      }
-    }
-    return first;
-  }
-
-  liveness_settings settings_;
-  learned_timeouts* learned_;
-  bool running_ = false;
-  time_point started_{};
-  /// The last heartbeat, or what counts as one.
-  std::optional<time_point> last_sign_;
-  std::optional<duration> own_timeout_;
-  std::vector<section> sections_;
-  std::map<std::string, timer> timers_;
-  std::optional<time_point> paused_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/worker_spec.hpp ----
-
-namespace elastic {
-
-/// What an agent runs: which program, how many, how often again, and where its output goes.
-struct worker_spec {
-  /// The role of these workers: a name for ranks, logs, events and metrics.
-  std::string role = "default";
-  /// How many workers this node runs, 1 to `limits::local_world_size`.
-  int local_world_size = 1;
-
-  /// A path, or a name that is looked up in the PATH of `environment`.
-  std::string program;
-  /// The program's arguments; `${local_rank}` in them becomes the worker's.
-  std::vector<std::string> arguments;
-  /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
-  /// the agent promises its workers is set on top of it.
-  environment_map environment;
-  /// A function of the program to run: the program's main must begin with `run_entrypoint`. Each
-  /// worker's standard input is then what carries the call. None: the program runs as it is.
-  std::optional<function_call> function = {};
-  /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
-  /// `${role_name}` in the values become the worker's.
-  std::vector<std::pair<std::string, std::string>> variables;
-  /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
-  /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
-  bool virtual_local_rank = false;
-  /// The processors of each worker, by local rank; empty: the agent's.
-  std::vector<processor_set> processors;
-  /// The working directory; empty keeps the agent's.
-  std::string directory;
-
-  /// How often the group may be started again after a failure. 0: never.
-  int max_restarts = 0;
-  /// How soon, for which failures, and how many of them within what time.
-  restart_terms restart;
-  /// How long workers may take to end after the stop's signal before they are killed.
-  duration shutdown_timeout = std::chrono::seconds(30);
-  /// How long to wait at the end for the other agents.
-  duration exit_barrier_timeout = std::chrono::seconds(300);
-  /// How long workers may take to save a checkpoint when the agent is asked to stop by SIGTERM,
-  /// before they are stopped. 0: they are not asked.
-  duration preempt_grace = duration::zero();
-  /// After how long a worker that says nothing over the control channel counts as hung, which is a
-  /// failure. Default: never, but for time-outs that the worker itself names.
-  liveness_settings liveness;
-  /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
-  duration monitor_interval = std::chrono::seconds(5);
-
-  /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
-  /// success. "/dev/null": no files at all.
-  std::string log_directory;
-  /// Which streams of which local rank are written to files by the worker itself.
-  stream_selection redirects;
-  /// Which streams go to both the file and the console.
-  stream_selection tee;
-  /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
-  /// "[<role><local_rank>]:".
-  std::string line_prefix_template;
-  /// What is shown of the output and how, and what is kept of it.
-  log_options logs;
-};
-
-/// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const worker_spec& spec) {
-  const auto demand = [](bool holds, const std::string& sentence) {
-    if (!holds) throw error(errc::invalid_argument, sentence);
-  };
-  demand(!spec.program.empty(), "the worker's program is not named");
-  if (spec.function) validate(*spec.function);
-  demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
-         fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
-                     limits::local_world_size));
-  demand(spec.processors.empty() ||
-             spec.processors.size() == static_cast<std::size_t>(spec.local_world_size),
-         fmt::format("processors are given for {} workers, but the node has {}",
-                     spec.processors.size(), spec.local_world_size));
-  for (const auto& [name, value] : spec.variables) {
-    demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("'{}' is no name of a variable", name));
-  }
-  demand(!spec.virtual_local_rank ||
-             visible_devices(spec.environment).size() >=
-                 static_cast<std::size_t>(spec.local_world_size) ||
-             visible_devices(spec.environment).empty(),
-         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
-                     "which each is to have its own",
-                     spec.local_world_size));
-  demand(spec.max_restarts >= 0,
-         fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
-  validate(spec.restart);
-  validate(spec.logs, spec.local_world_size, spec.log_directory != "/dev/null");
-  line_template{spec.line_prefix_template};
-  demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
-  demand(spec.exit_barrier_timeout >= duration::zero(),
-         "exit_barrier_timeout must not be negative");
-  demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
-  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
-  const liveness_settings& liveness = spec.liveness;
-  demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
-             liveness.least_learned >= duration::zero(),
-         "the times of liveness must not be negative");
-  demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
-         fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
-                     liveness.learn_factor));
-}
-
-}  // namespace elastic
-
-// ---- elastic/base/json_text.hpp ----
-
-#include <iterator>
-
-namespace elastic {
-
-namespace detail {
-
-/// What the first bytes of a text are, read as UTF-8.
-struct utf8_character {
-  /// How many bytes belong together: a character, or the start of one that goes wrong after them.
-  std::size_t size;
-  bool valid;
-  /// Not valid only because the text ends within it.
-  bool cut_off;
-};
-
-/// `text` must not be empty.
-inline utf8_character first_utf8_character(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {1, true, false};
-  // Neither the second half of surrogates nor what could be said in fewer bytes.
-  const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
-                            : lead >= 0xe0 && lead <= 0xef ? 3
-                            : lead >= 0xf0 && lead <= 0xf4 ? 4
-                                                           : 0;
-  if (whole == 0) return {1, false, false};
-  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  for (std::size_t at = 1; at < whole; ++at) {
-    if (at == text.size()) return {at, false, true};
-    const bool fits = at == 1 ? byte(at) >= low && byte(at) <= high : (byte(at) & 0xc0) == 0x80;
-    if (!fits) return {at, false, false};
-  }
-  return {whole, true, false};
-}
-
-/// How many bytes at the end of `text` are the start of a character that is not whole; 0 to 3.
-inline std::size_t unfinished_character(std::string_view text) {
-  for (std::size_t size = 1; size <= std::min<std::size_t>(3, text.size()); ++size) {
-    const std::string_view end = text.substr(text.size() - size);
-    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80) continue;
-    const utf8_character first = first_utf8_character(end);
-    return first.cut_off && first.size == size ? size : 0;
-  }
-  return 0;
-}
-
-}  // namespace detail
-
-/// Appends `text` as the inside of a JSON string. Each byte sequence that is no UTF-8 becomes
-/// U+FFFD.
-inline void append_json_text(std::string& out, std::string_view text) {
-  const auto is_plain = [](char letter) {
-    const auto byte = static_cast<unsigned char>(letter);
-    return byte >= 0x20 && byte < 0x80 && letter != '"' && letter != '\\';
-  };
-  while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && is_plain(text[plain])) ++plain;
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) return;
-    const detail::utf8_character next = detail::first_utf8_character(text);
-    const char letter = text[0];
-    if (!next.valid) {
-      out += "\xef\xbf\xbd";
-    } else if (next.size > 1) {
-      out.append(text.substr(0, next.size));
-    } else if (letter == '"' || letter == '\\') {
-      out += '\\';
-      out += letter;
-    } else if (letter == '\n') {
-      out += "\\n";
-    } else if (letter == '\t') {
-      out += "\\t";
-    } else if (letter == '\r') {
-      out += "\\r";
-    } else {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(letter));
-    }
-    text.remove_prefix(next.size);
-  }
-}
-
-/// The same as a JSON string, with its quotes.
-inline std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  append_json_text(quoted, text);
-  return quoted + '"';
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/stdio.hpp ----
-
-namespace elastic {
-
-/// Lines of a stream that go to one more file, which several streams may share.
-struct matching_lines {
-  /// A line that contains any of these texts is meant; none: no line is.
-  std::vector<std::string> filters;
-  /// Put before every line; with `output_plan::json` the start of its object.
-  line_head prefix;
-  /// Where the lines go; must be used on one strand only.
-  std::shared_ptr<log_file> file;
-};
-
-/// Where one output stream of a process goes.
-struct output_plan {
-  enum class how {
-    /// To the same place as this process's own.
-    inherit,
-    /// Nowhere.
-    null,
-    /// To `file`, which the process writes itself.
-    file,
-    /// Through a pipe to this process, which writes it to `file` first and then to the console.
-    copy,
-  };
-  how kind = how::inherit;
-  /// file: what the process writes. copy: what is written before the console; empty: no file.
-  /// Emptied first; its directory must exist.
-  std::string file;
-  /// copy: when `file` is full.
-  log_rotation rotation;
-  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
-  /// once, not line by line.
-  line_head prefix;
-  /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
-  /// and ends with the member "text": the line without its end, as UTF-8 in which bytes that are
-  /// none were replaced. A piece of a longer line (see `tee`) is an object that says "more":true.
-  bool json = false;
-  /// copy: whether the console gets it at all.
-  bool console = true;
-  /// copy: lines that are also copied elsewhere.
-  matching_lines matches;
-  /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
-  bool keep_tail = false;
-};
-
-namespace detail {
-
-inline unique_fd open_null(const syscalls& calls) {
-  unique_fd file(
-      uninterrupted([&] { return calls.open("/dev/null", O_RDWR | O_CLOEXEC, 0); }));
-  if (!file) {
-    throw error(errc::file_access,
-                fmt::format("'/dev/null' cannot be opened: {}", errno_text(errno)));
-  }
-  return file;
-}
-
-/// A pipe whose read end never blocks.
-struct pipe_ends {
-  unique_fd read;
-  unique_fd write;
-};
-
-inline pipe_ends open_pipe(const syscalls& calls) {
-  int fds[2];
-  if (calls.pipe(fds) != 0) {
-    throw error(errc::start_failed,
-                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
-  }
-  pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
-  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
-  return pipe;
-}
-
-/// One stream opened for the start of a process.
-struct opened_stream {
-  /// The process's end, -1 for `inherit`; to be closed after the start.
-  unique_fd process_end;
-  /// copy: the pipe to read from, and the file to write to (null: none).
-  unique_fd pipe;
-  std::shared_ptr<log_file> file;
-};
-
-/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
-inline opened_stream open_stream(const output_plan& plan, const syscalls& calls = real_syscalls) {
-  opened_stream stream;
-  switch (plan.kind) {
-    case output_plan::how::inherit: break;
-    case output_plan::how::null: stream.process_end = open_null(calls); break;
-    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
-    case output_plan::how::copy: {
-      if (!plan.file.empty()) stream.file = log_file::open(plan.file, plan.rotation, calls);
-      pipe_ends pipe = open_pipe(calls);
-      stream.pipe = std::move(pipe.read);
-      stream.process_end = std::move(pipe.write);
-      break;
-    }
-  }
-  return stream;
-}
-
-}  // namespace detail
-
-}  // namespace elastic
-
-// ---- elastic/agent/logs_specs.hpp ----
-
-namespace elastic {
-
-/// Where the two streams of one worker go.
-struct worker_output {
-  output_plan out;
-  output_plan err;
-};
-
-/// The workers of one attempt, whose output is to go somewhere.
-struct attempt_logs {
-  const worker_spec& spec;
-  /// By local rank.
-  const std::vector<worker_identity>& workers;
-  /// Names their files; the directories of the attempt exist, where there are any.
-  const log_layout& layout;
-  /// The name of this host.
-  std::string host;
-};
-
-/// Decides where the output of workers goes. Implement it to send it elsewhere; see
-/// `agent_services::logs` and `logs_specs_registry`.
-///
-/// Counterpart: torch.distributed.elastic.multiprocessing.LogsSpecs and its `reify`.
-/// Thread-safety: called on the agent's strand.
-class logs_specs {
- public:
-  virtual ~logs_specs() = default;
-
-  /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
-  /// they are started, a restart included.
-  ///
-  /// Errors: whatever it throws ends the start, and no worker runs.
-  virtual std::vector<worker_output> plan(const attempt_logs& attempt) = 0;
-};
-
-/// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
-/// and the end of stderr kept for the report where it is not in a file.
-class default_logs_specs final : public logs_specs {
- public:
-  std::vector<worker_output> plan(const attempt_logs& attempt) override {
-    const log_options& options = attempt.spec.logs;
-    std::shared_ptr<log_file> matches[2];
-    if (!options.stdout_filters.empty()) {
-      matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
-    }
-    if (!options.stderr_filters.empty()) {
-      matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
-    }
-    std::vector<worker_output> all;
-    for (const worker_identity& who : attempt.workers) {
-      worker_output& output = all.emplace_back();
-      output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
-      output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
-    }
-    return all;
-  }
-
- private:
-  static output_plan plan_stream(const attempt_logs& attempt, const worker_identity& who,
-                                 std_streams stream, const std::shared_ptr<log_file>& matches) {
-    const worker_spec& spec = attempt.spec;
-    const log_options& options = spec.logs;
-    const bool is_err = stream == std_streams::err;
-    const bool teed = contains(spec.tee.of(who.local_rank), stream);
-    const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
-    const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
-    const bool as_json = options.format == log_format::json;
-
-    output_plan plan;
-    if (teed || redirected) {
-      plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
-                         : attempt.layout.stdout_file(who.local_rank);
-    }
-    const bool cut = !plan.file.empty() && options.rotation.max_bytes > 0;
-    if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
-      plan.kind = output_plan::how::copy;
-    } else if (redirected || teed) {
-      plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
-    } else if (is_err) {
-      plan.kind = output_plan::how::copy;  // for its end
-    } else if (!shown) {
-      plan.kind = output_plan::how::null;
-    }
-    plan.keep_tail = is_err && plan.kind != output_plan::how::null;
-    if (plan.kind != output_plan::how::copy) return plan;
-
-    plan.rotation = options.rotation;
-    plan.console = shown;
-    plan.json = as_json;
-    const line_head head = as_json ? object_head(attempt, who, is_err)
-                                   : line_template(spec.line_prefix_template)
-                                         .head_of(who, attempt.host);
-    if (teed || as_json) plan.prefix = head;
-    if (matches) {
-      plan.matches.filters = is_err ? options.stderr_filters : options.stdout_filters;
-      plan.matches.prefix = head;
-      plan.matches.file = matches;
-    }
-    return plan;
-  }
-
-  static bool is_shown(const log_options& options, int local_rank) {
-    const std::vector<int>& ranks = options.console_ranks;
-    return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
-  }
-
-  // All members of the object of a line, but its text.
-  static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
-                               bool is_err) {
-    line_head head(R"({"time":")");
-    head.add_time();
-    head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
-                              json_string(attempt.host), json_string(who.role_name), who.rank,
-                              who.local_rank, attempt.layout.attempt()));
-    head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
-    return head;
-  }
-};
-
-}  // namespace elastic
-
-// ---- elastic/base/assert.hpp ----
-
-#include <cstdlib>
-
-namespace elastic::detail {
-
-[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
-  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
-  std::abort();
-}
-
-}  // namespace elastic::detail
-
-/// Checks an invariant of this library, in release builds too: a supervisor that goes on with a
-/// broken invariant can lose a job that cost days. Never for input from outside.
-#define ELASTIC_ASSERT(condition) \
-  ((condition) ? (void)0 : ::elastic::detail::assertion_failed(#condition, __FILE__, __LINE__))
-
-// ---- elastic/agent/rank_assignment.hpp ----
-
-namespace elastic {
-
-/// What a node tells the others of a round about its workers.
-struct role_info {
-  std::string role;
-  int local_world_size = 1;
-};
-
-/// What a node needs to know to number its workers.
-struct assigned_ranks {
-  /// The rank of its first worker among all workers, and their number.
-  int base_rank = 0;
-  int world_size = 0;
-  /// The same among the workers of its role.
-  int base_role_rank = 0;
-  int role_world_size = 0;
-
-  friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
-};
-
-/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
-/// ranks, and contiguous within each role.
-///
-/// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
-inline std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes) {
-  std::vector<assigned_ranks> assigned(nodes.size());
-  int world_size = 0;
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
-    assigned[node].base_rank = world_size;
-    world_size += nodes[node].local_world_size;
-    for (std::size_t other = 0; other < nodes.size(); ++other) {
-      if (nodes[other].role != nodes[node].role) continue;
-      assigned[other].role_world_size += nodes[node].local_world_size;
-      if (other > node) assigned[other].base_role_rank += nodes[node].local_world_size;
-    }
-  }
-  for (assigned_ranks& ranks : assigned) ranks.world_size = world_size;
-  return assigned;
 }
 
 }  // namespace elastic
@@ -4123,1777 +2134,340 @@ class event_flag {
 
 }  // namespace elastic
 
-// ---- elastic/base/when_all.hpp ----
+// ---- elastic/contract/environment.hpp ----
+
+#include <functional>
 
 namespace elastic {
 
-/// Runs all tasks at once, started in their order, until the last of them has ended. The first
-/// that throws has the others cancelled, by all types.
+/// Environment variables by name.
+using environment_map = std::map<std::string, std::string, std::less<>>;
+
+namespace detail {
+
+inline void add_variable(environment_map& variables, std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  if (equals == std::string_view::npos || equals == 0) return;
+  variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+}
+
+}  // namespace detail
+
+/// The variables of an array such as `environ`, whose end is a null pointer. Each entry is
+/// "NAME=value"; one that is not is left out; of a repeated name the first counts, as for `getenv`.
+inline environment_map environment_from(const char* const* entries) {
+  environment_map variables;
+  for (; entries && *entries; ++entries) detail::add_variable(variables, *entries);
+  return variables;
+}
+
+/// The same for entries in a vector.
+inline environment_map environment_from(const std::vector<std::string>& entries) {
+  environment_map variables;
+  for (const std::string& entry : entries) detail::add_variable(variables, entry);
+  return variables;
+}
+
+/// Each variable as "NAME=value", in the order of their names.
+inline std::vector<std::string> environment_entries(const environment_map& variables) {
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+/// The value of a variable; empty where it is not set.
+inline std::optional<std::string> find_variable(const environment_map& variables,
+                                                std::string_view name) {
+  const auto found = variables.find(name);
+  if (found == variables.end()) return std::nullopt;
+  return found->second;
+}
+
+/// Who a worker is: its place on its node, in its role and in the job.
+struct worker_identity {
+  /// 0 … local_world_size - 1, on this node.
+  int local_rank = 0;
+  /// 0 … world_size - 1, in the job.
+  int rank = 0;
+  /// The node's place in the round, 0 … group_world_size - 1.
+  int group_rank = 0;
+  /// 0 … role_world_size - 1, among the workers of this role.
+  int role_rank = 0;
+  int local_world_size = 1;
+  int world_size = 1;
+  int group_world_size = 1;
+  int role_world_size = 1;
+  std::string role_name = "default";
+};
+
+/// What all workers of one start on one node have in common.
+struct worker_surroundings {
+  /// Where the workers find each other.
+  std::string master_addr;
+  std::uint16_t master_port = 0;
+  /// True: an agent serves a store at the master's address and every worker is its client. False:
+  /// the worker of rank 0 serves.
+  bool use_agent_store = false;
+  std::string run_id;
+  /// How many of `max_restarts` are used up.
+  int restart_count = 0;
+  int max_restarts = 0;
+};
+
+namespace detail {
+
+inline void set_job_variables(environment_map& variables, const worker_surroundings& job) {
+  variables["MASTER_ADDR"] = job.master_addr;
+  variables["MASTER_PORT"] = std::to_string(job.master_port);
+  variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
+  variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
+  variables["TORCHELASTIC_RUN_ID"] = job.run_id;
+  // Python's spelling of a bool: workers compare with "True".
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
+  // The name before PyTorch 2.2 and the one since; each worker reads its own.
+  variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
+  variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+}
+
+inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
+  variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
+  variables["RANK"] = std::to_string(worker.rank);
+  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
+  variables["ROLE_RANK"] = std::to_string(worker.role_rank);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
+  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
+  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
+  variables["ROLE_NAME"] = worker.role_name;
+}
+
+}  // namespace detail
+
+/// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
+/// under the same names, everything that an agent promises to its workers.
 ///
-/// Errors: that of the first that threw.
-/// Cancellation: every request is passed on to every task; then throws what the first threw.
-inline task<void> when_all(std::vector<task<void>> tasks) {
-  if (tasks.empty()) co_return;
-  auto executor = co_await asio::this_coro::executor;
-  const std::size_t count = tasks.size();
-  const auto outcome = co_await detail::run_concurrently(
-      executor, count, detail::cancelled_by::first_failure, std::move(tasks));
-  for (const std::size_t place : outcome.order) {
-    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
-  }
+/// `error_file` is where the worker leaves the reason of its failure; empty where nobody reads it.
+/// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
+/// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
+inline std::vector<std::string> worker_environment(environment_map base,
+                                                   const worker_identity& worker,
+                                                   const worker_surroundings& job,
+                                                   const std::string& error_file) {
+  detail::set_job_variables(base, job);
+  detail::set_identity_variables(base, worker);
+  base["TORCHELASTIC_ERROR_FILE"] = error_file;
+  return environment_entries(base);
+}
+
+/// torchrun's rule for OMP_NUM_THREADS: where it is not set and a node has more than one worker,
+/// it becomes 1, since each worker would otherwise start as many threads as there are processors.
+///
+/// Result: the warning to show where the rule applied and changed `variables`.
+inline std::optional<std::string> limit_omp_threads(environment_map& variables,
+                                                    int local_world_size) {
+  if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
+  variables["OMP_NUM_THREADS"] = "1";
+  return "\n"
+         "*****************************************\n"
+         "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
+         "avoid your system being overloaded, please further tune the variable for optimal "
+         "performance in your application as needed.\n"
+         "*****************************************";
 }
 
 }  // namespace elastic
 
-// ---- elastic/contract/call_sheet.hpp ----
+// ---- elastic/base/assert.hpp ----
 
-#include <sys/mman.h>
+#include <cstdio>
+#include <cstdlib>
+
+namespace elastic::detail {
+
+[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
+  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
+  std::abort();
+}
+
+}  // namespace elastic::detail
+
+/// Checks an invariant of this library, in release builds too: a supervisor that goes on with a
+/// broken invariant can lose a job that cost days. Never for input from outside.
+#define ELASTIC_ASSERT(condition) \
+  ((condition) ? (void)0 : ::elastic::detail::assertion_failed(#condition, __FILE__, __LINE__))
+
+// ---- elastic/base/json_text.hpp ----
+
+#include <algorithm>
+#include <iterator>
 
 namespace elastic {
 
-/// What a worker's function has left behind.
-struct call_answer {
-  enum class what : std::uint64_t {
-    /// Nothing: it did not end, or by `exit`.
-    nothing = 0,
-    /// JSON: what it returned.
-    value = 1,
-    /// JSON in the form of an error file: what it threw.
-    failure = 2,
-    /// Something that no worker of this library leaves; `text` says why.
-    garbage = 3,
-  };
-  what kind = what::nothing;
-  std::string text;
+namespace detail {
+
+/// What the first bytes of a text are, read as UTF-8.
+struct utf8_character {
+  /// How many bytes belong together: a character, or the start of one that goes wrong after them.
+  std::size_t size;
+  bool valid;
+  /// Not valid only because the text ends within it.
+  bool cut_off;
 };
 
-/// How an agent and the function that a worker runs talk: a file without a name, in memory, which
-/// the worker gets as its standard input. The agent writes the arguments before it starts the
-/// worker; the worker writes what came of it; the agent reads that when the worker has ended.
-///
-/// Nobody waits for anybody, no file is left, and the worker can put neither more into it than the
-/// agent has made room for (the kernel refuses to let it grow) nor anything that the agent would
-/// take for more. Memory is taken for what is written alone.
-///
-/// Thread-safety: one thread at a time.
-class call_sheet {
+/// `text` must not be empty.
+inline utf8_character first_utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {1, true, false};
+  // Neither the second half of surrogates nor what could be said in fewer bytes.
+  const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
+                            : lead >= 0xe0 && lead <= 0xef ? 3
+                            : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                           : 0;
+  if (whole == 0) return {1, false, false};
+  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t at = 1; at < whole; ++at) {
+    if (at == text.size()) return {at, false, true};
+    const bool fits = at == 1 ? byte(at) >= low && byte(at) <= high : (byte(at) & 0xc0) == 0x80;
+    if (!fits) return {at, false, false};
+  }
+  return {whole, true, false};
+}
+
+/// How many bytes at the end of `text` are the start of a character that is not whole; 0 to 3.
+inline std::size_t unfinished_character(std::string_view text) {
+  for (std::size_t size = 1; size <= std::min<std::size_t>(3, text.size()); ++size) {
+    const std::string_view end = text.substr(text.size() - size);
+    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80) continue;
+    const utf8_character first = first_utf8_character(end);
+    return first.cut_off && first.size == size ? size : 0;
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+/// Appends `text` as the inside of a JSON string. Each byte sequence that is no UTF-8 becomes
+/// U+FFFD.
+inline void append_json_text(std::string& out, std::string_view text) {
+  const auto is_plain = [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte >= 0x20 && byte < 0x80 && letter != '"' && letter != '\\';
+  };
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    const detail::utf8_character next = detail::first_utf8_character(text);
+    const char letter = text[0];
+    if (!next.valid) {
+      out += "\xef\xbf\xbd";
+    } else if (next.size > 1) {
+      out.append(text.substr(0, next.size));
+    } else if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (letter == '\n') {
+      out += "\\n";
+    } else if (letter == '\t') {
+      out += "\\t";
+    } else if (letter == '\r') {
+      out += "\\r";
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(letter));
+    }
+    text.remove_prefix(next.size);
+  }
+}
+
+/// The same as a JSON string, with its quotes.
+inline std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  append_json_text(quoted, text);
+  return quoted + '"';
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/line_head.hpp ----
+
+#include <ctime>
+
+namespace elastic {
+
+/// "2026-11-20T14:03:21.042Z": a time of day as logs name it, in UTC.
+inline std::string time_text(wall_time at) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at) - whole;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     milliseconds.count());
+}
+
+/// What stands before each line of a process's output: text, and in it the time and the id of the
+/// process, which nobody knows before it runs. A plain text becomes one by itself.
+class line_head {
  public:
-  /// None.
-  call_sheet() = default;
-  call_sheet(call_sheet&& other) noexcept { swap(other); }
-  call_sheet& operator=(call_sheet&& other) noexcept {
-    call_sheet taken(std::move(other));
-    swap(taken);
+  line_head() = default;
+  line_head(std::string text) { add_text(text); }
+  line_head(const char* text) { add_text(text); }
+
+  line_head& add_text(std::string_view text) {
+    if (text.empty()) return *this;
+    if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
+      pieces_.push_back({piece::kind::text, {}});
+    }
+    pieces_.back().text += text;
     return *this;
   }
-  ~call_sheet() {
-    if (file_ >= 0) ::close(file_);
+  /// When the line was read.
+  line_head& add_time() {
+    pieces_.push_back({piece::kind::time, {}});
+    return *this;
+  }
+  /// Which process wrote it.
+  line_head& add_pid() {
+    pieces_.push_back({piece::kind::pid, {}});
+    return *this;
   }
 
-  /// The agent's side: a sheet with the arguments, and room for an answer of so many bytes.
-  /// Errors: `errc::start_failed`.
-  static call_sheet make(std::string_view arguments, std::size_t answer_bytes) {
-    call_sheet made;
-    made.arguments_ = arguments.size();
-    made.room_ = answer_bytes;
-    made.file_ = open_memory();
-    header first;
-    first.arguments = arguments.size();
-    const auto size = static_cast<off_t>(made.answer_at() + answer_bytes);
-    if (made.file_ < 0 || ::ftruncate(made.file_, size) != 0 ||
-        !made.write(0, &first, sizeof first) ||
-        !made.write(sizeof first, arguments.data(), arguments.size()) ||
-        ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
-      throw error(errc::start_failed,
-                  fmt::format("no memory file for the arguments of a function can be had: {}",
-                              errno_text(errno)));
-    }
-    return made;
+  bool empty() const { return pieces_.empty(); }
+  bool has_time() const {
+    return std::any_of(pieces_.begin(), pieces_.end(),
+                       [](const piece& one) { return one.what == piece::kind::time; });
   }
 
-  /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
-  /// Errors: `errc::protocol_violation` where standard input is no such sheet.
-  static call_sheet take() {
-    call_sheet taken;
-    taken.file_ = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
-    struct stat about {};
-    header first;
-    first.arguments = 0;
-    const bool is_sheet = taken.file_ >= 0 && ::fstat(taken.file_, &about) == 0 &&
-                          S_ISREG(about.st_mode) && taken.read(0, &first, sizeof first) &&
-                          std::memcmp(first.mark, header().mark, sizeof first.mark) == 0 &&
-                          first.arguments <= limits::function_arguments_bytes;
-    const auto size = static_cast<std::uint64_t>(about.st_size);
-    if (!is_sheet || size < sizeof first + first.arguments) {
-      throw error(errc::protocol_violation,
-                  "standard input does not hold a function's arguments: only an agent starts a "
-                  "worker that runs a function");
+  /// The text for lines that are read from one process at one time.
+  std::string text(pid_t pid, wall_time at) const {
+    std::string whole;
+    for (const piece& one : pieces_) {
+      switch (one.what) {
+        case piece::kind::text: whole += one.text; break;
+        case piece::kind::time: whole += time_text(at); break;
+        case piece::kind::pid: whole += std::to_string(pid); break;
+      }
     }
-    taken.arguments_ = first.arguments;
-    taken.room_ = size - taken.answer_at();
-    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (nothing >= 0) {
-      ::dup2(nothing, 0);
-      ::close(nothing);
-    }
-    return taken;
+    return whole;
   }
 
-  /// What becomes the worker's standard input; borrowed.
-  int descriptor() const { return file_; }
-
-  /// How many bytes an answer may have.
-  std::size_t room() const { return room_; }
-
-  /// The arguments, as they were written by `make`, or by whoever had the file meanwhile.
-  /// Errors: `errc::file_access`.
-  std::string arguments() const {
-    std::string text(arguments_, '\0');
-    if (!read(sizeof(header), text.data(), text.size())) fail("read");
-    return text;
-  }
-
-  /// Leaves an answer, in the place of an earlier one: whole, or not at all.
-  /// Errors: `errc::file_access`; the text must fit.
-  void leave(call_answer::what kind, std::string_view text) {
-    header first;
-    first.arguments = arguments_;
-    first.answer = text.size();
-    first.kind = static_cast<std::uint64_t>(kind);
-    const bool is_left = text.size() <= room_ && write(answer_at(), text.data(), text.size()) &&
-                         write(0, &first, sizeof first);
-    if (!is_left) fail("write");
-  }
-
-  /// What the worker has left. Never fails: what makes no sense is `garbage`.
-  call_answer answer() const {
-    call_answer found;
-    if (file_ < 0) return found;
-    header first;
-    if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
-    if (first.kind == static_cast<std::uint64_t>(call_answer::what::nothing)) return found;
-    if (first.kind != static_cast<std::uint64_t>(call_answer::what::value) &&
-        first.kind != static_cast<std::uint64_t>(call_answer::what::failure)) {
-      return garbage(fmt::format("it is of the unknown kind {}", first.kind));
-    }
-    if (first.answer > room_) {
-      return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer,
-                                 room_));
-    }
-    found.kind = static_cast<call_answer::what>(first.kind);
-    found.text.resize(first.answer);
-    if (!read(answer_at(), found.text.data(), found.text.size())) {
-      return garbage("it cannot be read");
-    }
-    return found;
-  }
+  friend bool operator==(const line_head&, const line_head&) = default;
 
  private:
-  // In this machine's byte order: the file does not leave it.
-  struct header {
-    char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
-    std::uint64_t arguments = 0;
-    std::uint64_t kind = 0;
-    std::uint64_t answer = 0;
+  struct piece {
+    enum class kind { text, time, pid };
+    kind what;
+    std::string text;
+    friend bool operator==(const piece&, const piece&) = default;
   };
-
-  static int open_memory() {
-    // Systems may allow only files that say they are no programs; older ones do not know the flag.
-    constexpr unsigned not_executable = 8;
-    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    const int file = ::memfd_create("elastic-call", flags | not_executable);
-    return file >= 0 || errno != EINVAL ? file : ::memfd_create("elastic-call", flags);
-  }
-
-  static call_answer garbage(std::string why) {
-    return {call_answer::what::garbage, std::move(why)};
-  }
-
-  [[noreturn]] static void fail(const char* step) {
-    throw error(errc::file_access, fmt::format("cannot {} the file of a function's arguments and "
-                                               "answer: {}", step, errno_text(errno)));
-  }
-
-  std::size_t answer_at() const { return sizeof(header) + arguments_; }
-
-  bool read(std::size_t at, void* into, std::size_t size) const {
-    return moved(size, [&](std::size_t done) {
-      return ::pread(file_, static_cast<char*>(into) + done, size - done,
-                     static_cast<off_t>(at + done));
-    });
-  }
-  bool write(std::size_t at, const void* from, std::size_t size) const {
-    return moved(size, [&](std::size_t done) {
-      return ::pwrite(file_, static_cast<const char*>(from) + done, size - done,
-                      static_cast<off_t>(at + done));
-    });
-  }
-  template <class Step>
-  static bool moved(std::size_t size, Step step) {
-    for (std::size_t done = 0; done < size;) {
-      const ssize_t count = step(done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count == 0) errno = ENODATA;
-      if (count <= 0) return false;
-      done += static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-
-  void swap(call_sheet& other) noexcept {
-    std::swap(file_, other.file_);
-    std::swap(arguments_, other.arguments_);
-    std::swap(room_, other.room_);
-  }
-
-  int file_ = -1;
-  std::size_t arguments_ = 0;
-  std::size_t room_ = 0;
+  std::vector<piece> pieces_;
 };
-
-}  // namespace elastic
-
-// ---- elastic/health/checkpoint_outcome.hpp ----
-
-namespace elastic {
-
-/// What came of asking workers for a checkpoint.
-struct checkpoint_outcome {
-  /// How many were asked (those that said they want to be), and how many have saved it.
-  int asked = 0;
-  int saved = 0;
-  /// Why others have not: "local rank 1 did not answer within 2 s".
-  std::vector<std::string> problems;
-};
-
-}  // namespace elastic
-
-// ---- elastic/health/control_message.hpp ----
-
-// Includes the whole of nlohmann/json.
-
-#include <variant>
-
-namespace elastic {
-
-/// What a worker and its agent tell each other over the control channel: one JSON object a line,
-/// whose "kind" is the name of the struct. docs/control_channel.md has the conversation. Times are
-/// seconds; fields that are not known are passed over.
-namespace control_messages {
-
-// ---- from a worker --------------------------------------------------------------------------
-
-/// The first line of a connection.
-struct hello {
-  static constexpr int current_version = 1;
-  int version = current_version;
-  int local_rank = 0;
-  /// Whether it wants to be asked for checkpoints.
-  bool checkpoints = false;
-};
-
-/// It lives. From the first one on the next is expected within `timeout`, where one is named, else
-/// within what the agent was told or has learned.
-struct heartbeat {
-  std::optional<duration> timeout;
-};
-
-/// A part of its work begins. With a `timeout` it has to end by then, and no heartbeat is expected
-/// meanwhile.
-struct enter {
-  std::string section;
-  std::optional<duration> timeout;
-};
-
-/// That part has ended.
-struct leave {
-  std::string section;
-};
-
-/// It is to be killed `after` so long, unless it says `release` before. Said again, the timer
-/// starts anew.
-struct expires {
-  std::string timer;
-  duration after{};
-};
-
-struct release {
-  std::string timer;
-};
-
-/// How far it is; counts as a heartbeat.
-struct progress {
-  std::int64_t step = 0;
-  /// How many steps there are; 0: not known.
-  std::int64_t total = 0;
-  std::string text;
-  std::map<std::string, double> metrics;
-};
-
-/// The checkpoint of that number is written, or why it is not.
-struct saved {
-  std::int64_t id = 0;
-};
-struct not_saved {
-  std::int64_t id = 0;
-  std::string reason;
-};
-
-/// Where workers fail from now on, the job is not to be started again.
-struct no_restart {
-  std::string reason;
-};
-
-/// This node cannot do the work and is to leave the job.
-struct bad_node {
-  std::string reason;
-};
-
-/// It wants to be watched no longer.
-struct bye {};
-
-// ---- from the agent -------------------------------------------------------------------------
-
-/// The answer to hello.
-struct welcome {
-  int version = hello::current_version;
-};
-
-/// A line could not be taken; the connection ends.
-struct refused {
-  std::string reason;
-};
-
-/// Save a checkpoint and say so (`saved`, `not_saved`); by then the agent waits no longer.
-struct checkpoint {
-  std::int64_t id = 0;
-  duration within{};
-};
-
-/// Do nothing until `resume`; no heartbeat is expected meanwhile.
-struct pause {};
-struct resume {};
-
-/// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
-struct stop {
-  duration grace{};
-};
-
-}  // namespace control_messages
-
-/// What a worker says.
-using worker_message =
-    std::variant<control_messages::hello, control_messages::heartbeat, control_messages::enter,
-                 control_messages::leave, control_messages::expires, control_messages::release,
-                 control_messages::progress, control_messages::saved, control_messages::not_saved,
-                 control_messages::no_restart, control_messages::bad_node, control_messages::bye>;
-
-/// What the agent says.
-using agent_message =
-    std::variant<control_messages::welcome, control_messages::refused,
-                 control_messages::checkpoint, control_messages::pause, control_messages::resume,
-                 control_messages::stop>;
-
-namespace detail {
-
-/// `text` without what a terminal would obey, at most `most` bytes of whole characters: it is
-/// shown to people.
-inline std::string printable(std::string_view text, std::size_t most) {
-  std::string shown;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
-    if (byte < 0x20 || byte == 0x7f) {
-      shown += ' ';
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      ++at;  // U+0080 to U+009F: control characters, too
-      shown += ' ';
-    } else {
-      shown += text[at];
-    }
-  }
-  if (shown.size() <= most) return shown;
-  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
-  shown.resize(most);
-  return shown;
-}
-
-/// The longest time that is said: some three years.
-inline constexpr double most_control_seconds = 1e8;
-
-/// The fields of a line, each read with its bounds.
-class control_fields {
- public:
-  explicit control_fields(std::string_view line) {
-    if (line.size() >= limits::control_line_bytes) {
-      refuse(fmt::format("is {} bytes long; {} are allowed, the line end included", line.size(),
-                         limits::control_line_bytes));
-    }
-    json_ = nlohmann::json::parse(line, nullptr, false);
-    if (!json_.is_object()) {
-      refuse(fmt::format("is no JSON object: '{}'", printable(ascii(line), 80)));
-    }
-  }
-
-  std::string kind() const { return text("kind", limits::control_name_bytes); }
-
-  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
-    const nlohmann::json& value = field(name);
-    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
-    const bool too_large = value.is_number_unsigned() &&
-                           value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-    const auto number = too_large ? most : value.get<std::int64_t>();
-    if (too_large || number < least || number > most) {
-      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
-    }
-    return number;
-  }
-
-  std::int64_t number_or(const char* name, std::int64_t otherwise, std::int64_t most) const {
-    return has(name) ? number(name, 0, most) : otherwise;
-  }
-
-  bool flag_or(const char* name, bool otherwise) const {
-    if (!has(name)) return otherwise;
-    const nlohmann::json& value = field(name);
-    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
-    return value.get<bool>();
-  }
-
-  std::string text(const char* name, std::size_t most) const {
-    const nlohmann::json& value = field(name);
-    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
-    return printable(value.get_ref<const std::string&>(), most);
-  }
-
-  std::string text_or_empty(const char* name) const {
-    return has(name) ? text(name, limits::control_text_bytes) : std::string();
-  }
-
-  /// A name: not empty, and refused where it is too long, since cut ones could be the same.
-  std::string name(const char* field_name) const {
-    const std::string value = text(field_name, limits::control_line_bytes);
-    if (value.empty() || value.size() > limits::control_name_bytes) {
-      refuse(fmt::format("has a \"{}\" of {} bytes; 1 to {} are allowed", field_name, value.size(),
-                         limits::control_name_bytes));
-    }
-    return value;
-  }
-
-  duration seconds(const char* name) const {
-    constexpr double most = most_control_seconds;
-    const nlohmann::json& value = field(name);
-    if (!value.is_number()) refuse(fmt::format("has no number of seconds \"{}\"", name));
-    const double number = value.get<double>();
-    if (!(number > 0) || number > most) {
-      refuse(fmt::format("has \"{}\" outside of 0 to {} seconds", name, most));
-    }
-    return std::chrono::ceil<duration>(std::chrono::duration<double>(number));
-  }
-
-  std::optional<duration> seconds_or_none(const char* name) const {
-    return has(name) ? std::optional<duration>(seconds(name)) : std::nullopt;
-  }
-
-  double real(const char* name) const {
-    const nlohmann::json& value = field(name);
-    if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
-    return value.get<double>();
-  }
-
-  std::map<std::string, double> metrics(const char* name) const {
-    std::map<std::string, double> values;
-    if (!has(name)) return values;
-    const nlohmann::json& all = field(name);
-    if (!all.is_object() || all.size() > limits::control_metrics) {
-      refuse(fmt::format("has \"{}\" that are no object of at most {} numbers", name,
-                         limits::control_metrics));
-    }
-    for (const auto& [key, value] : all.items()) {
-      if (!value.is_number() || key.size() > limits::control_name_bytes) {
-        refuse(fmt::format("has a metric '{:.40}' that is no number, or of a name over {} bytes",
-                           printable(key, limits::control_name_bytes),
-                           limits::control_name_bytes));
-      }
-      values[printable(key, limits::control_name_bytes)] = value.get<double>();
-    }
-    return values;
-  }
-
-  [[noreturn]] static void refuse(const std::string& why) {
-    throw error(errc::protocol_violation, "a control message " + why);
-  }
-
- private:
-  // What is no JSON need not be UTF-8 either.
-  static std::string ascii(std::string_view text) {
-    std::string shown(text.substr(0, 80));
-    for (char& letter : shown) {
-      if ((static_cast<unsigned char>(letter) & 0x80) != 0) letter = '?';
-    }
-    return shown;
-  }
-
-  bool has(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && !found->is_null();
-  }
-
-  const nlohmann::json& field(const char* name) const {
-    const auto found = json_.find(name);
-    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
-    return *found;
-  }
-
-  nlohmann::json json_;
-};
-
-inline std::string control_quoted(std::string_view text, std::size_t most) {
-  return nlohmann::json(printable(text, most))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-inline std::string control_quoted(std::string_view text) {
-  return control_quoted(text, limits::control_text_bytes);
-}
-inline std::string control_name(std::string_view text) {
-  return control_quoted(text, limits::control_name_bytes);
-}
-
-inline double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
-
-/// The same within what is allowed: a time that is over already is as short as can be said.
-inline double bounded_seconds(duration span) {
-  constexpr double least = 0.001;
-  return std::clamp(in_seconds(span), least, most_control_seconds);
-}
-
-/// Writes a message as JSON.
-struct control_writer {
-  std::string operator()(const control_messages::hello& said) const {
-    return fmt::format(
-        R"({{"kind": "hello", "version": {}, "local_rank": {}, "checkpoints": {}}})", said.version,
-        said.local_rank, said.checkpoints);
-  }
-  std::string operator()(const control_messages::heartbeat& said) const {
-    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(said.timeout));
-  }
-  std::string operator()(const control_messages::enter& said) const {
-    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(said.section),
-                       timeout(said.timeout));
-  }
-  std::string operator()(const control_messages::leave& said) const {
-    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(said.section));
-  }
-  std::string operator()(const control_messages::expires& said) const {
-    return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
-                       control_name(said.timer), bounded_seconds(said.after));
-  }
-  std::string operator()(const control_messages::release& said) const {
-    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(said.timer));
-  }
-  std::string operator()(const control_messages::progress& said) const {
-    std::string metrics;
-    for (const auto& [name, value] : said.metrics) {
-      if (!std::isfinite(value)) continue;  // JSON has no way to say it
-      metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ",
-                             control_name(name), value);
-    }
-    return fmt::format(
-        R"({{"kind": "progress", "step": {}, "total": {}, "text": {}, "metrics": {{{}}}}})",
-        said.step, said.total, control_quoted(said.text), metrics);
-  }
-  std::string operator()(const control_messages::saved& said) const {
-    return fmt::format(R"({{"kind": "saved", "id": {}}})", said.id);
-  }
-  std::string operator()(const control_messages::not_saved& said) const {
-    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", said.id,
-                       control_quoted(said.reason));
-  }
-  std::string operator()(const control_messages::no_restart& said) const {
-    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(said.reason));
-  }
-  std::string operator()(const control_messages::bad_node& said) const {
-    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(said.reason));
-  }
-  std::string operator()(const control_messages::bye&) const { return R"({"kind": "bye"})"; }
-
-  std::string operator()(const control_messages::welcome& said) const {
-    return fmt::format(R"({{"kind": "welcome", "version": {}}})", said.version);
-  }
-  std::string operator()(const control_messages::refused& said) const {
-    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(said.reason));
-  }
-  std::string operator()(const control_messages::checkpoint& said) const {
-    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
-                       bounded_seconds(said.within));
-  }
-  std::string operator()(const control_messages::pause&) const { return R"({"kind": "pause"})"; }
-  std::string operator()(const control_messages::resume&) const { return R"({"kind": "resume"})"; }
-  std::string operator()(const control_messages::stop& said) const {
-    const double grace = in_seconds(said.grace);
-    if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
-    return fmt::format(R"({{"kind": "stop", "grace": {}}})", grace);
-  }
-
- private:
-  static std::string timeout(const std::optional<duration>& span) {
-    return span ? fmt::format(R"(, "timeout": {})", bounded_seconds(*span)) : std::string();
-  }
-};
-
-inline constexpr std::int64_t most_control_number = std::numeric_limits<std::int64_t>::max();
-
-inline control_messages::hello read_control_hello(const control_fields& fields) {
-  control_messages::hello said;
-  said.version = static_cast<int>(fields.number("version", 1, 1'000'000));
-  said.local_rank =
-      static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
-  said.checkpoints = fields.flag_or("checkpoints", false);
-  return said;
-}
-
-inline control_messages::progress read_progress(const control_fields& fields) {
-  control_messages::progress said;
-  said.step = fields.number("step", 0, most_control_number);
-  said.total = fields.number_or("total", 0, most_control_number);
-  said.text = fields.text_or_empty("text");
-  said.metrics = fields.metrics("metrics");
-  return said;
-}
-
-}  // namespace detail
-
-/// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
-/// are cut where they are too long; metrics that make the line too long are left out.
-inline std::string to_line(const worker_message& said) {
-  std::string line = std::visit(detail::control_writer(), said) + '\n';
-  const auto* progress = std::get_if<control_messages::progress>(&said);
-  if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
-                              progress->metrics.size() <= limits::control_metrics)) {
-    return line;
-  }
-  control_messages::progress shorter = *progress;
-  shorter.metrics.clear();
-  return detail::control_writer()(shorter) + '\n';
-}
-inline std::string to_line(const agent_message& said) {
-  return std::visit(detail::control_writer(), said) + '\n';
-}
-
-/// Reads what a worker says: a line without its end.
-/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
-inline worker_message parse_worker_message(std::string_view line) {
-  namespace messages = control_messages;
-  const detail::control_fields fields(line);
-  const std::string kind = fields.kind();
-  if (kind == "heartbeat") return messages::heartbeat{fields.seconds_or_none("timeout")};
-  if (kind == "progress") return detail::read_progress(fields);
-  if (kind == "enter") {
-    return messages::enter{fields.name("section"), fields.seconds_or_none("timeout")};
-  }
-  if (kind == "leave") return messages::leave{fields.name("section")};
-  if (kind == "expires") return messages::expires{fields.name("timer"), fields.seconds("after")};
-  if (kind == "release") return messages::release{fields.name("timer")};
-  if (kind == "saved") return messages::saved{fields.number("id", 0, detail::most_control_number)};
-  if (kind == "not_saved") {
-    return messages::not_saved{fields.number("id", 0, detail::most_control_number),
-                               fields.text_or_empty("reason")};
-  }
-  if (kind == "no_restart") return messages::no_restart{fields.text_or_empty("reason")};
-  if (kind == "bad_node") return messages::bad_node{fields.text_or_empty("reason")};
-  if (kind == "hello") return detail::read_control_hello(fields);
-  if (kind == "bye") return messages::bye{};
-  detail::control_fields::refuse(fmt::format("is of an unknown kind: '{}'", kind));
-}
-
-/// Reads what the agent says; nothing where the kind is not known: later agents may say more.
-/// Errors: `errc::protocol_violation`, naming what is wrong.
-inline std::optional<agent_message> parse_agent_message(std::string_view line) {
-  namespace messages = control_messages;
-  const detail::control_fields fields(line);
-  const std::string kind = fields.kind();
-  if (kind == "welcome") {
-    return messages::welcome{static_cast<int>(fields.number("version", 1, 1'000'000))};
-  }
-  if (kind == "refused") return messages::refused{fields.text_or_empty("reason")};
-  if (kind == "checkpoint") {
-    return messages::checkpoint{fields.number("id", 0, detail::most_control_number),
-                                fields.seconds("within")};
-  }
-  if (kind == "pause") return messages::pause{};
-  if (kind == "resume") return messages::resume{};
-  if (kind == "stop") {
-    messages::stop said;
-    said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
-    return said;
-  }
-  return std::nullopt;
-}
-
-}  // namespace elastic
-
-// ---- elastic/health/detail/timer_fifo.hpp ----
-
-namespace elastic::detail {
-
-/// Makes the FIFO for PyTorch's timers and opens it. One that lies there is replaced, as PyTorch's
-/// agent does it, but never what is something else.
-/// Errors: `errc::file_access`, naming the file.
-inline int open_timer_fifo(const std::string& path) {
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) == 0) {
-    if (!S_ISFIFO(found.st_mode)) {
-      throw error(errc::file_access,
-                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
-                              "timers are not watched; name a path where nothing is",
-                              path));
-    }
-    ::unlink(path.c_str());
-  }
-  int fd = -1;
-  if (::mkfifo(path.c_str(), 0600) == 0) {
-    // For reading and writing: it never ends, and clients always find a reader.
-    fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  }
-  if (fd >= 0) return fd;
-  throw error(errc::file_access,
-              fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
-                          "timers are not watched",
-                          path, errno_text(errno)));
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/line_intake.hpp ----
-
-namespace elastic {
-
-/// Makes lines of bytes that come in pieces; never holds more than `limits::control_line_bytes` of
-/// an unfinished one.
-class line_intake {
- public:
-  /// What comes next; valid until the next call of any member.
-  struct item {
-    /// A line without its end; empty where it was `too_long`.
-    std::string_view line;
-    bool too_long = false;
-  };
-
-  void append(std::string_view bytes) {
-    held_.erase(0, taken_);
-    taken_ = 0;
-    held_.append(bytes);
-  }
-
-  /// The next line; none where it is not whole yet. One that is too long is told of once, and what
-  /// follows of it is passed over.
-  std::optional<item> next() {
-    for (;;) {
-      const std::string_view rest = std::string_view(held_).substr(taken_);
-      const std::size_t end = rest.find('\n');
-      if (end == rest.npos) {
-        if (rest.size() < limits::control_line_bytes) return std::nullopt;
-        taken_ = held_.size();
-        if (skipping_) return std::nullopt;
-        skipping_ = true;
-        return item{{}, true};
-      }
-      taken_ += end + 1;
-      const bool rest_of_long = skipping_;
-      skipping_ = false;
-      if (rest_of_long) continue;
-      if (end >= limits::control_line_bytes) return item{{}, true};
-      return item{rest.substr(0, end), false};
-    }
-  }
-
-  std::size_t held() const { return held_.size() - taken_; }
-
- private:
-  std::string held_;
-  std::size_t taken_ = 0;
-  bool skipping_ = false;
-};
-
-}  // namespace elastic
-
-// ---- elastic/health/rate_gate.hpp ----
-
-namespace elastic {
-
-/// Counts what happens within a second.
-class rate_gate {
- public:
-  explicit rate_gate(int most) : most_(most) {}
-
-  /// Result: when to go on, where this was one too many.
-  std::optional<time_point> count(time_point now, int how_many = 1) {
-    if (now - since_ >= std::chrono::seconds(1)) {
-      since_ = now;
-      count_ = 0;
-    }
-    count_ += how_many;
-    if (count_ <= most_) return std::nullopt;
-    return since_ + std::chrono::seconds(1);
-  }
-
- private:
-  int most_;
-  int count_ = 0;
-  time_point since_{};
-};
-
-}  // namespace elastic
-
-// ---- elastic/health/timer_request.hpp ----
-
-// Includes the whole of nlohmann/json.
-
-namespace elastic {
-
-/// A line that PyTorch's FileTimerClient writes to the file of TORCHELASTIC_TIMER_FILE.
-///
-/// Source: torch.distributed.elastic.timer.file_based_local_timer, FileTimerRequest.
-struct timer_request {
-  pid_t pid = 0;
-  std::string scope;
-  /// The time of day at which it expires; none: the timer is taken back.
-  std::optional<wall_time> expiry;
-  /// What the process is to be sent then; 0 or less: nothing.
-  int signal = 0;
-};
-
-/// Reads a line without its end.
-/// Errors: `errc::protocol_violation`, naming what is wrong.
-inline timer_request parse_timer_request(std::string_view line) {
-  const detail::control_fields fields(line);
-  timer_request asked;
-  asked.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
-  asked.scope = fields.text("scope_id", limits::control_text_bytes);
-  asked.signal = static_cast<int>(fields.number("signal", -64, 64));
-  const double seconds = fields.real("expiration_time");
-  if (seconds < 0) return asked;
-  constexpr double last = 1e10;  // in the year 2286
-  if (!(seconds <= last)) {
-    detail::control_fields::refuse(
-        fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
-  }
-  asked.expiry = wall_time(
-      std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
-  return asked;
-}
-
-}  // namespace elastic
-
-// ---- elastic/health/worker_channels_options.hpp ----
-
-namespace elastic {
-
-/// What workers say that is not for `worker_channels` itself. Each may be empty, must not throw,
-/// and is called on the strand.
-struct channel_events {
-  /// A worker is hung; it is told of once, and is for the callee to end.
-  std::function<void(int local_rank, const liveness_verdict&)> hung{};
-  std::function<void(int local_rank, const control_messages::progress&)> progress{};
-  std::function<void(int local_rank, const std::string& reason)> no_restart{};
-  std::function<void(int local_rank, const std::string& reason)> bad_node{};
-  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
-  /// workers that run as another user.
-  std::function<std::optional<int>(pid_t)> owner_of{};
-};
-
-struct worker_channels_options {
-  liveness_settings liveness{};
-  /// Whether timers of PyTorch's FileTimerClient are served, too, and at which path; empty: one in
-  /// the temporary folder.
-  bool timer_file = false;
-  std::string timer_path{};
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time{};
-  logger log{};
-  channel_events events{};
-};
-
-}  // namespace elastic
-
-// ---- elastic/health/detail/channel_attempt.hpp ----
-
-#include <array>
-#include <list>
-
-namespace elastic::detail {
-
-/// A connection of a worker, or of one that has not said who it is.
-struct channel_connection {
-  explicit channel_connection(asio::local::stream_protocol::socket accepted)
-      : peer(std::move(accepted)) {}
-  asio::local::stream_protocol::socket peer;
-  std::optional<int> worker;
-  bool checkpoints = false;
-  bool is_closed = false;
-  /// The worker has closed its end.
-  bool has_ended = false;
-  line_intake lines;
-};
-
-/// What is known of one worker.
-struct watched_worker {
-  watched_worker(const liveness_settings& settings, learned_timeouts& learned)
-      : liveness(settings, learned) {}
-  worker_liveness liveness;
-  bool running = false;
-  bool said_bye = false;
-};
-
-/// A checkpoint that was asked for.
-struct checkpoint_question {
-  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
-  std::int64_t id = 0;
-  std::set<int> waiting;
-  checkpoint_outcome outcome;
-  event_flag answered;
-
-  void settle(int local_rank, const std::string& problem) {
-    if (waiting.erase(local_rank) == 0) return;
-    if (problem.empty()) {
-      ++outcome.saved;
-    } else {
-      outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
-    }
-    if (waiting.empty()) answered.set();
-  }
-};
-
-/// The control channel and the watch during one attempt, for `worker_channels` alone. Shared with
-/// its coroutines, which may outlive it by a moment.
-struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
-  using socket = asio::local::stream_protocol::socket;
-  using connection = channel_connection;
-  using connection_pointer = std::shared_ptr<connection>;
-  using place = watched_worker;
-  using question = checkpoint_question;
-  using self_pointer = std::shared_ptr<channel_attempt>;
-
-  channel_attempt(asio::any_io_executor executor, const worker_channels_options& chosen,
-                  std::shared_ptr<learned_timeouts> shared, int workers)
-      : strand(std::move(executor)),
-        options(chosen),
-        learned(std::move(shared)),
-        acceptor(strand),
-        timer_file(strand),
-        closing(strand),
-        all_ended(strand),
-        changed(strand) {
-    for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
-    all_ended.set();
-  }
-
-  asio::any_io_executor strand;
-  worker_channels_options options;
-  std::shared_ptr<learned_timeouts> learned;
-  std::vector<place> places;
-  asio::local::stream_protocol::acceptor acceptor;
-  std::string address;
-  asio::posix::stream_descriptor timer_file;
-  std::string timer_path;
-  bool made_timer_file = false;
-  std::list<connection_pointer> connections;
-  std::list<std::shared_ptr<question>> questions;
-  std::int64_t last_question = 0;
-  int complaints = 0;
-  event_flag closing;
-  // How many coroutines run.
-  int running = 0;
-  event_flag all_ended;
-  // The watch is to look again; it runs only while something is due.
-  event_flag changed;
-  bool is_watching = false;
-  time_point watched_until = time_point::max();
-
-  time_source& time() const { return *options.time; }
-  bool is_closing() const { return closing.is_set(); }
-
-  // ---- opening and closing --------------------------------------------------------------------
-
-  void listen() {
-    random_source random;
-    const std::string name = fmt::format("elastic-{}", random_uuid(random));
-    const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-    asio::error_code failure;
-    acceptor.open(at.protocol(), failure);
-    if (!failure) acceptor.bind(at, failure);
-    // What waits there is also taken without waiting for it.
-    if (!failure) acceptor.non_blocking(true, failure);
-    if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-    if (failure) {
-      options.log.warning("there is no control channel for the workers: {}", failure.message());
-      acceptor.close(failure);
-      return;
-    }
-    address = "@" + name;
-    run(accept_all(shared_from_this()));
-  }
-
-  void open_timer_file() {
-    if (!options.timer_file) return;
-    timer_path = options.timer_path;
-    try {
-      if (timer_path.empty()) {
-        random_source random;
-        timer_path = (std::filesystem::temp_directory_path() /
-                      fmt::format("watchdog_timer_{}", random_uuid(random)))
-                         .string();
-      }
-      timer_file.assign(open_timer_fifo(timer_path));
-      made_timer_file = true;
-      run(read_timers(shared_from_this()));
-    } catch (const std::exception& failure) {
-      options.log.error("{}", failure.what());
-    }
-  }
-
-  void shut() {
-    if (is_closing()) return;
-    closing.set();
-    changed.set();
-    asio::error_code ignored;
-    acceptor.close(ignored);
-    timer_file.close(ignored);
-    if (made_timer_file) ::unlink(timer_path.c_str());
-    for (const connection_pointer& one : connections) disconnect(*one);
-    for (const auto& one : questions) one->answered.set();
-  }
-
-  void run(task<void> work) {
-    ++running;
-    all_ended.reset();
-    asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
-      if (--self->running == 0) self->all_ended.set();
-    });
-  }
-
-  task<void> rest_until(time_point when) {
-    co_await with_deadline(time(), when, closing.wait());
-  }
-
-  // ---- connections ----------------------------------------------------------------------------
-
-  template <class... Args>
-  void complain(fmt::format_string<Args...> text, Args&&... args) {
-    if (complaints >= limits::control_complaints) return;
-    ++complaints;
-    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
-                        complaints == limits::control_complaints
-                            ? "; more of this is not logged in this attempt"
-                            : "");
-  }
-
-  // The same user, root, or a worker that has become another user.
-  bool may_enter(const ucred& peer) const {
-    return peer.uid == ::geteuid() || peer.uid == 0 ||
-           (options.events.owner_of && options.events.owner_of(peer.pid));
-  }
-
-  void admit(socket accepted) {
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-        !may_enter(peer)) {
-      return complain("a process of another user ({}) is not let into the control channel",
-                      peer.uid);
-    }
-    if (connections.size() >= places.size() * limits::control_connections) {
-      return complain("there are more than {} connections to the control channel; pid {} is not "
-                      "let in",
-                      connections.size(), peer.pid);
-    }
-    auto one = std::make_shared<connection>(std::move(accepted));
-    connections.push_back(one);
-    run(serve(shared_from_this(), one));
-  }
-
-  static void disconnect(connection& one) {
-    one.is_closed = true;
-    asio::error_code ignored;
-    one.peer.close(ignored);
-  }
-
-  void forget(const connection_pointer& one) {
-    disconnect(*one);
-    connections.remove(one);
-    if (is_closing()) return;
-    if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
-    for (const auto& asked : questions) {
-      asked->settle(*one->worker, "closed its channel before it answered");
-    }
-  }
-
-  bool can_save(int local_rank) const {
-    return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
-      return !one->is_closed && one->checkpoints && one->worker == local_rank;
-    });
-  }
-
-  static std::string name_of(const connection& one) {
-    return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
-  }
-
-  // Result: whether it was taken; who does not read is disconnected.
-  bool send(connection& one, const std::string& line) {
-    if (one.is_closed) return false;
-    const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
-                                MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent == static_cast<ssize_t>(line.size())) return true;
-    // One that is gone is found where its last words have been read.
-    if (sent < 0 && errno != EAGAIN) return false;
-    complain("the control channel of {} is closed: it does not read what it is sent",
-             name_of(one));
-    disconnect(one);
-    return false;
-  }
-
-  void send_all(const agent_message& said) {
-    const std::string line = to_line(said);
-    const std::vector<connection_pointer> all(connections.begin(), connections.end());
-    for (const auto& one : all) {
-      if (one->worker) send(*one, line);
-    }
-  }
-
-  void refuse(connection& one, const std::string& why) {
-    complain("the control channel of {} is closed: {}", name_of(one), why);
-    send(one, to_line(agent_message(control_messages::refused{why})));
-    disconnect(one);
-  }
-
-  // Result: how many lines there were.
-  int take(connection& one, std::string_view bytes) {
-    one.lines.append(bytes);
-    int count = 0;
-    while (!one.is_closed) {
-      const auto next = one.lines.next();
-      if (!next) break;
-      ++count;
-      if (next->too_long) {
-        refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
-                                "included",
-                                limits::control_line_bytes));
-      } else {
-        take_line(one, next->line);
-      }
-    }
-    return count;
-  }
-
-  void take_line(connection& one, std::string_view line) {
-    try {
-      const worker_message said = parse_worker_message(line);
-      if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
-        throw error(errc::protocol_violation, "a control message comes before hello");
-      }
-      std::visit([&](const auto& message) { handle(one, message); }, said);
-    } catch (const std::exception& failure) {
-      return refuse(one, failure.what());
-    }
-    if (one.worker) look_again(*one.worker);
-  }
-
-  // ---- what workers say -----------------------------------------------------------------------
-
-  worker_liveness& liveness_of(const connection& one) {
-    return places[static_cast<std::size_t>(*one.worker)].liveness;
-  }
-
-  void handle(connection& one, const control_messages::hello& said) {
-    if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-    if (said.version != control_messages::hello::current_version) {
-      throw error(errc::protocol_violation,
-                  fmt::format("a control message is of version {}; {} is spoken here",
-                              said.version, control_messages::hello::current_version));
-    }
-    if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
-      throw error(errc::protocol_violation,
-                  fmt::format("a control message is of local rank {}; there are {} workers",
-                              said.local_rank, places.size()));
-    }
-    one.worker = said.local_rank;
-    one.checkpoints = said.checkpoints;
-    place& at = places[static_cast<std::size_t>(said.local_rank)];
-    if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-    send(one, to_line(agent_message(control_messages::welcome())));
-  }
-
-  void handle(connection& one, const control_messages::heartbeat& said) {
-    liveness_of(one).beat(time().now(), said.timeout);
-  }
-
-  void handle(connection& one, const control_messages::enter& said) {
-    if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
-    throw error(errc::protocol_violation,
-                fmt::format("a control message opens more than {} sections",
-                            limits::worker_sections));
-  }
-
-  void handle(connection& one, const control_messages::leave& said) {
-    liveness_of(one).leave(time().now(), said.section);
-  }
-
-  void handle(connection& one, const control_messages::expires& said) {
-    if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
-    throw error(errc::protocol_violation,
-                fmt::format("a control message arms more than {} timers",
-                            limits::worker_timers));
-  }
-
-  void handle(connection& one, const control_messages::release& said) {
-    liveness_of(one).release(said.timer);
-  }
-
-  void handle(connection& one, const control_messages::progress& said) {
-    liveness_of(one).beat(time().now());
-    if (options.events.progress) options.events.progress(*one.worker, said);
-  }
-
-  void handle(connection& one, const control_messages::saved& said) {
-    answer(said.id, *one.worker, "");
-  }
-
-  void handle(connection& one, const control_messages::not_saved& said) {
-    answer(said.id, *one.worker,
-           said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
-  }
-
-  void handle(connection& one, const control_messages::no_restart& said) {
-    if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
-  }
-
-  void handle(connection& one, const control_messages::bad_node& said) {
-    if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
-  }
-
-  void handle(connection& one, const control_messages::bye&) {
-    liveness_of(one).end();
-    places[static_cast<std::size_t>(*one.worker)].said_bye = true;
-  }
-
-  void answer(std::int64_t id, int local_rank, const std::string& problem) {
-    for (const auto& one : questions) {
-      if (one->id == id) one->settle(local_rank, problem);
-    }
-  }
-
-  // ---- PyTorch's timers -----------------------------------------------------------------------
-
-  void take_timer(std::string_view line) {
-    try {
-      const timer_request asked = parse_timer_request(line);
-      const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid)
-                                                 : std::nullopt;
-      if (!owner) {
-        return complain("timer file '{}': pid {} is of no worker of this node; its timer is not "
-                        "watched",
-                        timer_path, asked.pid);
-      }
-      worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
-      const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
-      if (!asked.expiry || asked.signal <= 0) {
-        liveness.release(name);
-      } else {
-        const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
-        const bool armed = liveness.arm(time().now(), name, std::max(left, duration::zero()),
-                                        asked.signal);
-        if (!armed) {
-          complain("timer file '{}': pid {} has more than {} timers; one is not watched",
-                   timer_path, asked.pid, limits::worker_timers);
-        }
-      }
-      look_again(*owner);
-    } catch (const std::exception& failure) {
-      complain("timer file '{}': {}", timer_path, failure.what());
-    }
-  }
-
-  // ---- the watch ------------------------------------------------------------------------------
-
-  void started(int local_rank) {
-    place& one = places.at(static_cast<std::size_t>(local_rank));
-    one.running = true;
-    one.liveness.start(time().now());
-    look_again(local_rank);
-  }
-
-  void ended(int local_rank) {
-    hear_out(local_rank);
-    place& one = places.at(static_cast<std::size_t>(local_rank));
-    one.running = false;
-    one.liveness.end();
-    for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
-  }
-
-  void pause() {
-    for (place& one : places) one.liveness.pause(time().now());
-    send_all(agent_message(control_messages::pause()));
-  }
-
-  void resume() {
-    for (place& one : places) one.liveness.resume(time().now());
-    send_all(agent_message(control_messages::resume()));
-    for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
-  }
-
-  // Something of that worker may be due earlier than was known. What is due later is found when
-  // the watch wakes: a heartbeat costs no timer.
-  void look_again(int local_rank) {
-    if (is_closing()) return;
-    const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
-    if (due == time_point::max()) return;
-    if (!is_watching) {
-      is_watching = true;
-      run(watch(shared_from_this()));
-    } else if (due < watched_until) {
-      changed.set();
-    }
-  }
-
-  time_point next_expiry() const {
-    time_point first = time_point::max();
-    for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
-    return first;
-  }
-
-  // Reads what a worker has said already, before something is concluded from its silence or its
-  // end: a death is often seen before the last words.
-  void hear_out(int local_rank) {
-    for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
-      if (accept_one()) break;
-    }
-    const std::vector<connection_pointer> all(connections.begin(), connections.end());
-    for (const auto& one : all) {
-      constexpr int most_pieces = 16;
-      if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
-    }
-  }
-
-  // Takes a connection, if one waits. Result: why none was taken.
-  asio::error_code accept_one() {
-    socket peer(strand);
-    asio::error_code failure;
-    acceptor.accept(peer, failure);
-    if (!failure) admit(std::move(peer));
-    return failure;
-  }
-
-  // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
-  // is under way in an operation of Asio's while this looks. Result: how many lines there were.
-  int read_now(connection& one, int most_pieces) {
-    std::array<char, limits::control_line_bytes> piece;
-    int lines = 0;
-    for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
-      const ssize_t size =
-          ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
-      if (size > 0) {
-        lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
-      } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-        one.has_ended = true;
-        break;
-      } else if (errno == EAGAIN) {
-        break;
-      }
-    }
-    return lines;
-  }
-
-  void judge(time_point now) {
-    for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
-      place& one = places[rank];
-      if (one.liveness.next_expiry() > now) continue;
-      hear_out(static_cast<int>(rank));
-      const auto verdict = one.liveness.judge(now);
-      if (!verdict) continue;
-      one.liveness.end();
-      if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
-    }
-  }
-
-  // ---- what runs --------------------------------------------------------------------------------
-
-  static task<void> accept_all(self_pointer all) {
-    constexpr int most_accepts = 1000;
-    rate_gate gate(most_accepts);
-    while (!all->is_closing()) {
-      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
-      if (all->is_closing() || ended) co_return;
-      const time_point now = all->time().now();
-      std::optional<time_point> rest = gate.count(now);
-      const asio::error_code failure = all->accept_one();
-      if (failure && failure != asio::error::would_block) {
-        all->complain("no connection can be taken at the control channel: {}", failure.message());
-        rest = now + std::chrono::seconds(1);
-      }
-      if (rest) co_await all->rest_until(*rest);
-    }
-  }
-
-  static task<void> serve(self_pointer all, connection_pointer one) {
-    rate_gate gate(limits::control_lines_per_second);
-    while (!one->is_closed && !one->has_ended) {
-      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
-      if (failure || one->is_closed) break;
-      const int lines = all->read_now(*one, 1);
-      const auto rest = gate.count(all->time().now(), lines);
-      if (rest) co_await all->rest_until(*rest);
-    }
-    all->forget(one);
-  }
-
-  static task<void> read_timers(self_pointer all) {
-    std::array<char, limits::control_line_bytes> piece;
-    rate_gate gate(limits::control_lines_per_second);
-    line_intake lines;
-    while (!all->is_closing()) {
-      auto [failure, size] =
-          co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
-      if (all->is_closing()) co_return;
-      if (failure) {
-        all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
-                               failure.message());
-        co_return;
-      }
-      lines.append(std::string_view(piece.data(), size));
-      int count = 0;
-      for (auto next = lines.next(); next; next = lines.next()) {
-        ++count;
-        if (next->too_long) {
-          all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
-                        limits::control_line_bytes);
-        } else {
-          all->take_timer(next->line);
-        }
-      }
-      const auto rest = gate.count(all->time().now(), count);
-      if (rest) co_await all->rest_until(*rest);
-    }
-  }
-
-  static task<void> watch(self_pointer all) {
-    while (!all->is_closing()) {
-      const time_point until = all->next_expiry();
-      all->watched_until = until;
-      if (until == time_point::max()) break;
-      all->changed.reset();
-      co_await with_deadline(all->time(), until, all->changed.wait());
-      if (all->is_closing()) break;
-      const time_point woken = all->time().now();
-      if (woken < until) continue;
-      if (woken - until > limits::watch_lateness) {
-        all->options.log.warning("this process stood still for {}: the clocks of its workers start "
-                                 "anew",
-                                 worker_liveness::text_of(woken - until));
-        for (place& one : all->places) one.liveness.renew(woken);
-        continue;
-      }
-      all->judge(woken);
-    }
-    all->is_watching = false;
-  }
-
-  static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within) {
-    if (!all || all->is_closing()) co_return checkpoint_outcome();
-    const auto asked = std::make_shared<question>(all->strand);
-    asked->id = ++all->last_question;
-    control_messages::checkpoint wanted;
-    wanted.id = asked->id;
-    wanted.within = within;
-    const std::string line = to_line(agent_message(wanted));
-    const std::vector<connection_pointer> connected(all->connections.begin(),
-                                                    all->connections.end());
-    for (const auto& one : connected) {
-      const bool wants = one->worker && one->checkpoints &&
-                         all->places[static_cast<std::size_t>(*one->worker)].running;
-      if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
-    }
-    asked->outcome.asked = static_cast<int>(asked->waiting.size());
-    if (asked->waiting.empty()) co_return asked->outcome;
-    all->questions.push_back(asked);
-    const struct forget_question {
-      self_pointer all;
-      std::shared_ptr<question> asked;
-      ~forget_question() { all->questions.remove(asked); }
-    } forgetting{all, asked};
-    time_source& time = all->time();
-    within = std::min<duration>(within, std::chrono::hours(24 * 365));
-    co_await with_deadline(time, time.now() + within, asked->answered.wait());
-    const std::set<int> silent = asked->waiting;
-    const std::string problem =
-        all->is_closing()
-            ? "was stopped before it answered"
-            : fmt::format("did not answer within {}", worker_liveness::text_of(within));
-    for (const int rank : silent) asked->settle(rank, problem);
-    co_return asked->outcome;
-  }
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/worker_channels.hpp ----
-
-namespace elastic {
-
-/// The agent's side of the control channel: a Unix socket at which the workers of this node say
-/// how they are and are told what to do, and the watch over who is hung.
-///
-/// The socket has an abstract name, which leaves no file; who is not of this process's user, root
-/// or a worker is not let in. Whatever a worker writes, it can neither block nor end the agent, nor
-/// make it keep more than one line of it: what is not of the protocol ends the connection, with a
-/// line in the log; who does not read what it is sent is disconnected; who writes much is read
-/// slowly.
-///
-/// Nothing here wakes up by itself but for the next time-out that is due.
-/// Thread-safety: one strand at a time, the one it was given.
-class worker_channels {
- public:
-  worker_channels(asio::any_io_executor strand, worker_channels_options options)
-      : strand_(std::move(strand)),
-        options_(std::move(options)),
-        learned_(std::make_shared<learned_timeouts>(options_.liveness)) {
-    if (!options_.time) options_.time = std::make_shared<system_time>();
-  }
-  worker_channels(const worker_channels&) = delete;
-  worker_channels& operator=(const worker_channels&) = delete;
-  ~worker_channels() { abandon(); }
-
-  /// Opens the channel of one attempt of so many workers, under a new name. What cannot be opened
-  /// is said in the log, and there is none then. The one before must be closed.
-  void open(int workers) {
-    abandon();
-    state_ = std::make_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
-    state_->listen();
-    state_->open_timer_file();
-  }
-
-  /// What workers are to have in their environment; an empty value: the variable is to be removed.
-  std::vector<std::pair<std::string, std::string>> environment() const {
-    std::vector<std::pair<std::string, std::string>> variables;
-    variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
-    // A file that is no FIFO is not for the workers, who would write into it.
-    if (options_.timer_file) {
-      const bool is_there = state_ && state_->made_timer_file;
-      variables.emplace_back("TORCHELASTIC_TIMER_FILE",
-                             is_there ? state_->timer_path : std::string());
-    }
-    return variables;
-  }
-
-  /// That worker runs, and is watched from now on.
-  void started(int local_rank) {
-    if (state_) state_->started(local_rank);
-  }
-
-  /// It has ended; nothing is expected of it any more.
-  void ended(int local_rank) {
-    if (state_) state_->ended(local_rank);
-  }
-
-  /// Whether somebody has a connection.
-  bool has_connections() const { return state_ && !state_->connections.empty(); }
-
-  /// Tells every connected worker to pause, or to go on. No heartbeat is due meanwhile.
-  void pause() {
-    if (state_) state_->pause();
-  }
-  void resume() {
-    if (state_) state_->resume();
-  }
-
-  /// Tells every connected worker that it is being stopped.
-  void announce_stop(duration grace) {
-    if (state_) state_->send_all(agent_message(control_messages::stop{grace}));
-  }
-
-  /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
-  /// `within`.
-  ///
-  /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
-  task<checkpoint_outcome> checkpoint(duration within) {
-    return detail::channel_attempt::ask_checkpoint(state_, within);
-  }
-
-  /// Closes every connection and waits until nothing of the channel runs any more. May be called
-  /// again, and where nothing was opened.
-  ///
-  /// Cancellation: all types; the channel is closed, but may take a moment more.
-  task<void> close() { return close_all(state_); }
-
- private:
-  using state_pointer = std::shared_ptr<detail::channel_attempt>;
-
-  static task<void> close_all(state_pointer all) {
-    if (!all) co_return;
-    all->shut();
-    co_await all->all_ended.wait();
-  }
-
-  void abandon() {
-    if (state_) state_->shut();
-  }
-
-  asio::any_io_executor strand_;
-  worker_channels_options options_;
-  std::shared_ptr<learned_timeouts> learned_;
-  state_pointer state_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/host_name.hpp ----
-
-namespace elastic {
-
-/// The name of this host as it is set, "localhost" where none is. No name server is asked.
-inline std::string host_name() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/core_file.hpp ----
-
-#include <glob.h>
-
-#include <fstream>
-
-namespace elastic {
-
-namespace detail {
-
-/// A core_pattern for glob(3): what is known of the process stands there, and what is not, "*".
-inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
-  std::string result;
-  bool has_pid = false;
-  for (std::size_t at = 0; at < pattern.size(); ++at) {
-    const char letter = pattern[at];
-    if (letter != '%') {
-      if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
-      result += letter;
-      continue;
-    }
-    if (++at == pattern.size()) break;
-    switch (pattern[at]) {
-      case '%': result += '%'; break;
-      case 'p':
-        result += std::to_string(pid);
-        has_pid = true;
-        break;
-      default: result += '*';
-    }
-  }
-  if (uses_pid && !has_pid) result += fmt::format(".{}", pid);
-  return result;
-}
-
-/// The newest file that a glob finds, if it was written at `since` or later.
-inline std::string newest_file(const std::string& pattern, std::time_t since) {
-  ::glob_t found{};
-  std::string newest;
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-      struct stat status {};
-      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
-      if (status.st_mtime < since) continue;
-      since = status.st_mtime;
-      newest = found.gl_pathv[i];
-    }
-  }
-  ::globfree(&found);
-  return newest;
-}
-
-}  // namespace detail
-
-/// Where the core of a process that dumped one is: the path of the file, or how to come by it.
-/// Empty where it was not found: the process had changed its directory, or another machine has it.
-///
-/// @param directory  the working directory in which it was started; empty: this process's
-/// @param since      when it was started, in seconds since 1970
-/// @param root       what stands before /proc
-/// Source: core(5).
-inline std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
-                             const std::string& root = "") {
-  std::string pattern;
-  std::getline(std::ifstream(root + "/proc/sys/kernel/core_pattern"), pattern);
-  if (pattern.starts_with('|')) {
-    const std::string program = pattern.substr(1, pattern.find(' ') - 1);
-    if (program.find("systemd-coredump") != program.npos) {
-      return fmt::format("coredumpctl info {}", pid);
-    }
-    return fmt::format("given to {}", program);
-  }
-  int uses_pid = 0;
-  std::ifstream(root + "/proc/sys/kernel/core_uses_pid") >> uses_pid;
-  std::string path = detail::core_glob(pattern, pid, uses_pid != 0);
-  if (path.empty()) return {};
-  if (path[0] != '/') {
-    std::error_code ignored;
-    const auto here = std::filesystem::current_path(ignored);
-    path = (here / directory / path).string();
-  }
-  return detail::newest_file(path, since);
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/oom_kills.hpp ----
-
-namespace elastic {
-
-namespace detail {
-
-/// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
-/// "0::/user.slice" and "4:memory:/jobs/7"; empty where it is in none.
-inline std::string cgroup_path(const std::string& file, std::string_view controller) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t names = line.find(':');
-    const std::size_t path = line.find(':', names + 1);
-    if (names == line.npos || path == line.npos) continue;
-    if (line.substr(names + 1, path - names - 1) == controller) return line.substr(path + 1);
-  }
-  return {};
-}
-
-/// The number after "oom_kill " at the start of a line.
-inline std::optional<std::uint64_t> oom_kills_in(const std::string& file) {
-  std::ifstream words(file);
-  std::string name;
-  for (std::uint64_t count = 0; words >> name >> count;) {
-    if (name == "oom_kill") return count;
-  }
-  return std::nullopt;
-}
-
-}  // namespace detail
-
-/// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it, or, where that does not tell, on the machine. Empty where neither
-/// tells. One small file is read.
-///
-/// @param root  what stands before /proc and /sys
-inline std::optional<std::uint64_t> count_oom_kills(const std::string& root = "") {
-  const std::string own = root + "/proc/self/cgroup";
-  const std::string mounted = root + "/sys/fs/cgroup";
-  if (const std::string path = detail::cgroup_path(own, ""); !path.empty()) {
-    if (const auto count = detail::oom_kills_in(mounted + path + "/memory.events")) return count;
-  }
-  if (const std::string path = detail::cgroup_path(own, "memory"); !path.empty()) {
-    for (const std::string& folder : {path, std::string()}) {
-      const auto count = detail::oom_kills_in(mounted + "/memory" + folder + "/memory.oom_control");
-      if (count) return count;
-    }
-  }
-  return detail::oom_kills_in(root + "/proc/vmstat");
-}
 
 }  // namespace elastic
 
@@ -6174,6 +2748,8 @@ class line_tail {
 
 #include <dirent.h>
 
+#include <array>
+
 namespace elastic {
 
 /// One line of the machine's process table.
@@ -6340,6 +2916,9 @@ inline std::vector<pid_t> read_children(pid_t pid) {
 
 // ---- elastic/process/process_sight.hpp ----
 
+#include <filesystem>
+#include <fstream>
+
 namespace elastic {
 
 /// How a process looks that was killed and has not ended yet.
@@ -6410,6 +2989,400 @@ inline std::optional<process_sight> look_at_process(pid_t pid) {
   }
   return sight;
 }
+
+}  // namespace elastic
+
+// ---- elastic/process/detail/syscalls.hpp ----
+
+// The one seam between this module and the kernel: a table of functions, given as a parameter.
+// Tests give a table in which one of them fails or is interrupted.
+
+#include <linux/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+// A function that runs between clone and exec does so in the parent's memory, on a stack of its
+// own. A sanitizer's instrumentation in it would write into the books of the parent's thread.
+#if defined(__clang__)
+#define ELASTIC_RUNS_IN_CHILD                                        \
+  __attribute__((noinline, disable_sanitizer_instrumentation,        \
+                 no_sanitize("thread", "address", "undefined")))
+#else
+#define ELASTIC_RUNS_IN_CHILD \
+  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
+#endif
+
+namespace elastic::detail {
+
+#if defined(__GLIBC__)
+// The same function as `clone` under the name that sanitizers do not wrap: their wrapper takes
+// locks that a child in shared memory would give back a second time.
+extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
+                             ...) noexcept __asm__("__clone");
+#else
+inline constexpr auto elastic_clone = ::clone;
+#endif
+
+// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
+inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
+
+/// Everything that this module asks of the kernel about processes. Results as the system calls':
+/// -1 and `errno` on failure.
+struct syscalls {
+  // In the parent.
+  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
+  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
+  int (*pidfd_open)(pid_t pid);
+  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
+  int (*kill)(pid_t pid, int number);
+  int (*set_owner)(int fd, int owner);
+  int (*pipe)(int fds[2]);
+  int (*open)(const char* path, int flags, int mode);
+  // Between clone and exec: nothing but the system call itself.
+  int (*set_session)();
+  int (*die_with_parent)();
+  int (*change_directory)(const char* path);
+  int (*duplicate)(int from, int lowest);
+  int (*duplicate_to)(int from, int to);
+  int (*keep_at_exec)(int fd);
+  int (*close_range)(unsigned first, unsigned last);
+  int (*execute)(const char* path, char* const* arguments, char* const* environment);
+  int (*execute_open)(int program, char* const* arguments, char* const* environment);
+};
+
+namespace real {
+
+inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
+  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
+}
+inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+  return ::waitid(type, id, info, options);
+}
+inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
+inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
+}
+inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
+inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
+inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
+inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
+
+ELASTIC_RUNS_IN_CHILD inline int set_session() {
+  return static_cast<int>(::syscall(SYS_setsid));
+}
+ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
+  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
+  return static_cast<int>(::syscall(SYS_chdir, path));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
+  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
+  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
+  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
+                                              char* const* environment) {
+  return static_cast<int>(
+      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
+}
+ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
+#if defined(SYS_close_range)
+  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
+#else
+  (void)first, (void)last;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
+                                         char* const* environment) {
+  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
+}
+
+}  // namespace real
+
+/// The kernel itself.
+inline constexpr syscalls real_syscalls{
+    .clone = real::clone,
+    .waitid = real::waitid,
+    .pidfd_open = real::pidfd_open,
+    .pidfd_send_signal = real::pidfd_send_signal,
+    .kill = real::kill,
+    .set_owner = real::set_owner,
+    .pipe = real::pipe,
+    .open = real::open,
+    .set_session = real::set_session,
+    .die_with_parent = real::die_with_parent,
+    .change_directory = real::change_directory,
+    .duplicate = real::duplicate,
+    .duplicate_to = real::duplicate_to,
+    .keep_at_exec = real::keep_at_exec,
+    .close_range = real::close_range,
+    .execute = real::execute,
+    .execute_open = real::execute_open,
+};
+
+/// A call that is made again for as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/log_file.hpp ----
+
+namespace elastic {
+
+/// When a log file is full, and what becomes of it then.
+struct log_rotation {
+  /// A file of this size is put aside and a new one begun; 0: it grows without end.
+  std::uint64_t max_bytes = 0;
+  /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
+  /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
+  int max_files = 5;
+
+  friend bool operator==(const log_rotation&, const log_rotation&) = default;
+};
+
+namespace detail {
+
+// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
+// go to the same file, and a file cut short by others goes on at its new end.
+inline unique_fd open_log_file(const std::string& path, const syscalls& calls) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
+  if (!file) {
+    throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
+                                               path, errno_text(errno)));
+  }
+  return file;
+}
+
+}  // namespace detail
+
+/// A file that output is copied to, cut by size where that is wanted.
+///
+/// A full file ends with a whole line: a line that does not fit begins the next file, and one that
+/// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`
+/// above the size. A file that cannot be written is given up, one that cannot be put aside grows
+/// on; both are said once in the log.
+///
+/// Thread-safety: one strand at a time.
+class log_file {
+ public:
+  /// Takes over a file that is open for appending, and empty; `path` is its name.
+  explicit log_file(detail::unique_fd file, std::string path = {}, log_rotation rotation = {})
+      : file_(std::move(file)), path_(std::move(path)), rotation_(rotation) {}
+
+  /// Opens a file and empties it; its directory must exist.
+  /// Errors: `errc::file_access`, naming the path.
+  static std::shared_ptr<log_file> open(const std::string& path, log_rotation rotation = {},
+                                        const detail::syscalls& calls = detail::real_syscalls) {
+    return std::make_shared<log_file>(detail::open_log_file(path, calls), path, rotation);
+  }
+
+  /// Appends all of `bytes`. Errors: none; see above.
+  void write(std::string_view bytes, const logger& log) {
+    while (file_ && !bytes.empty()) {
+      const portion next = first_portion(bytes);
+      append(bytes.substr(0, next.size), log);
+      bytes.remove_prefix(next.size);
+      if (next.fills && file_) put_aside(log);
+    }
+  }
+
+ private:
+  /// How many of the bytes belong into the file of now, and whether it is full then.
+  struct portion {
+    std::size_t size;
+    bool fills;
+  };
+
+  portion first_portion(std::string_view bytes) const {
+    if (rotation_.max_bytes == 0 || bytes.size() <= room()) return {bytes.size(), false};
+    const std::size_t last_end = room() == 0 ? bytes.npos : bytes.rfind('\n', room() - 1);
+    if (last_end != bytes.npos) return {last_end + 1, true};
+    if (size_ > 0 && !in_line_) return {0, true};
+    const std::size_t most = room_for_line();
+    const std::size_t first_end = bytes.substr(0, most).find('\n');
+    if (first_end != bytes.npos) return {first_end + 1, true};
+    return {std::min(bytes.size(), most), bytes.size() >= most};
+  }
+
+  std::size_t room() const { return size_ < rotation_.max_bytes ? rotation_.max_bytes - size_ : 0; }
+
+  std::size_t room_for_line() const {
+    const std::uint64_t most = rotation_.max_bytes + limits::copy_line_bytes;
+    return size_ < most ? most - size_ : 0;
+  }
+
+  void append(std::string_view bytes, const logger& log) {
+    if (bytes.empty()) return;
+    in_line_ = bytes.back() != '\n';
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+      if (written >= 0) {
+        size_ += static_cast<std::uint64_t>(written);
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+      } else if (errno != EINTR) {
+        log.error("log file '{}' cannot be written, output is lost: {}", path_,
+                  errno_text(errno));
+        file_.reset();
+        return;
+      }
+    }
+  }
+
+  std::string name(int number) const {
+    return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
+  }
+
+  // The files of before move up by one, the oldest makes room.
+  void put_aside(const logger& log) {
+    try {
+      const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
+      for (int number = oldest; number > 0; --number) {
+        const bool moved = std::rename(name(number - 1).c_str(), name(number).c_str()) == 0;
+        // Somebody may have taken one of the others away.
+        if (!moved && (number == 1 || errno != ENOENT)) {
+          throw error(errc::file_access, errno_text(errno));
+        }
+      }
+      file_ = detail::open_log_file(path_, detail::real_syscalls);
+      others_ = oldest;
+      size_ = 0;
+      in_line_ = false;
+    } catch (const error& failure) {
+      log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
+                failure.what());
+      rotation_.max_bytes = 0;
+    }
+  }
+
+  detail::unique_fd file_;
+  std::string path_;
+  log_rotation rotation_;
+  std::uint64_t size_ = 0;
+  bool in_line_ = false;
+  /// How many files were put aside and are kept.
+  int others_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/process/stdio.hpp ----
+
+namespace elastic {
+
+/// Lines of a stream that go to one more file, which several streams may share.
+struct matching_lines {
+  /// A line that contains any of these texts is meant; none: no line is.
+  std::vector<std::string> filters;
+  /// Put before every line; with `output_plan::json` the start of its object.
+  line_head prefix;
+  /// Where the lines go; must be used on one strand only.
+  std::shared_ptr<log_file> file;
+};
+
+/// Where one output stream of a process goes.
+struct output_plan {
+  enum class how {
+    /// To the same place as this process's own.
+    inherit,
+    /// Nowhere.
+    null,
+    /// To `file`, which the process writes itself.
+    file,
+    /// Through a pipe to this process, which writes it to `file` first and then to the console.
+    copy,
+  };
+  how kind = how::inherit;
+  /// file: what the process writes. copy: what is written before the console; empty: no file.
+  /// Emptied first; its directory must exist.
+  std::string file;
+  /// copy: when `file` is full.
+  log_rotation rotation;
+  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
+  /// once, not line by line.
+  line_head prefix;
+  /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
+  /// and ends with the member "text": the line without its end, as UTF-8 in which bytes that are
+  /// none were replaced. A piece of a longer line (see `tee`) is an object that says "more":true.
+  bool json = false;
+  /// copy: whether the console gets it at all.
+  bool console = true;
+  /// copy: lines that are also copied elsewhere.
+  matching_lines matches;
+  /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
+  bool keep_tail = false;
+};
+
+namespace detail {
+
+inline unique_fd open_null(const syscalls& calls) {
+  unique_fd file(
+      uninterrupted([&] { return calls.open("/dev/null", O_RDWR | O_CLOEXEC, 0); }));
+  if (!file) {
+    throw error(errc::file_access,
+                fmt::format("'/dev/null' cannot be opened: {}", errno_text(errno)));
+  }
+  return file;
+}
+
+/// A pipe whose read end never blocks.
+struct pipe_ends {
+  unique_fd read;
+  unique_fd write;
+};
+
+inline pipe_ends open_pipe(const syscalls& calls) {
+  int fds[2];
+  if (calls.pipe(fds) != 0) {
+    throw error(errc::start_failed,
+                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
+  }
+  pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+/// One stream opened for the start of a process.
+struct opened_stream {
+  /// The process's end, -1 for `inherit`; to be closed after the start.
+  unique_fd process_end;
+  /// copy: the pipe to read from, and the file to write to (null: none).
+  unique_fd pipe;
+  std::shared_ptr<log_file> file;
+};
+
+/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
+inline opened_stream open_stream(const output_plan& plan, const syscalls& calls = real_syscalls) {
+  opened_stream stream;
+  switch (plan.kind) {
+    case output_plan::how::inherit: break;
+    case output_plan::how::null: stream.process_end = open_null(calls); break;
+    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
+    case output_plan::how::copy: {
+      if (!plan.file.empty()) stream.file = log_file::open(plan.file, plan.rotation, calls);
+      pipe_ends pipe = open_pipe(calls);
+      stream.pipe = std::move(pipe.read);
+      stream.process_end = std::move(pipe.write);
+      break;
+    }
+  }
+  return stream;
+}
+
+}  // namespace detail
 
 }  // namespace elastic
 
@@ -6868,6 +3841,8 @@ inline std::string find_program(const process_spec& spec) {
 }  // namespace elastic::detail
 
 // ---- elastic/process/detail/spawn.hpp ----
+
+#include <sys/mman.h>
 
 namespace elastic::detail {
 
@@ -7777,6 +4752,8 @@ struct supervised_process {
   process_spec process;
   output_plan out;
   output_plan err;
+  /// Its stdin has nothing to read; else it is what `process` says.
+  bool has_empty_input = false;
 };
 
 /// How and when a process of a set ended.
@@ -7991,6 +4968,11 @@ class process_set {
     const detail::unique_fd err_end = std::move(err.process_end);
     what.process.stdout_fd = out_end.get();
     what.process.stderr_fd = err_end.get();
+    detail::unique_fd input;
+    if (what.has_empty_input) {
+      input = detail::open_null(detail::real_syscalls);
+      what.process.stdin_fd = input.get();
+    }
     const auto place = std::make_shared<detail::process_slot>(all->strand, index);
     place->out = place->make_tee(what.out, std::move(out), services.console_out, services.time,
                                  services.log);
@@ -8189,6 +5171,3360 @@ class process_set {
 
   state_pointer state_;
 };
+
+}  // namespace elastic
+
+// ---- elastic/agent/hang_hooks.hpp ----
+
+namespace elastic {
+
+/// One run of a hang_hook.
+struct hang_hook_call {
+  hung_worker worker;
+  /// What the variables of the hook are added to.
+  environment_map environment;
+  /// Its working directory; empty: the agent's.
+  std::string directory;
+  /// The directory of the worker's log files, and the file for what the hook writes; empty: none.
+  std::string log_directory;
+  std::string output_file;
+};
+
+/// What `hang_hooks` works with.
+struct hang_hooks_services {
+  /// Starts the hooks. Null: as for a process_set.
+  std::shared_ptr<process_launcher> launcher{};
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time{};
+  logger log{};
+  /// Where hooks without a file write to; null: nowhere.
+  std::shared_ptr<output_sink> console{};
+  /// The hooks are over, and their workers may be ended. Must not throw.
+  std::function<void()> over{};
+};
+
+/// Runs hooks for hung workers, side by side and all within the time of one, counted from the
+/// first. When it is over, whatever is left of them is killed.
+///
+/// Whatever becomes of a hook, it is said in the log and keeps nobody from ending the workers.
+/// Thread-safety: one strand at a time, the one it was given.
+class hang_hooks {
+ public:
+  hang_hooks(asio::any_io_executor strand, hang_hook settings, hang_hooks_services services)
+      : state_(std::make_shared<state>(std::move(strand), std::move(settings),
+                                       std::move(services))) {}
+  hang_hooks(const hang_hooks&) = delete;
+  hang_hooks& operator=(const hang_hooks&) = delete;
+  ~hang_hooks() {
+    state_->services.over = {};
+    hurry();
+  }
+
+  /// Runs the hook for one more worker; `over` is called when all are done, which may be before
+  /// this returns. A worker has one hook at a time.
+  ///
+  /// Result: false where none is run: there is no command, or those of before are being killed.
+  bool begin(hang_hook_call call) {
+    state& all = *state_;
+    if (all.settings.command.empty() || (all.is_running && !all.is_open)) return false;
+    const bool is_first = !all.is_running;
+    if (is_first) {
+      all.is_running = all.is_open = true;
+      all.hurried = false;
+      all.deadline = all.services.time->now() + all.settings.timeout;
+      all.over.reset();
+      all.ended.reset();
+    }
+    const auto place = static_cast<std::size_t>(call.worker.local_rank);
+    all.hooks[place] = {call.worker.rank, call.output_file, false};
+    ++all.open;
+    ++all.starting;
+    run(start_one(state_, place, std::move(call)));
+    if (is_first) run(run_round(state_));
+    return true;
+  }
+
+  /// Whether hooks run that are waited for.
+  bool is_open() const { return state_->is_open; }
+
+  /// Kills the hooks that run, now. Their workers may be ended.
+  void hurry() {
+    if (!state_->is_open) return;
+    state_->hurried = true;
+    state_->processes.kill();
+    state_->changed.set();
+  }
+
+  /// Waits until the hooks are over, at most `within`; they are killed then.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
+  task<void> finish(duration within) {
+    if (!is_open()) co_return;
+    time_source& time = *state_->services.time;
+    const time_point now = time.now();
+    const time_point deadline =
+        within < time_point::max() - now ? now + within : time_point::max();
+    const bool are_over = co_await with_deadline(time, deadline, state_->over.wait());
+    if (!are_over) hurry();
+  }
+
+  /// Waits until nothing of the hooks is left.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, and they end all the same.
+  task<void> wait_for_end() { return state_->ended.wait(); }
+
+ private:
+  /// One hook.
+  struct hook {
+    int rank = 0;
+    std::string output_file;
+    bool has_ended = false;
+  };
+
+  // Shared with the coroutines in the background, which may outlive this by a moment.
+  struct state {
+    state(asio::any_io_executor executor, hang_hook chosen, hang_hooks_services parts)
+        : strand(executor),
+          settings(std::move(chosen)),
+          services(std::move(parts)),
+          changed(executor),
+          over(executor),
+          ended(executor),
+          processes(executor, set_services()) {
+      ended.set();
+    }
+
+    process_set_services set_services() {
+      if (!services.time) services.time = std::make_shared<system_time>();
+      process_set_services parts;
+      parts.launcher = services.launcher;
+      parts.time = services.time;
+      parts.log = services.log;
+      parts.console_out = services.console;
+      parts.console_err = services.console;
+      parts.on_end = [this](const process_end& end) { note(end); };
+      return parts;
+    }
+
+    void note(const process_end& end) {
+      const auto found = hooks.find(end.index);
+      if (found == hooks.end() || std::exchange(found->second.has_ended, true)) return;
+      const hook& one = found->second;
+      --open;
+      changed.set();
+      const std::string where =
+          one.output_file.empty() ? "" : fmt::format("; its output: {}", one.output_file);
+      if (end.status.success()) {
+        services.log.info("the hang hook of rank {} has ended{}", one.rank, where);
+      } else if (hurried) {
+        services.log.info("the hang hook of rank {} was killed, since the workers are stopped",
+                          one.rank);
+      } else {
+        services.log.warning("the hang hook of rank {} failed: {}{}", one.rank, end.status.text(),
+                             where);
+      }
+    }
+
+    asio::any_io_executor strand;
+    hang_hook settings;
+    hang_hooks_services services;
+    /// By local rank.
+    std::map<std::size_t, hook> hooks;
+    /// How many have not ended, and of these, how many are being started.
+    int open = 0;
+    int starting = 0;
+    /// Something of it runs; and is waited for.
+    bool is_running = false;
+    bool is_open = false;
+    bool hurried = false;
+    time_point deadline{};
+    event_flag changed;
+    event_flag over;
+    event_flag ended;
+    process_set processes;
+  };
+  using state_pointer = std::shared_ptr<state>;
+
+  void run(task<void> work) {
+    asio::co_spawn(state_->strand, std::move(work), [all = state_](std::exception_ptr) {});
+  }
+
+  static supervised_process what_to_run(const state& all, const hang_hook_call& call) {
+    environment_map variables = call.environment;
+    variables["ELASTIC_HUNG_RANK"] = std::to_string(call.worker.rank);
+    variables["ELASTIC_HUNG_LOCAL_RANK"] = std::to_string(call.worker.local_rank);
+    variables["ELASTIC_HUNG_PID"] = std::to_string(call.worker.pid);
+    variables["ELASTIC_HUNG_REASON"] = without_zero_bytes(call.worker.reason);
+    variables["ELASTIC_HUNG_LOG_DIR"] = call.log_directory;
+    supervised_process what;
+    what.process.program = "/bin/sh";
+    what.process.arguments = {"-c", all.settings.command};
+    what.process.environment = environment_entries(variables);
+    what.process.directory = call.directory;
+    what.has_empty_input = true;
+    what.out.kind = call.output_file.empty() ? output_plan::how::copy : output_plan::how::file;
+    what.out.file = call.output_file;
+    if (call.output_file.empty()) {
+      what.out.prefix = fmt::format("[hang hook of rank {}]:", call.worker.rank);
+    }
+    what.err = what.out;
+    return what;
+  }
+
+  // A worker names its sections and timers as it likes.
+  static std::string without_zero_bytes(std::string text) {
+    std::erase(text, '\0');
+    return text;
+  }
+
+  static task<void> start_one(state_pointer all, std::size_t place, hang_hook_call call) {
+    std::string problem;
+    try {
+      const supervised_process what = what_to_run(*all, call);
+      co_await all->processes.start(place, what);
+    } catch (const std::exception& failure) {
+      problem = failure.what();
+    }
+    --all->starting;
+    if (!problem.empty()) {
+      all->hooks.at(place).has_ended = true;
+      --all->open;
+      all->services.log.warning("the hang hook of rank {} cannot be started: {}", call.worker.rank,
+                                problem);
+    }
+    all->changed.set();
+  }
+
+  static task<void> run_round(state_pointer all) {
+    time_source& time = *all->services.time;
+    while (all->open > 0 && !all->hurried && time.now() < all->deadline) {
+      all->changed.reset();
+      co_await with_deadline(time, all->deadline, all->changed.wait());
+    }
+    if (!all->hurried) note_late(*all);
+    stop_plan at_once;
+    at_once.signal = SIGKILL;
+    at_once.grace = duration::zero();
+    all->processes.begin_stop(at_once);
+    // Nobody waits for what even SIGKILL ends slowly.
+    all->is_open = false;
+    if (all->services.over) all->services.over();
+    all->over.set();
+    co_await end_all(all, at_once);
+    all->hooks.clear();
+    all->is_running = false;
+    all->ended.set();
+  }
+
+  static void note_late(state& all) {
+    for (auto& [place, one] : all.hooks) {
+      if (std::exchange(one.has_ended, true)) continue;
+      --all.open;
+      all.services.log.warning(
+          "the hang hook of rank {} did not end within {} s and is killed{}", one.rank,
+          std::chrono::duration<double>(all.settings.timeout).count(),
+          one.output_file.empty() ? "" : fmt::format("; its output: {}", one.output_file));
+    }
+  }
+
+  static task<void> end_all(state_pointer all, stop_plan at_once) {
+    while (all->starting > 0) {
+      all->changed.reset();
+      co_await all->changed.wait();
+    }
+    try {
+      co_await all->processes.stop(at_once);
+    } catch (const std::exception& failure) {
+      all->services.log.warning("a hang hook was not ended: {}", failure.what());
+    }
+  }
+
+  state_pointer state_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/base/random.hpp ----
+
+#include <random>
+
+namespace elastic {
+
+/// Where chance comes from: seeded by the machine, or by a test that wants the same run again.
+///
+/// Thread-safety: one thread at a time.
+class random_source {
+ public:
+  random_source() {
+    std::random_device device;
+    engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
+  }
+  explicit random_source(std::uint64_t seed) : engine_(seed) {}
+
+  std::uint64_t next() { return engine_(); }
+
+  /// A number in [0, bound); `bound` must not be 0.
+  std::uint64_t below(std::uint64_t bound) {
+    return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// A random UUID (RFC 4122, version 4), as run id where the user named none.
+inline std::string random_uuid(random_source& random) {
+  const std::uint64_t high = random.next();
+  const std::uint64_t low = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
+}
+
+/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
+inline std::string random_name(random_source& random, std::size_t length) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string name(length, '_');
+  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
+  return name;
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/log_layout.hpp ----
+
+namespace elastic {
+
+/// Where the files of a job's workers lie on this node:
+/// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
+/// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
+/// `filtered_stderr.log`, with lines of all of them.
+///
+/// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
+class log_layout {
+ public:
+  /// No directory at all: nothing is written, and workers are given no error file.
+  log_layout() = default;
+
+  /// Makes the directory of this run below `base`, which is made where it is missing.
+  /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
+  /// Errors: `errc::file_access`, naming the directory.
+  log_layout(const std::string& base, const std::string& run_id, random_source& random) {
+    std::filesystem::path parent = base;
+    if (base.empty()) {
+      std::error_code failure;
+      parent = std::filesystem::temp_directory_path(failure);
+      if (failure) {
+        throw error(errc::file_access,
+                    fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
+                                "directory",
+                                failure.message()));
+      }
+      parent /= fmt::format("torchelastic_{}", random_name(random, 8));
+      temporary_ = parent;
+    }
+    make(parent);
+    root_ = parent / fmt::format("{}_{}", file_name_of(run_id), random_name(random, 8));
+    make(root_);
+  }
+
+  bool enabled() const { return !root_.empty(); }
+
+  /// Whether the files stay when the run succeeds: the user has named the directory.
+  bool keeps_files() const { return enabled() && temporary_.empty(); }
+
+  /// The directory of this run; empty where there is none (any more).
+  std::string root() const { return root_.string(); }
+
+  /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
+  /// restart for a changed membership has the number of the attempt before.
+  /// Errors: `errc::file_access`, naming the directory.
+  void start_attempt(int attempt, int local_world_size) {
+    attempt_ = attempt;
+    if (!enabled()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(attempt_directory(), ignored);
+    for (int rank = 0; rank < local_world_size; ++rank) make(worker_directory(rank));
+  }
+
+  /// The files of a worker in the attempt started last; empty where there is no directory.
+  std::string stdout_file(int local_rank) const { return file(local_rank, "stdout.log"); }
+  std::string stderr_file(int local_rank) const { return file(local_rank, "stderr.log"); }
+  std::string error_file(int local_rank) const { return file(local_rank, "error.json"); }
+
+  /// What the hook for a hung worker writes.
+  std::string hang_file(int local_rank) const { return file(local_rank, "hang.log"); }
+  /// The directory of these files.
+  std::string directory(int local_rank) const {
+    return enabled() ? worker_directory(local_rank).string() : std::string();
+  }
+
+  /// Where the report of a run that failed is left; empty where there is no directory.
+  std::string report_file() const { return enabled() ? (root_ / "report.json").string() : ""; }
+  /// The files for lines of all workers that match a filter.
+  std::string filtered_stdout_file() const { return shared_file("filtered_stdout.log"); }
+  std::string filtered_stderr_file() const { return shared_file("filtered_stderr.log"); }
+
+  /// The number of the attempt started last.
+  int attempt() const { return attempt_; }
+
+  /// Removes a directory that this made in the temporary folder; one that the user named stays.
+  void discard() noexcept {
+    if (temporary_.empty()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary_, ignored);
+    root_.clear();
+  }
+
+  /// The same, but only where no worker left a file.
+  void discard_if_empty() {
+    std::error_code failure;
+    for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
+         !failure && entry != end; entry.increment(failure)) {
+      if (!entry->is_directory(failure)) return;
+    }
+    discard();
+  }
+
+ private:
+  static void make(const std::filesystem::path& directory) {
+    std::error_code failure;
+    std::filesystem::create_directories(directory, failure);
+    if (failure) {
+      throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
+                                                 directory.string(), failure.message()));
+    }
+  }
+
+  // A run id is any text; as part of a file name it may not lead elsewhere.
+  static std::string file_name_of(std::string run_id) {
+    for (char& letter : run_id) {
+      if (letter == '/' || letter == '\0') letter = '_';
+    }
+    return run_id.substr(0, 128);
+  }
+
+  std::filesystem::path attempt_directory() const {
+    return root_ / fmt::format("attempt_{}", attempt_);
+  }
+  std::filesystem::path worker_directory(int local_rank) const {
+    return attempt_directory() / std::to_string(local_rank);
+  }
+  std::string file(int local_rank, const char* name) const {
+    return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
+  }
+  std::string shared_file(const char* name) const {
+    return enabled() ? (attempt_directory() / name).string() : std::string();
+  }
+
+  std::filesystem::path root_;
+  std::filesystem::path temporary_;
+  int attempt_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/contract/macros.hpp ----
+
+namespace elastic {
+
+/// The names that a template may use, without "$", and what stands for them.
+using macro_values = std::map<std::string, std::string, std::less<>>;
+
+namespace detail {
+
+inline bool starts_macro_name(char letter) {
+  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// The name at the start of `text`, as long as it can be; empty where there is none.
+inline std::string_view leading_macro_name(std::string_view text) {
+  if (text.empty() || !starts_macro_name(text[0])) return {};
+  std::size_t length = 1;
+  while (length < text.size() &&
+         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return text.substr(0, length);
+}
+
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
+/// no name follows.
+struct macro_reference {
+  std::string_view name;
+  std::size_t length = 0;
+};
+
+inline macro_reference read_macro_reference(std::string_view text) {
+  if (!text.empty() && text[0] == '{') {
+    const std::string_view name = leading_macro_name(text.substr(1));
+    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
+    if (name.empty() || !closed) return {};
+    return {name, name.size() + 2};
+  }
+  const std::string_view name = leading_macro_name(text);
+  return {name, name.size()};
+}
+
+}  // namespace detail
+
+/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
+/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
+/// name, stay as they are.
+inline std::string substitute_macros(std::string_view text, const macro_values& values) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (!text.empty() && text[0] == '$') {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const detail::macro_reference reference = detail::read_macro_reference(text);
+    const auto value = values.find(reference.name);
+    if (reference.length > 0 && value != values.end()) {
+      result += value->second;
+    } else {
+      result += '$';
+      result += text.substr(0, reference.length);
+    }
+    text.remove_prefix(reference.length);
+  }
+  return result;
+}
+
+/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  return substitute_macros(argument, values);
+}
+
+/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
+inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  return values;
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/line_template.hpp ----
+
+namespace elastic {
+
+/// The template of what stands before each line that a worker's output is copied with: text in
+/// which `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or
+/// `$rank`, and so on) stand for the worker's and `$$` for a `$`. A `$` that starts no name stays.
+///
+/// Source: torch.distributed.elastic's log_line_prefix_template, which leaves a name that it does
+/// not know as it is, and has neither `${pid}` nor `${time}`.
+class line_template {
+ public:
+  /// What torchrun prints: "[<role><local_rank>]:".
+  line_template() : text_("[${role_name}${local_rank}]:") {}
+
+  /// Empty text: as made by default.
+  /// Errors: `errc::invalid_argument` for a field that there is not, naming those that there are.
+  explicit line_template(const std::string& text) : line_template() {
+    if (!text.empty()) text_ = text;
+    head_of({}, "");
+  }
+
+  /// What stands before the lines of one worker.
+  line_head head_of(const worker_identity& who, const std::string& host) const {
+    line_head head;
+    for (std::string_view rest = text_; !rest.empty();) {
+      const std::size_t dollar = rest.find('$');
+      head.add_text(rest.substr(0, dollar));
+      if (dollar == rest.npos) break;
+      rest.remove_prefix(dollar + 1);
+      if (rest.starts_with('$')) {
+        head.add_text("$");
+        rest.remove_prefix(1);
+        continue;
+      }
+      const detail::macro_reference reference = detail::read_macro_reference(rest);
+      if (reference.length == 0) {
+        head.add_text("$");
+      } else {
+        add_field(head, reference.name, who, host);
+      }
+      rest.remove_prefix(reference.length);
+    }
+    return head;
+  }
+
+ private:
+  static void add_field(line_head& head, std::string_view name, const worker_identity& who,
+                        const std::string& host) {
+    if (name == "role_name") {
+      head.add_text(who.role_name);
+    } else if (name == "rank") {
+      head.add_text(std::to_string(who.rank));
+    } else if (name == "local_rank") {
+      head.add_text(std::to_string(who.local_rank));
+    } else if (name == "hostname") {
+      head.add_text(host);
+    } else if (name == "pid") {
+      head.add_pid();
+    } else if (name == "time") {
+      head.add_time();
+    } else {
+      throw error(errc::invalid_argument,
+                  fmt::format("a line prefix has no field '{}'; there are ${{role_name}}, ${{rank}}"
+                              ", ${{local_rank}}, ${{pid}}, ${{hostname}} and ${{time}}, and $$ "
+                              "means a $",
+                              name));
+    }
+  }
+
+  std::string text_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/log_options.hpp ----
+
+namespace elastic {
+
+/// How lines of workers are shown.
+enum class log_format {
+  /// As the worker wrote them; teed ones behind a prefix.
+  text,
+  /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
+  /// stream, text.
+  json,
+};
+
+/// What is shown of the workers' output, how, and what of it is kept.
+struct log_options {
+  log_format format = log_format::text;
+  /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
+  std::vector<int> console_ranks;
+  /// Lines of any worker's stdout that contain one of these texts are also written to
+  /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
+  std::vector<std::string> stdout_filters;
+  /// The same for stderr and `filtered_stderr.log`.
+  std::vector<std::string> stderr_filters;
+  /// When log files are cut. With a size what is only redirected goes through the agent, too.
+  log_rotation rotation;
+};
+
+/// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
+inline void validate(const log_options& options, int local_world_size, bool has_files) {
+  for (const int rank : options.console_ranks) {
+    if (rank < 0 || rank >= local_world_size) {
+      throw error(errc::invalid_argument,
+                  fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
+                              "to {}",
+                              rank, local_world_size, local_world_size - 1));
+    }
+  }
+  const bool filtered = !options.stdout_filters.empty() || !options.stderr_filters.empty();
+  if (filtered && !has_files) {
+    throw error(errc::invalid_argument,
+                "lines that match a filter go to a file, but the log directory is /dev/null");
+  }
+  for (const auto* filters : {&options.stdout_filters, &options.stderr_filters}) {
+    for (const std::string& text : *filters) {
+      if (text.empty()) throw error(errc::invalid_argument, "a filter of lines is empty");
+    }
+  }
+  if (options.rotation.max_files < 1 || options.rotation.max_files > limits::log_files) {
+    throw error(errc::invalid_argument, fmt::format("{} files of one log: 1 to {} are allowed",
+                                                    options.rotation.max_files,
+                                                    limits::log_files));
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/signal_number.hpp ----
+
+namespace elastic {
+
+/// The number of a signal that is named as by kill(1) and in <csignal>: "SIGTERM" or "TERM". Empty
+/// for a name that none has; real-time signals have none here.
+inline std::optional<int> signal_number(std::string_view name) {
+  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
+  for (int number = 1; number < NSIG; ++number) {
+    const char* const known = sigabbrev_np(number);
+    if (known && name == known) return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/exit_selection.hpp ----
+
+namespace elastic {
+
+/// Some of the ways in which a process can end: exit codes and signals.
+///
+/// Thread-safety: that of a value.
+class exit_selection {
+ public:
+  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
+  ///
+  /// Errors: `errc::invalid_argument`, naming the part that is neither.
+  static exit_selection parse(std::string_view text);
+
+  exit_selection& add_code(int code) {
+    codes_.insert(code);
+    return *this;
+  }
+  exit_selection& add_signal(int number) {
+    signals_.insert(number);
+    return *this;
+  }
+
+  bool empty() const { return codes_.empty() && signals_.empty(); }
+
+  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
+  bool contains(const exit_status& status) const {
+    return (status.code() && codes_.count(*status.code()) > 0) ||
+           (status.signal() && signals_.count(*status.signal()) > 0);
+  }
+
+  friend bool operator==(const exit_selection&, const exit_selection&) = default;
+
+ private:
+  std::set<int> codes_;
+  std::set<int> signals_;
+};
+
+inline exit_selection exit_selection::parse(std::string_view text) {
+  exit_selection selection;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    int code = -1;
+    const char* const end = part.data() + part.size();
+    const auto [stop, failure] = std::from_chars(part.data(), end, code);
+    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
+    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
+    if (!is_code && !number) {
+      throw error(errc::invalid_argument,
+                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
+                              "signals is needed, such as 93,SIGSEGV",
+                              part));
+    }
+    if (is_code) selection.add_code(code);
+    if (number) selection.add_signal(*number);
+    if (comma == std::string_view::npos) return selection;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/restart_terms.hpp ----
+
+namespace elastic {
+
+/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
+/// at once, and however they ended.
+struct restart_terms {
+  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
+  duration window = duration::zero();
+
+  /// How long to wait before the first restart; twice as long before the next, up to `max_delay`.
+  /// 0: no wait.
+  duration delay = duration::zero();
+  duration max_delay = std::chrono::seconds(60);
+  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
+  duration healthy_uptime = std::chrono::seconds(60);
+
+  /// Not after a worker that ended in one of these ways.
+  exit_selection never_after = {};
+  /// Only after a worker that ended in one of these ways, where there are any.
+  exit_selection only_after = {};
+};
+
+/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const restart_terms& terms) {
+  const duration day = std::chrono::hours(24);
+  const auto demand = [](bool holds, const char* sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
+  demand(terms.delay >= duration::zero() && terms.delay <= day,
+         "the delay of restarts is 0 to 24 hours");
+  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
+         "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/function_call.hpp ----
+
+#include <cmath>
+#include <limits>
+
+namespace elastic {
+
+/// Set in a worker that is to run a function: the function's name.
+inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
+
+/// Which function every worker runs, and with what. `entrypoint::call` makes one whose arguments
+/// fit; by hand for a program of which only the names are known.
+struct function_call {
+  /// The name under which the worker's program has registered the function.
+  std::string name;
+  /// A JSON array: the arguments in order.
+  nlohmann::json arguments = nlohmann::json::array();
+};
+
+namespace detail {
+
+/// Why a value would not arrive as it is; none where it would. `what` names it.
+inline std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    return "holds a number that is not finite, which JSON cannot say";
+  }
+  if (value.is_binary() || value.is_discarded()) return "holds what JSON cannot say";
+  if (!value.is_structured()) return std::nullopt;
+  if (depth > error_file_depth) {
+    return fmt::format("is nested more than {} levels deep", error_file_depth);
+  }
+  for (const nlohmann::json& element : value) {
+    if (auto reason = unsayable(element, depth + 1)) return reason;
+  }
+  return std::nullopt;
+}
+
+/// A value as it travels between agent and worker. `what` names it in errors.
+/// Errors: `errc::invalid_argument`, saying what is wrong with it.
+inline std::string call_text(const nlohmann::json& value, std::size_t most,
+                             const std::string& what) {
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::invalid_argument, what + " " + why);
+  };
+  if (const auto reason = unsayable(value)) refuse(*reason);
+  std::string text;
+  try {
+    text = value.dump();
+  } catch (const nlohmann::json::exception& failure) {
+    refuse("cannot be written as JSON: " + json_complaint(failure));
+  }
+  if (text.size() > most) {
+    refuse(fmt::format("is {} bytes of JSON, {} are allowed", text.size(), most));
+  }
+  return text;
+}
+
+/// The value that such a text stands for; the text may be anything.
+/// Errors: `errc::protocol_violation`, saying what is wrong with it.
+inline nlohmann::json call_value(std::string_view text, const std::string& what) {
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::protocol_violation, what + " cannot be understood: " + why);
+  };
+  if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
+    refuse(*reason);
+  }
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& failure) {
+    constexpr std::size_t longest = 300;
+    refuse(json_complaint(failure).substr(0, longest));
+  }
+  return {};
+}
+
+inline std::string arguments_text(const function_call& call) {
+  return call_text(call.arguments, limits::function_arguments_bytes,
+                   fmt::format("the list of arguments of function '{}'", call.name));
+}
+
+}  // namespace detail
+
+/// How many bytes of JSON each of so many workers of a node may return.
+inline std::size_t return_value_bound(int local_world_size) {
+  const auto workers = static_cast<std::size_t>(std::max(local_world_size, 1));
+  return std::min(limits::return_value_bytes, limits::return_values_bytes / workers);
+}
+
+/// Checks what can be said about a call without the program that has the function.
+/// Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const function_call& call) {
+  constexpr std::size_t longest_name = 256;
+  if (call.name.empty() || call.name.size() > longest_name ||
+      call.name.find('\0') != std::string::npos) {
+    throw error(errc::invalid_argument,
+                fmt::format("the name of a function has {} bytes: 1 to {} are allowed, none of "
+                            "them zero", call.name.size(), longest_name));
+  }
+  if (!call.arguments.is_array()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the arguments of function '{}' are no JSON array", call.name));
+  }
+  detail::arguments_text(call);
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/stream_selection.hpp ----
+
+namespace elastic {
+
+/// Some of a worker's two output streams. The values are those of torchrun's `-r` and `-t`.
+enum class std_streams { none = 0, out = 1, err = 2, both = 3 };
+
+constexpr std_streams operator|(std_streams left, std_streams right) {
+  return static_cast<std_streams>(static_cast<int>(left) | static_cast<int>(right));
+}
+constexpr std_streams operator&(std_streams left, std_streams right) {
+  return static_cast<std_streams>(static_cast<int>(left) & static_cast<int>(right));
+}
+
+/// Whether `streams` has all of `wanted`.
+constexpr bool contains(std_streams streams, std_streams wanted) {
+  return (streams & wanted) == wanted;
+}
+
+/// Which streams of which workers of a node are meant: the same for all, or by local rank.
+///
+/// Thread-safety: that of a value.
+class stream_selection {
+ public:
+  /// The same streams of every worker; none of any where left out.
+  stream_selection(std_streams all = std_streams::none) : others_(all) {}
+
+  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, where a
+  /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
+  /// wins.
+  ///
+  /// Errors: `errc::invalid_argument` for anything else.
+  static stream_selection parse(std::string_view text);
+
+  /// Selects `streams` for one worker, instead of what holds for all.
+  stream_selection& set(int local_rank, std_streams streams) {
+    by_rank_[local_rank] = streams;
+    return *this;
+  }
+
+  /// The streams that are meant of the worker with this local rank.
+  std_streams of(int local_rank) const {
+    const auto named = by_rank_.find(local_rank);
+    return named == by_rank_.end() ? others_ : named->second;
+  }
+
+  friend bool operator==(const stream_selection&, const stream_selection&) = default;
+
+ private:
+  std_streams others_;
+  std::map<int, std_streams> by_rank_;
+};
+
+namespace detail {
+
+inline bool is_stream_digit(char letter) { return letter >= '0' && letter <= '3'; }
+
+/// "r:v" of a mapping.
+inline bool is_stream_pair(std::string_view pair) {
+  return pair.size() == 3 && pair[0] >= '0' && pair[0] <= '9' && pair[1] == ':' &&
+         is_stream_digit(pair[2]);
+}
+
+}  // namespace detail
+
+inline stream_selection stream_selection::parse(std::string_view text) {
+  const auto streams = [](char digit) { return static_cast<std_streams>(digit - '0'); };
+  if (text.size() == 1 && detail::is_stream_digit(text[0])) return {streams(text[0])};
+  stream_selection selection;
+  std::string_view rest = text;
+  while (detail::is_stream_pair(rest.substr(0, 3))) {
+    selection.set(rest[0] - '0', streams(rest[2]));
+    if (rest.size() == 3) return selection;
+    if (rest[3] != ',') break;
+    rest.remove_prefix(4);
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("\"{}\" selects no streams: allowed are 0 (none), 1 (stdout), 2 (stderr) "
+                          "and 3 (both) for all workers, or a list such as 0:3,1:1 by local rank "
+                          "(one digit)",
+                          text));
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/visible_devices.hpp ----
+
+namespace elastic {
+
+/// The entries of CUDA_VISIBLE_DEVICES; empty where it is not set.
+inline std::vector<std::string> visible_devices(const environment_map& environment) {
+  const std::string list = find_variable(environment, "CUDA_VISIBLE_DEVICES").value_or("");
+  std::vector<std::string> entries;
+  for (std::string_view rest = list; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    entries.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return entries;
+}
+
+/// Leaves one GPU to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES that has this
+/// place, else the GPU that has this number.
+/// Source: `torchrun --virtual-local-rank` (PyTorch 2.14).
+inline void leave_one_device(environment_map& environment, int local_rank) {
+  const std::vector<std::string> entries = visible_devices(environment);
+  const auto place = static_cast<std::size_t>(local_rank);
+  environment["CUDA_VISIBLE_DEVICES"] =
+      place < entries.size() ? entries[place] : std::to_string(local_rank);
+}
+
+}  // namespace elastic
+
+// ---- elastic/health/worker_liveness.hpp ----
+
+namespace elastic {
+
+/// After how long a worker that says nothing counts as hung. Zero means: never.
+struct liveness_settings {
+  /// From its start to its first heartbeat.
+  duration first_heartbeat{};
+  /// From one heartbeat to the next. What a worker names itself comes before it.
+  duration heartbeat{};
+  /// Where nothing was named: the longest time seen between two heartbeats, and for each section
+  /// the longest that it took, times this factor; 0: nothing is learned. At least 1 otherwise.
+  double learn_factor = 0;
+  /// What is learned is never shorter than this.
+  duration least_learned = std::chrono::seconds(1);
+};
+
+/// Time-outs from what was observed: the longest time times a factor.
+///
+/// Nothing is concluded from fewer than `enough` observations. The workers of a node and its
+/// attempts share one: what took its time in one is normal in the other.
+class learned_timeouts {
+ public:
+  static constexpr int enough = 5;
+
+  explicit learned_timeouts(const liveness_settings& settings = {})
+      : factor_(settings.learn_factor), least_(settings.least_learned) {}
+
+  void observe(const std::string& what, duration took) {
+    if (factor_ <= 0) return;
+    auto found = seen_.find(what);
+    if (found == seen_.end()) {
+      if (seen_.size() >= limits::learned_names) return;
+      found = seen_.emplace(what, record()).first;
+    }
+    ++found->second.count;
+    found->second.longest = std::max(found->second.longest, took);
+  }
+
+  /// None where too little was seen.
+  std::optional<duration> of(const std::string& what) const {
+    const auto found = seen_.find(what);
+    if (found == seen_.end() || found->second.count < enough) return std::nullopt;
+    const double allowed = static_cast<double>(found->second.longest.count()) * factor_;
+    constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
+    const double bounded = std::min(allowed, static_cast<double>(most.count()));
+    return std::max(duration(static_cast<duration::rep>(bounded)), least_);
+  }
+
+ private:
+  struct record {
+    int count = 0;
+    duration longest{};
+  };
+
+  double factor_;
+  duration least_;
+  std::map<std::string, record> seen_;
+};
+
+/// Why a worker counts as hung, and what ends it.
+struct liveness_verdict {
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
+  int signal = SIGKILL;
+};
+
+/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: what happened and
+/// the time go in, the verdict and the next time to ask come out.
+///
+/// - **Heartbeats.** From the first one on, the next is due within the worker's own time-out, else
+///   the settings', else the learned one; where there is none of the three, nothing is expected.
+///   Sections that begin or end count as heartbeats once there was one.
+/// - **Sections.** One with a time-out, its own or learned, has to end by then; no heartbeat is due
+///   meanwhile. Any other only says where a worker hangs.
+/// - **Timers** stand by themselves. The same name again starts one anew.
+///
+/// Nothing is due while the worker is paused. Clocks stand still meanwhile.
+class worker_liveness {
+ public:
+  /// `learned` must outlive this.
+  worker_liveness(const liveness_settings& settings, learned_timeouts& learned)
+      : settings_(settings), learned_(&learned) {}
+
+  /// The worker runs from now on; what was known of one before is forgotten.
+  void start(time_point now) {
+    *this = worker_liveness(settings_, *learned_);
+    running_ = true;
+    started_ = now;
+  }
+
+  /// It ended, or wants to be watched no longer.
+  void end() { running_ = false; }
+
+  void beat(time_point now, std::optional<duration> timeout = std::nullopt) {
+    if (timeout) own_timeout_ = timeout;
+    if (last_sign_ && !awaits_section() && !paused_) {
+      learned_->observe(beats_name, now - *last_sign_);
+    }
+    last_sign_ = now;
+  }
+
+  /// Result: false where too many sections are open already.
+  bool enter(time_point now, const std::string& name, std::optional<duration> timeout) {
+    const auto found = find_section(name);
+    if (found != sections_.end()) sections_.erase(found);
+    if (sections_.size() >= limits::worker_sections) return false;
+    if (!timeout) timeout = learned_->of(section_name(name));
+    sections_.push_back({name, now, timeout});
+    sign_of_life(now);
+    return true;
+  }
+
+  /// Nothing happens where that section is not open.
+  void leave(time_point now, const std::string& name) {
+    const auto found = find_section(name);
+    if (found == sections_.end()) return;
+    if (!paused_) learned_->observe(section_name(name), now - found->entered);
+    sections_.erase(found);
+    sign_of_life(now);
+  }
+
+  /// Result: false where too many timers are armed already.
+  bool arm(time_point now, const std::string& name, duration after, int signal = SIGKILL) {
+    if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
+    timers_[name] = {bounded_sum(now, after), after, signal};
+    return true;
+  }
+
+  void release(const std::string& name) { timers_.erase(name); }
+
+  void pause(time_point now) {
+    if (!paused_) paused_ = now;
+  }
+  void resume(time_point now) {
+    if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
+  }
+
+  /// Whatever is due gets its whole time from now on: the watch itself stood still (a machine that
+  /// slept), and nobody knows who else did.
+  void renew(time_point now) {
+    started_ = now;
+    if (last_sign_) last_sign_ = now;
+    for (section& one : sections_) one.entered = now;
+    for (auto& [name, one] : timers_) one.expiry = bounded_sum(now, one.after);
+    if (paused_) paused_ = now;
+  }
+
+  /// When to judge again; `time_point::max()` where nothing is due.
+  time_point next_expiry() const { return first_due().at; }
+
+  /// None while the worker is in time.
+  std::optional<liveness_verdict> judge(time_point now) const {
+    const due first = first_due();
+    if (first.at > now) return std::nullopt;
+    liveness_verdict verdict;
+    switch (first.what) {
+      case due::kind::first_heartbeat:
+        verdict.reason = fmt::format("no heartbeat since its start {} ago (allowed {})",
+                                     text_of(now - started_), text_of(settings_.first_heartbeat));
+        break;
+      case due::kind::heartbeat:
+        verdict.reason =
+            fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
+                        text_of(*beat_timeout()), where());
+        break;
+      case due::kind::section:
+        verdict.reason =
+            fmt::format("section '{}' took {} (allowed {})", first.section->name,
+                        text_of(now - first.section->entered), text_of(*first.section->timeout));
+        break;
+      case due::kind::timer:
+        verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
+                                     text_of(first.armed->after));
+        verdict.signal = first.armed->signal;
+        break;
+    }
+    return verdict;
+  }
+
+  /// "12.3 s"; "10 s" for whole seconds.
+  static std::string text_of(duration span) {
+    const double seconds = std::chrono::duration<double>(span).count();
+    const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
+    return fmt::format("{:g} s", tenths);
+  }
+
+ private:
+  // Clocks stood still for so long.
+  void shift(duration span) {
+    started_ += span;
+    if (last_sign_) *last_sign_ += span;
+    for (section& one : sections_) one.entered += span;
+    for (auto& [name, one] : timers_) one.expiry = bounded_sum(one.expiry, span);
+  }
+
+  struct section {
+    std::string name;
+    time_point entered;
+    std::optional<duration> timeout;
+  };
+  struct timer {
+    time_point expiry;
+    duration after{};
+    int signal = SIGKILL;
+  };
+  /// What is due first.
+  struct due {
+    enum class kind { first_heartbeat, heartbeat, section, timer };
+    time_point at = time_point::max();
+    kind what = kind::heartbeat;
+    const elastic::worker_liveness::section* section = nullptr;
+    const std::string* timer_name = nullptr;
+    const timer* armed = nullptr;
+  };
+
+  static constexpr const char* beats_name = "heartbeat";
+  static std::string section_name(const std::string& name) { return "section " + name; }
+
+  static time_point bounded_sum(time_point from, duration span) {
+    return span < time_point::max() - from ? from + span : time_point::max();
+  }
+
+  std::vector<section>::iterator find_section(const std::string& name) {
+    return std::find_if(sections_.begin(), sections_.end(),
+                        [&](const section& one) { return one.name == name; });
+  }
+
+  // A section that has a time-out takes the place of heartbeats.
+  bool awaits_section() const {
+    return std::any_of(sections_.begin(), sections_.end(),
+                       [](const section& one) { return one.timeout.has_value(); });
+  }
+
+  void sign_of_life(time_point now) {
+    if (last_sign_) last_sign_ = now;
+  }
+
+  std::optional<duration> beat_timeout() const {
+    if (own_timeout_) return own_timeout_;
+    if (settings_.heartbeat > duration::zero()) return settings_.heartbeat;
+    return learned_->of(beats_name);
+  }
+
+  std::string where() const {
+    return sections_.empty() ? std::string()
+                             : fmt::format(" in section '{}'", sections_.back().name);
+  }
+
+  due first_due() const {
+    due first;
+    if (!running_ || paused_) return first;
+    const auto consider = [&first](time_point at, due::kind what) {
+      if (at >= first.at) return false;
+      first = due();
+      first.at = at;
+      first.what = what;
+      return true;
+    };
+    if (!last_sign_ && settings_.first_heartbeat > duration::zero()) {
+      consider(bounded_sum(started_, settings_.first_heartbeat), due::kind::first_heartbeat);
+    }
+    if (last_sign_ && !awaits_section()) {
+      const auto allowed = beat_timeout();
+      if (allowed) consider(bounded_sum(*last_sign_, *allowed), due::kind::heartbeat);
+    }
+    for (const section& one : sections_) {
+      if (one.timeout && consider(bounded_sum(one.entered, *one.timeout), due::kind::section)) {
+        first.section = &one;
+      }
+    }
+    for (const auto& [name, one] : timers_) {
+      if (consider(one.expiry, due::kind::timer)) {
+        first.timer_name = &name;
+        first.armed = &one;
+      }
+    }
+    return first;
+  }
+
+  liveness_settings settings_;
+  learned_timeouts* learned_;
+  bool running_ = false;
+  time_point started_{};
+  /// The last heartbeat, or what counts as one.
+  std::optional<time_point> last_sign_;
+  std::optional<duration> own_timeout_;
+  std::vector<section> sections_;
+  std::map<std::string, timer> timers_;
+  std::optional<time_point> paused_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/worker_spec.hpp ----
+
+namespace elastic {
+
+/// What an agent runs: which program, how many, how often again, and where its output goes.
+struct worker_spec {
+  /// The role of these workers: a name for ranks, logs, events and metrics.
+  std::string role = "default";
+  /// How many workers this node runs, 1 to `limits::local_world_size`.
+  int local_world_size = 1;
+
+  /// A path, or a name that is looked up in the PATH of `environment`.
+  std::string program;
+  /// The program's arguments; `${local_rank}` in them becomes the worker's.
+  std::vector<std::string> arguments;
+  /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
+  /// the agent promises its workers is set on top of it.
+  environment_map environment;
+  /// A function of the program to run: the program's main must begin with `run_entrypoint`. Each
+  /// worker's standard input is then what carries the call. None: the program runs as it is.
+  std::optional<function_call> function = {};
+  /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
+  /// `${role_name}` in the values become the worker's.
+  std::vector<std::pair<std::string, std::string>> variables;
+  /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
+  /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
+  bool virtual_local_rank = false;
+  /// The processors of each worker, by local rank; empty: the agent's.
+  std::vector<processor_set> processors;
+  /// The working directory; empty keeps the agent's.
+  std::string directory;
+
+  /// How often the group may be started again after a failure. 0: never.
+  int max_restarts = 0;
+  /// How soon, for which failures, and how many of them within what time.
+  restart_terms restart;
+  /// How long workers may take to end after the stop's signal before they are killed.
+  duration shutdown_timeout = std::chrono::seconds(30);
+  /// How long to wait at the end for the other agents.
+  duration exit_barrier_timeout = std::chrono::seconds(300);
+  /// How long workers may take to save a checkpoint when the agent is asked to stop by SIGTERM,
+  /// before they are stopped. 0: they are not asked.
+  duration preempt_grace = duration::zero();
+  /// After how long a worker that says nothing over the control channel counts as hung, which is a
+  /// failure. Default: never, but for time-outs that the worker itself names.
+  liveness_settings liveness;
+  /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
+  hang_hook on_hang = {};
+  /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
+  duration monitor_interval = std::chrono::seconds(5);
+
+  /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
+  /// success. "/dev/null": no files at all.
+  std::string log_directory;
+  /// Which streams of which local rank are written to files by the worker itself.
+  stream_selection redirects;
+  /// Which streams go to both the file and the console.
+  stream_selection tee;
+  /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
+  /// "[<role><local_rank>]:".
+  std::string line_prefix_template;
+  /// What is shown of the output and how, and what is kept of it.
+  log_options logs;
+};
+
+/// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
+inline void validate(const worker_spec& spec) {
+  const auto demand = [](bool holds, const std::string& sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(!spec.program.empty(), "the worker's program is not named");
+  if (spec.function) validate(*spec.function);
+  demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
+         fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
+                     limits::local_world_size));
+  demand(spec.processors.empty() ||
+             spec.processors.size() == static_cast<std::size_t>(spec.local_world_size),
+         fmt::format("processors are given for {} workers, but the node has {}",
+                     spec.processors.size(), spec.local_world_size));
+  for (const auto& [name, value] : spec.variables) {
+    demand(!name.empty() && name.find('=') == std::string::npos,
+           fmt::format("'{}' is no name of a variable", name));
+  }
+  demand(!spec.virtual_local_rank ||
+             visible_devices(spec.environment).size() >=
+                 static_cast<std::size_t>(spec.local_world_size) ||
+             visible_devices(spec.environment).empty(),
+         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
+                     "which each is to have its own",
+                     spec.local_world_size));
+  demand(spec.max_restarts >= 0,
+         fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
+  validate(spec.restart);
+  validate(spec.logs, spec.local_world_size, spec.log_directory != "/dev/null");
+  line_template{spec.line_prefix_template};
+  demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
+  demand(spec.exit_barrier_timeout >= duration::zero(),
+         "exit_barrier_timeout must not be negative");
+  demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
+  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
+  validate(spec.on_hang);
+  const liveness_settings& liveness = spec.liveness;
+  demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
+             liveness.least_learned >= duration::zero(),
+         "the times of liveness must not be negative");
+  demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
+         fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
+                     liveness.learn_factor));
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/logs_specs.hpp ----
+
+namespace elastic {
+
+/// Where the two streams of one worker go.
+struct worker_output {
+  output_plan out;
+  output_plan err;
+};
+
+/// The workers of one attempt, whose output is to go somewhere.
+struct attempt_logs {
+  const worker_spec& spec;
+  /// By local rank.
+  const std::vector<worker_identity>& workers;
+  /// Names their files; the directories of the attempt exist, where there are any.
+  const log_layout& layout;
+  /// The name of this host.
+  std::string host;
+};
+
+/// Decides where the output of workers goes. Implement it to send it elsewhere; see
+/// `agent_services::logs` and `logs_specs_registry`.
+///
+/// Counterpart: torch.distributed.elastic.multiprocessing.LogsSpecs and its `reify`.
+/// Thread-safety: called on the agent's strand.
+class logs_specs {
+ public:
+  virtual ~logs_specs() = default;
+
+  /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
+  /// they are started, a restart included.
+  ///
+  /// Errors: whatever it throws ends the start, and no worker runs.
+  virtual std::vector<worker_output> plan(const attempt_logs& attempt) = 0;
+};
+
+/// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
+/// and the end of stderr kept for the report where it is not in a file.
+class default_logs_specs final : public logs_specs {
+ public:
+  std::vector<worker_output> plan(const attempt_logs& attempt) override {
+    const log_options& options = attempt.spec.logs;
+    std::shared_ptr<log_file> matches[2];
+    if (!options.stdout_filters.empty()) {
+      matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
+    }
+    if (!options.stderr_filters.empty()) {
+      matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
+    }
+    std::vector<worker_output> all;
+    for (const worker_identity& who : attempt.workers) {
+      worker_output& output = all.emplace_back();
+      output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
+      output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
+    }
+    return all;
+  }
+
+ private:
+  static output_plan plan_stream(const attempt_logs& attempt, const worker_identity& who,
+                                 std_streams stream, const std::shared_ptr<log_file>& matches) {
+    const worker_spec& spec = attempt.spec;
+    const log_options& options = spec.logs;
+    const bool is_err = stream == std_streams::err;
+    const bool teed = contains(spec.tee.of(who.local_rank), stream);
+    const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
+    const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
+    const bool as_json = options.format == log_format::json;
+
+    output_plan plan;
+    if (teed || redirected) {
+      plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
+                         : attempt.layout.stdout_file(who.local_rank);
+    }
+    const bool cut = !plan.file.empty() && options.rotation.max_bytes > 0;
+    if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
+      plan.kind = output_plan::how::copy;
+    } else if (redirected || teed) {
+      plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
+    } else if (is_err) {
+      plan.kind = output_plan::how::copy;  // for its end
+    } else if (!shown) {
+      plan.kind = output_plan::how::null;
+    }
+    plan.keep_tail = is_err && plan.kind != output_plan::how::null;
+    if (plan.kind != output_plan::how::copy) return plan;
+
+    plan.rotation = options.rotation;
+    plan.console = shown;
+    plan.json = as_json;
+    const line_head head = as_json ? object_head(attempt, who, is_err)
+                                   : line_template(spec.line_prefix_template)
+                                         .head_of(who, attempt.host);
+    if (teed || as_json) plan.prefix = head;
+    if (matches) {
+      plan.matches.filters = is_err ? options.stderr_filters : options.stdout_filters;
+      plan.matches.prefix = head;
+      plan.matches.file = matches;
+    }
+    return plan;
+  }
+
+  static bool is_shown(const log_options& options, int local_rank) {
+    const std::vector<int>& ranks = options.console_ranks;
+    return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
+  }
+
+  // All members of the object of a line, but its text.
+  static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
+                               bool is_err) {
+    line_head head(R"({"time":")");
+    head.add_time();
+    head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
+                              json_string(attempt.host), json_string(who.role_name), who.rank,
+                              who.local_rank, attempt.layout.attempt()));
+    head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
+    return head;
+  }
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/rank_assignment.hpp ----
+
+namespace elastic {
+
+/// What a node tells the others of a round about its workers.
+struct role_info {
+  std::string role;
+  int local_world_size = 1;
+};
+
+/// What a node needs to know to number its workers.
+struct assigned_ranks {
+  /// The rank of its first worker among all workers, and their number.
+  int base_rank = 0;
+  int world_size = 0;
+  /// The same among the workers of its role.
+  int base_role_rank = 0;
+  int role_world_size = 0;
+
+  friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
+};
+
+/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
+/// ranks, and contiguous within each role.
+///
+/// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
+inline std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes) {
+  std::vector<assigned_ranks> assigned(nodes.size());
+  int world_size = 0;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
+    assigned[node].base_rank = world_size;
+    world_size += nodes[node].local_world_size;
+    for (std::size_t other = 0; other < nodes.size(); ++other) {
+      if (nodes[other].role != nodes[node].role) continue;
+      assigned[other].role_world_size += nodes[node].local_world_size;
+      if (other > node) assigned[other].base_role_rank += nodes[node].local_world_size;
+    }
+  }
+  for (assigned_ranks& ranks : assigned) ranks.world_size = world_size;
+  return assigned;
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/when_all.hpp ----
+
+namespace elastic {
+
+/// Runs all tasks at once, started in their order, until the last of them has ended. The first
+/// that throws has the others cancelled, by all types.
+///
+/// Errors: that of the first that threw.
+/// Cancellation: every request is passed on to every task; then throws what the first threw.
+inline task<void> when_all(std::vector<task<void>> tasks) {
+  if (tasks.empty()) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  const std::size_t count = tasks.size();
+  const auto outcome = co_await detail::run_concurrently(
+      executor, count, detail::cancelled_by::first_failure, std::move(tasks));
+  for (const std::size_t place : outcome.order) {
+    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/contract/call_sheet.hpp ----
+
+namespace elastic {
+
+/// What a worker's function has left behind.
+struct call_answer {
+  enum class what : std::uint64_t {
+    /// Nothing: it did not end, or by `exit`.
+    nothing = 0,
+    /// JSON: what it returned.
+    value = 1,
+    /// JSON in the form of an error file: what it threw.
+    failure = 2,
+    /// Something that no worker of this library leaves; `text` says why.
+    garbage = 3,
+  };
+  what kind = what::nothing;
+  std::string text;
+};
+
+/// How an agent and the function that a worker runs talk: a file without a name, in memory, which
+/// the worker gets as its standard input. The agent writes the arguments before it starts the
+/// worker; the worker writes what came of it; the agent reads that when the worker has ended.
+///
+/// Nobody waits for anybody, no file is left, and the worker can put neither more into it than the
+/// agent has made room for (the kernel refuses to let it grow) nor anything that the agent would
+/// take for more. Memory is taken for what is written alone.
+///
+/// Thread-safety: one thread at a time.
+class call_sheet {
+ public:
+  /// None.
+  call_sheet() = default;
+  call_sheet(call_sheet&& other) noexcept { swap(other); }
+  call_sheet& operator=(call_sheet&& other) noexcept {
+    call_sheet taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~call_sheet() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+  /// The agent's side: a sheet with the arguments, and room for an answer of so many bytes.
+  /// Errors: `errc::start_failed`.
+  static call_sheet make(std::string_view arguments, std::size_t answer_bytes) {
+    call_sheet made;
+    made.arguments_ = arguments.size();
+    made.room_ = answer_bytes;
+    made.file_ = open_memory();
+    header first;
+    first.arguments = arguments.size();
+    const auto size = static_cast<off_t>(made.answer_at() + answer_bytes);
+    if (made.file_ < 0 || ::ftruncate(made.file_, size) != 0 ||
+        !made.write(0, &first, sizeof first) ||
+        !made.write(sizeof first, arguments.data(), arguments.size()) ||
+        ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+      throw error(errc::start_failed,
+                  fmt::format("no memory file for the arguments of a function can be had: {}",
+                              errno_text(errno)));
+    }
+    return made;
+  }
+
+  /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
+  /// Errors: `errc::protocol_violation` where standard input is no such sheet.
+  static call_sheet take() {
+    call_sheet taken;
+    taken.file_ = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+    struct stat about {};
+    header first;
+    first.arguments = 0;
+    const bool is_sheet = taken.file_ >= 0 && ::fstat(taken.file_, &about) == 0 &&
+                          S_ISREG(about.st_mode) && taken.read(0, &first, sizeof first) &&
+                          std::memcmp(first.mark, header().mark, sizeof first.mark) == 0 &&
+                          first.arguments <= limits::function_arguments_bytes;
+    const auto size = static_cast<std::uint64_t>(about.st_size);
+    if (!is_sheet || size < sizeof first + first.arguments) {
+      throw error(errc::protocol_violation,
+                  "standard input does not hold a function's arguments: only an agent starts a "
+                  "worker that runs a function");
+    }
+    taken.arguments_ = first.arguments;
+    taken.room_ = size - taken.answer_at();
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) {
+      ::dup2(nothing, 0);
+      ::close(nothing);
+    }
+    return taken;
+  }
+
+  /// What becomes the worker's standard input; borrowed.
+  int descriptor() const { return file_; }
+
+  /// How many bytes an answer may have.
+  std::size_t room() const { return room_; }
+
+  /// The arguments, as they were written by `make`, or by whoever had the file meanwhile.
+  /// Errors: `errc::file_access`.
+  std::string arguments() const {
+    std::string text(arguments_, '\0');
+    if (!read(sizeof(header), text.data(), text.size())) fail("read");
+    return text;
+  }
+
+  /// Leaves an answer, in the place of an earlier one: whole, or not at all.
+  /// Errors: `errc::file_access`; the text must fit.
+  void leave(call_answer::what kind, std::string_view text) {
+    header first;
+    first.arguments = arguments_;
+    first.answer = text.size();
+    first.kind = static_cast<std::uint64_t>(kind);
+    const bool is_left = text.size() <= room_ && write(answer_at(), text.data(), text.size()) &&
+                         write(0, &first, sizeof first);
+    if (!is_left) fail("write");
+  }
+
+  /// What the worker has left. Never fails: what makes no sense is `garbage`.
+  call_answer answer() const {
+    call_answer found;
+    if (file_ < 0) return found;
+    header first;
+    if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
+    if (first.kind == static_cast<std::uint64_t>(call_answer::what::nothing)) return found;
+    if (first.kind != static_cast<std::uint64_t>(call_answer::what::value) &&
+        first.kind != static_cast<std::uint64_t>(call_answer::what::failure)) {
+      return garbage(fmt::format("it is of the unknown kind {}", first.kind));
+    }
+    if (first.answer > room_) {
+      return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer,
+                                 room_));
+    }
+    found.kind = static_cast<call_answer::what>(first.kind);
+    found.text.resize(first.answer);
+    if (!read(answer_at(), found.text.data(), found.text.size())) {
+      return garbage("it cannot be read");
+    }
+    return found;
+  }
+
+ private:
+  // In this machine's byte order: the file does not leave it.
+  struct header {
+    char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
+    std::uint64_t arguments = 0;
+    std::uint64_t kind = 0;
+    std::uint64_t answer = 0;
+  };
+
+  static int open_memory() {
+    // Systems may allow only files that say they are no programs; older ones do not know the flag.
+    constexpr unsigned not_executable = 8;
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const int file = ::memfd_create("elastic-call", flags | not_executable);
+    return file >= 0 || errno != EINVAL ? file : ::memfd_create("elastic-call", flags);
+  }
+
+  static call_answer garbage(std::string why) {
+    return {call_answer::what::garbage, std::move(why)};
+  }
+
+  [[noreturn]] static void fail(const char* step) {
+    throw error(errc::file_access, fmt::format("cannot {} the file of a function's arguments and "
+                                               "answer: {}", step, errno_text(errno)));
+  }
+
+  std::size_t answer_at() const { return sizeof(header) + arguments_; }
+
+  bool read(std::size_t at, void* into, std::size_t size) const {
+    return moved(size, [&](std::size_t done) {
+      return ::pread(file_, static_cast<char*>(into) + done, size - done,
+                     static_cast<off_t>(at + done));
+    });
+  }
+  bool write(std::size_t at, const void* from, std::size_t size) const {
+    return moved(size, [&](std::size_t done) {
+      return ::pwrite(file_, static_cast<const char*>(from) + done, size - done,
+                      static_cast<off_t>(at + done));
+    });
+  }
+  template <class Step>
+  static bool moved(std::size_t size, Step step) {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t count = step(done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0) errno = ENODATA;
+      if (count <= 0) return false;
+      done += static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+
+  void swap(call_sheet& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(arguments_, other.arguments_);
+    std::swap(room_, other.room_);
+  }
+
+  int file_ = -1;
+  std::size_t arguments_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/checkpoint_outcome.hpp ----
+
+namespace elastic {
+
+/// What came of asking workers for a checkpoint.
+struct checkpoint_outcome {
+  /// How many were asked (those that said they want to be), and how many have saved it.
+  int asked = 0;
+  int saved = 0;
+  /// Why others have not: "local rank 1 did not answer within 2 s".
+  std::vector<std::string> problems;
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/control_message.hpp ----
+
+// Includes the whole of nlohmann/json.
+
+#include <variant>
+
+namespace elastic {
+
+/// What a worker and its agent tell each other over the control channel: one JSON object a line,
+/// whose "kind" is the name of the struct. docs/control_channel.md has the conversation. Times are
+/// seconds; fields that are not known are passed over.
+namespace control_messages {
+
+// ---- from a worker --------------------------------------------------------------------------
+
+/// The first line of a connection.
+struct hello {
+  static constexpr int current_version = 1;
+  int version = current_version;
+  int local_rank = 0;
+  /// Whether it wants to be asked for checkpoints.
+  bool checkpoints = false;
+};
+
+/// It lives. From the first one on the next is expected within `timeout`, where one is named, else
+/// within what the agent was told or has learned.
+struct heartbeat {
+  std::optional<duration> timeout;
+};
+
+/// A part of its work begins. With a `timeout` it has to end by then, and no heartbeat is expected
+/// meanwhile.
+struct enter {
+  std::string section;
+  std::optional<duration> timeout;
+};
+
+/// That part has ended.
+struct leave {
+  std::string section;
+};
+
+/// It is to be killed `after` so long, unless it says `release` before. Said again, the timer
+/// starts anew.
+struct expires {
+  std::string timer;
+  duration after{};
+};
+
+struct release {
+  std::string timer;
+};
+
+/// How far it is; counts as a heartbeat.
+struct progress {
+  std::int64_t step = 0;
+  /// How many steps there are; 0: not known.
+  std::int64_t total = 0;
+  std::string text;
+  std::map<std::string, double> metrics;
+};
+
+/// The checkpoint of that number is written, or why it is not.
+struct saved {
+  std::int64_t id = 0;
+};
+struct not_saved {
+  std::int64_t id = 0;
+  std::string reason;
+};
+
+/// Where workers fail from now on, the job is not to be started again.
+struct no_restart {
+  std::string reason;
+};
+
+/// This node cannot do the work and is to leave the job.
+struct bad_node {
+  std::string reason;
+};
+
+/// It wants to be watched no longer.
+struct bye {};
+
+// ---- from the agent -------------------------------------------------------------------------
+
+/// The answer to hello.
+struct welcome {
+  int version = hello::current_version;
+};
+
+/// A line could not be taken; the connection ends.
+struct refused {
+  std::string reason;
+};
+
+/// Save a checkpoint and say so (`saved`, `not_saved`); by then the agent waits no longer.
+struct checkpoint {
+  std::int64_t id = 0;
+  duration within{};
+};
+
+/// Do nothing until `resume`; no heartbeat is expected meanwhile.
+struct pause {};
+struct resume {};
+
+/// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
+struct stop {
+  duration grace{};
+};
+
+}  // namespace control_messages
+
+/// What a worker says.
+using worker_message =
+    std::variant<control_messages::hello, control_messages::heartbeat, control_messages::enter,
+                 control_messages::leave, control_messages::expires, control_messages::release,
+                 control_messages::progress, control_messages::saved, control_messages::not_saved,
+                 control_messages::no_restart, control_messages::bad_node, control_messages::bye>;
+
+/// What the agent says.
+using agent_message =
+    std::variant<control_messages::welcome, control_messages::refused,
+                 control_messages::checkpoint, control_messages::pause, control_messages::resume,
+                 control_messages::stop>;
+
+namespace detail {
+
+/// `text` without what a terminal would obey, at most `most` bytes of whole characters: it is
+/// shown to people.
+inline std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += ' ';
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      ++at;  // U+0080 to U+009F: control characters, too
+      shown += ' ';
+    } else {
+      shown += text[at];
+    }
+  }
+  if (shown.size() <= most) return shown;
+  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
+  shown.resize(most);
+  return shown;
+}
+
+/// The longest time that is said: some three years.
+inline constexpr double most_control_seconds = 1e8;
+
+/// The fields of a line, each read with its bounds.
+class control_fields {
+ public:
+  explicit control_fields(std::string_view line) {
+    if (line.size() >= limits::control_line_bytes) {
+      refuse(fmt::format("is {} bytes long; {} are allowed, the line end included", line.size(),
+                         limits::control_line_bytes));
+    }
+    json_ = nlohmann::json::parse(line, nullptr, false);
+    if (!json_.is_object()) {
+      refuse(fmt::format("is no JSON object: '{}'", printable(ascii(line), 80)));
+    }
+  }
+
+  std::string kind() const { return text("kind", limits::control_name_bytes); }
+
+  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
+    const nlohmann::json& value = field(name);
+    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
+    const bool too_large = value.is_number_unsigned() &&
+                           value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    const auto number = too_large ? most : value.get<std::int64_t>();
+    if (too_large || number < least || number > most) {
+      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
+    }
+    return number;
+  }
+
+  std::int64_t number_or(const char* name, std::int64_t otherwise, std::int64_t most) const {
+    return has(name) ? number(name, 0, most) : otherwise;
+  }
+
+  bool flag_or(const char* name, bool otherwise) const {
+    if (!has(name)) return otherwise;
+    const nlohmann::json& value = field(name);
+    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
+    return value.get<bool>();
+  }
+
+  std::string text(const char* name, std::size_t most) const {
+    const nlohmann::json& value = field(name);
+    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
+    return printable(value.get_ref<const std::string&>(), most);
+  }
+
+  std::string text_or_empty(const char* name) const {
+    return has(name) ? text(name, limits::control_text_bytes) : std::string();
+  }
+
+  /// A name: not empty, and refused where it is too long, since cut ones could be the same.
+  std::string name(const char* field_name) const {
+    const std::string value = text(field_name, limits::control_line_bytes);
+    if (value.empty() || value.size() > limits::control_name_bytes) {
+      refuse(fmt::format("has a \"{}\" of {} bytes; 1 to {} are allowed", field_name, value.size(),
+                         limits::control_name_bytes));
+    }
+    return value;
+  }
+
+  duration seconds(const char* name) const {
+    constexpr double most = most_control_seconds;
+    const nlohmann::json& value = field(name);
+    if (!value.is_number()) refuse(fmt::format("has no number of seconds \"{}\"", name));
+    const double number = value.get<double>();
+    if (!(number > 0) || number > most) {
+      refuse(fmt::format("has \"{}\" outside of 0 to {} seconds", name, most));
+    }
+    return std::chrono::ceil<duration>(std::chrono::duration<double>(number));
+  }
+
+  std::optional<duration> seconds_or_none(const char* name) const {
+    return has(name) ? std::optional<duration>(seconds(name)) : std::nullopt;
+  }
+
+  double real(const char* name) const {
+    const nlohmann::json& value = field(name);
+    if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
+    return value.get<double>();
+  }
+
+  std::map<std::string, double> metrics(const char* name) const {
+    std::map<std::string, double> values;
+    if (!has(name)) return values;
+    const nlohmann::json& all = field(name);
+    if (!all.is_object() || all.size() > limits::control_metrics) {
+      refuse(fmt::format("has \"{}\" that are no object of at most {} numbers", name,
+                         limits::control_metrics));
+    }
+    for (const auto& [key, value] : all.items()) {
+      if (!value.is_number() || key.size() > limits::control_name_bytes) {
+        refuse(fmt::format("has a metric '{:.40}' that is no number, or of a name over {} bytes",
+                           printable(key, limits::control_name_bytes),
+                           limits::control_name_bytes));
+      }
+      values[printable(key, limits::control_name_bytes)] = value.get<double>();
+    }
+    return values;
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw error(errc::protocol_violation, "a control message " + why);
+  }
+
+ private:
+  // What is no JSON need not be UTF-8 either.
+  static std::string ascii(std::string_view text) {
+    std::string shown(text.substr(0, 80));
+    for (char& letter : shown) {
+      if ((static_cast<unsigned char>(letter) & 0x80) != 0) letter = '?';
+    }
+    return shown;
+  }
+
+  bool has(const char* name) const {
+    const auto found = json_.find(name);
+    return found != json_.end() && !found->is_null();
+  }
+
+  const nlohmann::json& field(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *found;
+  }
+
+  nlohmann::json json_;
+};
+
+inline std::string control_quoted(std::string_view text, std::size_t most) {
+  return nlohmann::json(printable(text, most))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+inline std::string control_quoted(std::string_view text) {
+  return control_quoted(text, limits::control_text_bytes);
+}
+inline std::string control_name(std::string_view text) {
+  return control_quoted(text, limits::control_name_bytes);
+}
+
+inline double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
+
+/// The same within what is allowed: a time that is over already is as short as can be said.
+inline double bounded_seconds(duration span) {
+  constexpr double least = 0.001;
+  return std::clamp(in_seconds(span), least, most_control_seconds);
+}
+
+/// Writes a message as JSON.
+struct control_writer {
+  std::string operator()(const control_messages::hello& said) const {
+    return fmt::format(
+        R"({{"kind": "hello", "version": {}, "local_rank": {}, "checkpoints": {}}})", said.version,
+        said.local_rank, said.checkpoints);
+  }
+  std::string operator()(const control_messages::heartbeat& said) const {
+    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(said.timeout));
+  }
+  std::string operator()(const control_messages::enter& said) const {
+    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(said.section),
+                       timeout(said.timeout));
+  }
+  std::string operator()(const control_messages::leave& said) const {
+    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(said.section));
+  }
+  std::string operator()(const control_messages::expires& said) const {
+    return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
+                       control_name(said.timer), bounded_seconds(said.after));
+  }
+  std::string operator()(const control_messages::release& said) const {
+    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(said.timer));
+  }
+  std::string operator()(const control_messages::progress& said) const {
+    std::string metrics;
+    for (const auto& [name, value] : said.metrics) {
+      if (!std::isfinite(value)) continue;  // JSON has no way to say it
+      metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ",
+                             control_name(name), value);
+    }
+    return fmt::format(
+        R"({{"kind": "progress", "step": {}, "total": {}, "text": {}, "metrics": {{{}}}}})",
+        said.step, said.total, control_quoted(said.text), metrics);
+  }
+  std::string operator()(const control_messages::saved& said) const {
+    return fmt::format(R"({{"kind": "saved", "id": {}}})", said.id);
+  }
+  std::string operator()(const control_messages::not_saved& said) const {
+    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", said.id,
+                       control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::no_restart& said) const {
+    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::bad_node& said) const {
+    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::bye&) const { return R"({"kind": "bye"})"; }
+
+  std::string operator()(const control_messages::welcome& said) const {
+    return fmt::format(R"({{"kind": "welcome", "version": {}}})", said.version);
+  }
+  std::string operator()(const control_messages::refused& said) const {
+    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(said.reason));
+  }
+  std::string operator()(const control_messages::checkpoint& said) const {
+    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
+                       bounded_seconds(said.within));
+  }
+  std::string operator()(const control_messages::pause&) const { return R"({"kind": "pause"})"; }
+  std::string operator()(const control_messages::resume&) const { return R"({"kind": "resume"})"; }
+  std::string operator()(const control_messages::stop& said) const {
+    const double grace = in_seconds(said.grace);
+    if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
+    return fmt::format(R"({{"kind": "stop", "grace": {}}})", grace);
+  }
+
+ private:
+  static std::string timeout(const std::optional<duration>& span) {
+    return span ? fmt::format(R"(, "timeout": {})", bounded_seconds(*span)) : std::string();
+  }
+};
+
+inline constexpr std::int64_t most_control_number = std::numeric_limits<std::int64_t>::max();
+
+inline control_messages::hello read_control_hello(const control_fields& fields) {
+  control_messages::hello said;
+  said.version = static_cast<int>(fields.number("version", 1, 1'000'000));
+  said.local_rank =
+      static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
+  said.checkpoints = fields.flag_or("checkpoints", false);
+  return said;
+}
+
+inline control_messages::progress read_progress(const control_fields& fields) {
+  control_messages::progress said;
+  said.step = fields.number("step", 0, most_control_number);
+  said.total = fields.number_or("total", 0, most_control_number);
+  said.text = fields.text_or_empty("text");
+  said.metrics = fields.metrics("metrics");
+  return said;
+}
+
+}  // namespace detail
+
+/// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
+/// are cut where they are too long; metrics that make the line too long are left out.
+inline std::string to_line(const worker_message& said) {
+  std::string line = std::visit(detail::control_writer(), said) + '\n';
+  const auto* progress = std::get_if<control_messages::progress>(&said);
+  if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
+                              progress->metrics.size() <= limits::control_metrics)) {
+    return line;
+  }
+  control_messages::progress shorter = *progress;
+  shorter.metrics.clear();
+  return detail::control_writer()(shorter) + '\n';
+}
+inline std::string to_line(const agent_message& said) {
+  return std::visit(detail::control_writer(), said) + '\n';
+}
+
+/// Reads what a worker says: a line without its end.
+/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+inline worker_message parse_worker_message(std::string_view line) {
+  namespace messages = control_messages;
+  const detail::control_fields fields(line);
+  const std::string kind = fields.kind();
+  if (kind == "heartbeat") return messages::heartbeat{fields.seconds_or_none("timeout")};
+  if (kind == "progress") return detail::read_progress(fields);
+  if (kind == "enter") {
+    return messages::enter{fields.name("section"), fields.seconds_or_none("timeout")};
+  }
+  if (kind == "leave") return messages::leave{fields.name("section")};
+  if (kind == "expires") return messages::expires{fields.name("timer"), fields.seconds("after")};
+  if (kind == "release") return messages::release{fields.name("timer")};
+  if (kind == "saved") return messages::saved{fields.number("id", 0, detail::most_control_number)};
+  if (kind == "not_saved") {
+    return messages::not_saved{fields.number("id", 0, detail::most_control_number),
+                               fields.text_or_empty("reason")};
+  }
+  if (kind == "no_restart") return messages::no_restart{fields.text_or_empty("reason")};
+  if (kind == "bad_node") return messages::bad_node{fields.text_or_empty("reason")};
+  if (kind == "hello") return detail::read_control_hello(fields);
+  if (kind == "bye") return messages::bye{};
+  detail::control_fields::refuse(fmt::format("is of an unknown kind: '{}'", kind));
+}
+
+/// Reads what the agent says; nothing where the kind is not known: later agents may say more.
+/// Errors: `errc::protocol_violation`, naming what is wrong.
+inline std::optional<agent_message> parse_agent_message(std::string_view line) {
+  namespace messages = control_messages;
+  const detail::control_fields fields(line);
+  const std::string kind = fields.kind();
+  if (kind == "welcome") {
+    return messages::welcome{static_cast<int>(fields.number("version", 1, 1'000'000))};
+  }
+  if (kind == "refused") return messages::refused{fields.text_or_empty("reason")};
+  if (kind == "checkpoint") {
+    return messages::checkpoint{fields.number("id", 0, detail::most_control_number),
+                                fields.seconds("within")};
+  }
+  if (kind == "pause") return messages::pause{};
+  if (kind == "resume") return messages::resume{};
+  if (kind == "stop") {
+    messages::stop said;
+    said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
+    return said;
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic
+
+// ---- elastic/health/detail/timer_fifo.hpp ----
+
+namespace elastic::detail {
+
+/// Makes the FIFO for PyTorch's timers and opens it. One that lies there is replaced, as PyTorch's
+/// agent does it, but never what is something else.
+/// Errors: `errc::file_access`, naming the file.
+inline int open_timer_fifo(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0) {
+    if (!S_ISFIFO(found.st_mode)) {
+      throw error(errc::file_access,
+                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
+                              "timers are not watched; name a path where nothing is",
+                              path));
+    }
+    ::unlink(path.c_str());
+  }
+  int fd = -1;
+  if (::mkfifo(path.c_str(), 0600) == 0) {
+    // For reading and writing: it never ends, and clients always find a reader.
+    fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  }
+  if (fd >= 0) return fd;
+  throw error(errc::file_access,
+              fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
+                          "timers are not watched",
+                          path, errno_text(errno)));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/line_intake.hpp ----
+
+namespace elastic {
+
+/// Makes lines of bytes that come in pieces; never holds more than `limits::control_line_bytes` of
+/// an unfinished one.
+class line_intake {
+ public:
+  /// What comes next; valid until the next call of any member.
+  struct item {
+    /// A line without its end; empty where it was `too_long`.
+    std::string_view line;
+    bool too_long = false;
+  };
+
+  void append(std::string_view bytes) {
+    held_.erase(0, taken_);
+    taken_ = 0;
+    held_.append(bytes);
+  }
+
+  /// The next line; none where it is not whole yet. One that is too long is told of once, and what
+  /// follows of it is passed over.
+  std::optional<item> next() {
+    for (;;) {
+      const std::string_view rest = std::string_view(held_).substr(taken_);
+      const std::size_t end = rest.find('\n');
+      if (end == rest.npos) {
+        if (rest.size() < limits::control_line_bytes) return std::nullopt;
+        taken_ = held_.size();
+        if (skipping_) return std::nullopt;
+        skipping_ = true;
+        return item{{}, true};
+      }
+      taken_ += end + 1;
+      const bool rest_of_long = skipping_;
+      skipping_ = false;
+      if (rest_of_long) continue;
+      if (end >= limits::control_line_bytes) return item{{}, true};
+      return item{rest.substr(0, end), false};
+    }
+  }
+
+  std::size_t held() const { return held_.size() - taken_; }
+
+ private:
+  std::string held_;
+  std::size_t taken_ = 0;
+  bool skipping_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/rate_gate.hpp ----
+
+namespace elastic {
+
+/// Counts what happens within a second.
+class rate_gate {
+ public:
+  explicit rate_gate(int most) : most_(most) {}
+
+  /// Result: when to go on, where this was one too many.
+  std::optional<time_point> count(time_point now, int how_many = 1) {
+    if (now - since_ >= std::chrono::seconds(1)) {
+      since_ = now;
+      count_ = 0;
+    }
+    count_ += how_many;
+    if (count_ <= most_) return std::nullopt;
+    return since_ + std::chrono::seconds(1);
+  }
+
+ private:
+  int most_;
+  int count_ = 0;
+  time_point since_{};
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/timer_request.hpp ----
+
+// Includes the whole of nlohmann/json.
+
+namespace elastic {
+
+/// A line that PyTorch's FileTimerClient writes to the file of TORCHELASTIC_TIMER_FILE.
+///
+/// Source: torch.distributed.elastic.timer.file_based_local_timer, FileTimerRequest.
+struct timer_request {
+  pid_t pid = 0;
+  std::string scope;
+  /// The time of day at which it expires; none: the timer is taken back.
+  std::optional<wall_time> expiry;
+  /// What the process is to be sent then; 0 or less: nothing.
+  int signal = 0;
+};
+
+/// Reads a line without its end.
+/// Errors: `errc::protocol_violation`, naming what is wrong.
+inline timer_request parse_timer_request(std::string_view line) {
+  const detail::control_fields fields(line);
+  timer_request asked;
+  asked.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
+  asked.scope = fields.text("scope_id", limits::control_text_bytes);
+  asked.signal = static_cast<int>(fields.number("signal", -64, 64));
+  const double seconds = fields.real("expiration_time");
+  if (seconds < 0) return asked;
+  constexpr double last = 1e10;  // in the year 2286
+  if (!(seconds <= last)) {
+    detail::control_fields::refuse(
+        fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
+  }
+  asked.expiry = wall_time(
+      std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
+  return asked;
+}
+
+}  // namespace elastic
+
+// ---- elastic/health/worker_channels_options.hpp ----
+
+namespace elastic {
+
+/// What workers say that is not for `worker_channels` itself. Each may be empty, must not throw,
+/// and is called on the strand.
+struct channel_events {
+  /// A worker is hung; it is told of once, and is for the callee to end.
+  std::function<void(int local_rank, const liveness_verdict&)> hung{};
+  std::function<void(int local_rank, const control_messages::progress&)> progress{};
+  std::function<void(int local_rank, const std::string& reason)> no_restart{};
+  std::function<void(int local_rank, const std::string& reason)> bad_node{};
+  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
+  /// workers that run as another user.
+  std::function<std::optional<int>(pid_t)> owner_of{};
+};
+
+struct worker_channels_options {
+  liveness_settings liveness{};
+  /// Whether timers of PyTorch's FileTimerClient are served, too, and at which path; empty: one in
+  /// the temporary folder.
+  bool timer_file = false;
+  std::string timer_path{};
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time{};
+  logger log{};
+  channel_events events{};
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/detail/channel_attempt.hpp ----
+
+#include <list>
+
+namespace elastic::detail {
+
+/// A connection of a worker, or of one that has not said who it is.
+struct channel_connection {
+  explicit channel_connection(asio::local::stream_protocol::socket accepted)
+      : peer(std::move(accepted)) {}
+  asio::local::stream_protocol::socket peer;
+  std::optional<int> worker;
+  bool checkpoints = false;
+  bool is_closed = false;
+  /// The worker has closed its end.
+  bool has_ended = false;
+  line_intake lines;
+};
+
+/// What is known of one worker.
+struct watched_worker {
+  watched_worker(const liveness_settings& settings, learned_timeouts& learned)
+      : liveness(settings, learned) {}
+  worker_liveness liveness;
+  bool running = false;
+  bool said_bye = false;
+};
+
+/// A checkpoint that was asked for.
+struct checkpoint_question {
+  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
+  std::int64_t id = 0;
+  std::set<int> waiting;
+  checkpoint_outcome outcome;
+  event_flag answered;
+
+  void settle(int local_rank, const std::string& problem) {
+    if (waiting.erase(local_rank) == 0) return;
+    if (problem.empty()) {
+      ++outcome.saved;
+    } else {
+      outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
+    }
+    if (waiting.empty()) answered.set();
+  }
+};
+
+/// The control channel and the watch during one attempt, for `worker_channels` alone. Shared with
+/// its coroutines, which may outlive it by a moment.
+struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
+  using socket = asio::local::stream_protocol::socket;
+  using connection = channel_connection;
+  using connection_pointer = std::shared_ptr<connection>;
+  using place = watched_worker;
+  using question = checkpoint_question;
+  using self_pointer = std::shared_ptr<channel_attempt>;
+
+  channel_attempt(asio::any_io_executor executor, const worker_channels_options& chosen,
+                  std::shared_ptr<learned_timeouts> shared, int workers)
+      : strand(std::move(executor)),
+        options(chosen),
+        learned(std::move(shared)),
+        acceptor(strand),
+        timer_file(strand),
+        closing(strand),
+        all_ended(strand),
+        changed(strand) {
+    for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
+    all_ended.set();
+  }
+
+  asio::any_io_executor strand;
+  worker_channels_options options;
+  std::shared_ptr<learned_timeouts> learned;
+  std::vector<place> places;
+  asio::local::stream_protocol::acceptor acceptor;
+  std::string address;
+  asio::posix::stream_descriptor timer_file;
+  std::string timer_path;
+  bool made_timer_file = false;
+  std::list<connection_pointer> connections;
+  std::list<std::shared_ptr<question>> questions;
+  std::int64_t last_question = 0;
+  int complaints = 0;
+  event_flag closing;
+  // How many coroutines run.
+  int running = 0;
+  event_flag all_ended;
+  // The watch is to look again; it runs only while something is due.
+  event_flag changed;
+  bool is_watching = false;
+  time_point watched_until = time_point::max();
+
+  time_source& time() const { return *options.time; }
+  bool is_closing() const { return closing.is_set(); }
+
+  // ---- opening and closing --------------------------------------------------------------------
+
+  void listen() {
+    random_source random;
+    const std::string name = fmt::format("elastic-{}", random_uuid(random));
+    const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
+    asio::error_code failure;
+    acceptor.open(at.protocol(), failure);
+    if (!failure) acceptor.bind(at, failure);
+    // What waits there is also taken without waiting for it.
+    if (!failure) acceptor.non_blocking(true, failure);
+    if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
+    if (failure) {
+      options.log.warning("there is no control channel for the workers: {}", failure.message());
+      acceptor.close(failure);
+      return;
+    }
+    address = "@" + name;
+    run(accept_all(shared_from_this()));
+  }
+
+  void open_timer_file() {
+    if (!options.timer_file) return;
+    timer_path = options.timer_path;
+    try {
+      if (timer_path.empty()) {
+        random_source random;
+        timer_path = (std::filesystem::temp_directory_path() /
+                      fmt::format("watchdog_timer_{}", random_uuid(random)))
+                         .string();
+      }
+      timer_file.assign(open_timer_fifo(timer_path));
+      made_timer_file = true;
+      run(read_timers(shared_from_this()));
+    } catch (const std::exception& failure) {
+      options.log.error("{}", failure.what());
+    }
+  }
+
+  void shut() {
+    if (is_closing()) return;
+    closing.set();
+    changed.set();
+    asio::error_code ignored;
+    acceptor.close(ignored);
+    timer_file.close(ignored);
+    if (made_timer_file) ::unlink(timer_path.c_str());
+    for (const connection_pointer& one : connections) disconnect(*one);
+    for (const auto& one : questions) one->answered.set();
+  }
+
+  void run(task<void> work) {
+    ++running;
+    all_ended.reset();
+    asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
+      if (--self->running == 0) self->all_ended.set();
+    });
+  }
+
+  task<void> rest_until(time_point when) {
+    co_await with_deadline(time(), when, closing.wait());
+  }
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  template <class... Args>
+  void complain(fmt::format_string<Args...> text, Args&&... args) {
+    if (complaints >= limits::control_complaints) return;
+    ++complaints;
+    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
+                        complaints == limits::control_complaints
+                            ? "; more of this is not logged in this attempt"
+                            : "");
+  }
+
+  // The same user, root, or a worker that has become another user.
+  bool may_enter(const ucred& peer) const {
+    return peer.uid == ::geteuid() || peer.uid == 0 ||
+           (options.events.owner_of && options.events.owner_of(peer.pid));
+  }
+
+  void admit(socket accepted) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        !may_enter(peer)) {
+      return complain("a process of another user ({}) is not let into the control channel",
+                      peer.uid);
+    }
+    if (connections.size() >= places.size() * limits::control_connections) {
+      return complain("there are more than {} connections to the control channel; pid {} is not "
+                      "let in",
+                      connections.size(), peer.pid);
+    }
+    auto one = std::make_shared<connection>(std::move(accepted));
+    connections.push_back(one);
+    run(serve(shared_from_this(), one));
+  }
+
+  static void disconnect(connection& one) {
+    one.is_closed = true;
+    asio::error_code ignored;
+    one.peer.close(ignored);
+  }
+
+  void forget(const connection_pointer& one) {
+    disconnect(*one);
+    connections.remove(one);
+    if (is_closing()) return;
+    if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
+    for (const auto& asked : questions) {
+      asked->settle(*one->worker, "closed its channel before it answered");
+    }
+  }
+
+  bool can_save(int local_rank) const {
+    return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
+      return !one->is_closed && one->checkpoints && one->worker == local_rank;
+    });
+  }
+
+  static std::string name_of(const connection& one) {
+    return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
+  }
+
+  // Result: whether it was taken; who does not read is disconnected.
+  bool send(connection& one, const std::string& line) {
+    if (one.is_closed) return false;
+    const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
+                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(line.size())) return true;
+    // One that is gone is found where its last words have been read.
+    if (sent < 0 && errno != EAGAIN) return false;
+    complain("the control channel of {} is closed: it does not read what it is sent",
+             name_of(one));
+    disconnect(one);
+    return false;
+  }
+
+  void send_all(const agent_message& said) {
+    const std::string line = to_line(said);
+    const std::vector<connection_pointer> all(connections.begin(), connections.end());
+    for (const auto& one : all) {
+      if (one->worker) send(*one, line);
+    }
+  }
+
+  void refuse(connection& one, const std::string& why) {
+    complain("the control channel of {} is closed: {}", name_of(one), why);
+    send(one, to_line(agent_message(control_messages::refused{why})));
+    disconnect(one);
+  }
+
+  // Result: how many lines there were.
+  int take(connection& one, std::string_view bytes) {
+    one.lines.append(bytes);
+    int count = 0;
+    while (!one.is_closed) {
+      const auto next = one.lines.next();
+      if (!next) break;
+      ++count;
+      if (next->too_long) {
+        refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
+                                "included",
+                                limits::control_line_bytes));
+      } else {
+        take_line(one, next->line);
+      }
+    }
+    return count;
+  }
+
+  void take_line(connection& one, std::string_view line) {
+    try {
+      const worker_message said = parse_worker_message(line);
+      if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
+        throw error(errc::protocol_violation, "a control message comes before hello");
+      }
+      std::visit([&](const auto& message) { handle(one, message); }, said);
+    } catch (const std::exception& failure) {
+      return refuse(one, failure.what());
+    }
+    if (one.worker) look_again(*one.worker);
+  }
+
+  // ---- what workers say -----------------------------------------------------------------------
+
+  worker_liveness& liveness_of(const connection& one) {
+    return places[static_cast<std::size_t>(*one.worker)].liveness;
+  }
+
+  void handle(connection& one, const control_messages::hello& said) {
+    if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
+    if (said.version != control_messages::hello::current_version) {
+      throw error(errc::protocol_violation,
+                  fmt::format("a control message is of version {}; {} is spoken here",
+                              said.version, control_messages::hello::current_version));
+    }
+    if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
+      throw error(errc::protocol_violation,
+                  fmt::format("a control message is of local rank {}; there are {} workers",
+                              said.local_rank, places.size()));
+    }
+    one.worker = said.local_rank;
+    one.checkpoints = said.checkpoints;
+    place& at = places[static_cast<std::size_t>(said.local_rank)];
+    if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
+    send(one, to_line(agent_message(control_messages::welcome())));
+  }
+
+  void handle(connection& one, const control_messages::heartbeat& said) {
+    liveness_of(one).beat(time().now(), said.timeout);
+  }
+
+  void handle(connection& one, const control_messages::enter& said) {
+    if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
+    throw error(errc::protocol_violation,
+                fmt::format("a control message opens more than {} sections",
+                            limits::worker_sections));
+  }
+
+  void handle(connection& one, const control_messages::leave& said) {
+    liveness_of(one).leave(time().now(), said.section);
+  }
+
+  void handle(connection& one, const control_messages::expires& said) {
+    if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
+    throw error(errc::protocol_violation,
+                fmt::format("a control message arms more than {} timers",
+                            limits::worker_timers));
+  }
+
+  void handle(connection& one, const control_messages::release& said) {
+    liveness_of(one).release(said.timer);
+  }
+
+  void handle(connection& one, const control_messages::progress& said) {
+    liveness_of(one).beat(time().now());
+    if (options.events.progress) options.events.progress(*one.worker, said);
+  }
+
+  void handle(connection& one, const control_messages::saved& said) {
+    answer(said.id, *one.worker, "");
+  }
+
+  void handle(connection& one, const control_messages::not_saved& said) {
+    answer(said.id, *one.worker,
+           said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
+  }
+
+  void handle(connection& one, const control_messages::no_restart& said) {
+    if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
+  }
+
+  void handle(connection& one, const control_messages::bad_node& said) {
+    if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
+  }
+
+  void handle(connection& one, const control_messages::bye&) {
+    liveness_of(one).end();
+    places[static_cast<std::size_t>(*one.worker)].said_bye = true;
+  }
+
+  void answer(std::int64_t id, int local_rank, const std::string& problem) {
+    for (const auto& one : questions) {
+      if (one->id == id) one->settle(local_rank, problem);
+    }
+  }
+
+  // ---- PyTorch's timers -----------------------------------------------------------------------
+
+  void take_timer(std::string_view line) {
+    try {
+      const timer_request asked = parse_timer_request(line);
+      const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid)
+                                                 : std::nullopt;
+      if (!owner) {
+        return complain("timer file '{}': pid {} is of no worker of this node; its timer is not "
+                        "watched",
+                        timer_path, asked.pid);
+      }
+      worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
+      const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
+      if (!asked.expiry || asked.signal <= 0) {
+        liveness.release(name);
+      } else {
+        const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
+        const bool armed = liveness.arm(time().now(), name, std::max(left, duration::zero()),
+                                        asked.signal);
+        if (!armed) {
+          complain("timer file '{}': pid {} has more than {} timers; one is not watched",
+                   timer_path, asked.pid, limits::worker_timers);
+        }
+      }
+      look_again(*owner);
+    } catch (const std::exception& failure) {
+      complain("timer file '{}': {}", timer_path, failure.what());
+    }
+  }
+
+  // ---- the watch ------------------------------------------------------------------------------
+
+  void started(int local_rank) {
+    place& one = places.at(static_cast<std::size_t>(local_rank));
+    one.running = true;
+    one.liveness.start(time().now());
+    look_again(local_rank);
+  }
+
+  void ended(int local_rank) {
+    hear_out(local_rank);
+    place& one = places.at(static_cast<std::size_t>(local_rank));
+    one.running = false;
+    one.liveness.end();
+    for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
+  }
+
+  void pause() {
+    for (place& one : places) one.liveness.pause(time().now());
+    send_all(agent_message(control_messages::pause()));
+  }
+
+  void resume() {
+    for (place& one : places) one.liveness.resume(time().now());
+    send_all(agent_message(control_messages::resume()));
+    for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
+  }
+
+  // Something of that worker may be due earlier than was known. What is due later is found when
+  // the watch wakes: a heartbeat costs no timer.
+  void look_again(int local_rank) {
+    if (is_closing()) return;
+    const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
+    if (due == time_point::max()) return;
+    if (!is_watching) {
+      is_watching = true;
+      run(watch(shared_from_this()));
+    } else if (due < watched_until) {
+      changed.set();
+    }
+  }
+
+  time_point next_expiry() const {
+    time_point first = time_point::max();
+    for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
+    return first;
+  }
+
+  // Reads what a worker has said already, before something is concluded from its silence or its
+  // end: a death is often seen before the last words.
+  void hear_out(int local_rank) {
+    for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
+      if (accept_one()) break;
+    }
+    const std::vector<connection_pointer> all(connections.begin(), connections.end());
+    for (const auto& one : all) {
+      constexpr int most_pieces = 16;
+      if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
+    }
+  }
+
+  // Takes a connection, if one waits. Result: why none was taken.
+  asio::error_code accept_one() {
+    socket peer(strand);
+    asio::error_code failure;
+    acceptor.accept(peer, failure);
+    if (!failure) admit(std::move(peer));
+    return failure;
+  }
+
+  // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
+  // is under way in an operation of Asio's while this looks. Result: how many lines there were.
+  int read_now(connection& one, int most_pieces) {
+    std::array<char, limits::control_line_bytes> piece;
+    int lines = 0;
+    for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
+      const ssize_t size =
+          ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+      if (size > 0) {
+        lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+      } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        one.has_ended = true;
+        break;
+      } else if (errno == EAGAIN) {
+        break;
+      }
+    }
+    return lines;
+  }
+
+  void judge(time_point now) {
+    for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
+      place& one = places[rank];
+      if (one.liveness.next_expiry() > now) continue;
+      hear_out(static_cast<int>(rank));
+      const auto verdict = one.liveness.judge(now);
+      if (!verdict) continue;
+      one.liveness.end();
+      if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
+    }
+  }
+
+  // ---- what runs --------------------------------------------------------------------------------
+
+  static task<void> accept_all(self_pointer all) {
+    constexpr int most_accepts = 1000;
+    rate_gate gate(most_accepts);
+    while (!all->is_closing()) {
+      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
+      if (all->is_closing() || ended) co_return;
+      const time_point now = all->time().now();
+      std::optional<time_point> rest = gate.count(now);
+      const asio::error_code failure = all->accept_one();
+      if (failure && failure != asio::error::would_block) {
+        all->complain("no connection can be taken at the control channel: {}", failure.message());
+        rest = now + std::chrono::seconds(1);
+      }
+      if (rest) co_await all->rest_until(*rest);
+    }
+  }
+
+  static task<void> serve(self_pointer all, connection_pointer one) {
+    rate_gate gate(limits::control_lines_per_second);
+    while (!one->is_closed && !one->has_ended) {
+      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
+      if (failure || one->is_closed) break;
+      const int lines = all->read_now(*one, 1);
+      const auto rest = gate.count(all->time().now(), lines);
+      if (rest) co_await all->rest_until(*rest);
+    }
+    all->forget(one);
+  }
+
+  static task<void> read_timers(self_pointer all) {
+    std::array<char, limits::control_line_bytes> piece;
+    rate_gate gate(limits::control_lines_per_second);
+    line_intake lines;
+    while (!all->is_closing()) {
+      auto [failure, size] =
+          co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
+      if (all->is_closing()) co_return;
+      if (failure) {
+        all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
+                               failure.message());
+        co_return;
+      }
+      lines.append(std::string_view(piece.data(), size));
+      int count = 0;
+      for (auto next = lines.next(); next; next = lines.next()) {
+        ++count;
+        if (next->too_long) {
+          all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
+                        limits::control_line_bytes);
+        } else {
+          all->take_timer(next->line);
+        }
+      }
+      const auto rest = gate.count(all->time().now(), count);
+      if (rest) co_await all->rest_until(*rest);
+    }
+  }
+
+  static task<void> watch(self_pointer all) {
+    while (!all->is_closing()) {
+      const time_point until = all->next_expiry();
+      all->watched_until = until;
+      if (until == time_point::max()) break;
+      all->changed.reset();
+      co_await with_deadline(all->time(), until, all->changed.wait());
+      if (all->is_closing()) break;
+      const time_point woken = all->time().now();
+      if (woken < until) continue;
+      if (woken - until > limits::watch_lateness) {
+        all->options.log.warning("this process stood still for {}: the clocks of its workers start "
+                                 "anew",
+                                 worker_liveness::text_of(woken - until));
+        for (place& one : all->places) one.liveness.renew(woken);
+        continue;
+      }
+      all->judge(woken);
+    }
+    all->is_watching = false;
+  }
+
+  static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within) {
+    if (!all || all->is_closing()) co_return checkpoint_outcome();
+    const auto asked = std::make_shared<question>(all->strand);
+    asked->id = ++all->last_question;
+    control_messages::checkpoint wanted;
+    wanted.id = asked->id;
+    wanted.within = within;
+    const std::string line = to_line(agent_message(wanted));
+    const std::vector<connection_pointer> connected(all->connections.begin(),
+                                                    all->connections.end());
+    for (const auto& one : connected) {
+      const bool wants = one->worker && one->checkpoints &&
+                         all->places[static_cast<std::size_t>(*one->worker)].running;
+      if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
+    }
+    asked->outcome.asked = static_cast<int>(asked->waiting.size());
+    if (asked->waiting.empty()) co_return asked->outcome;
+    all->questions.push_back(asked);
+    const struct forget_question {
+      self_pointer all;
+      std::shared_ptr<question> asked;
+      ~forget_question() { all->questions.remove(asked); }
+    } forgetting{all, asked};
+    time_source& time = all->time();
+    within = std::min<duration>(within, std::chrono::hours(24 * 365));
+    co_await with_deadline(time, time.now() + within, asked->answered.wait());
+    const std::set<int> silent = asked->waiting;
+    const std::string problem =
+        all->is_closing()
+            ? "was stopped before it answered"
+            : fmt::format("did not answer within {}", worker_liveness::text_of(within));
+    for (const int rank : silent) asked->settle(rank, problem);
+    co_return asked->outcome;
+  }
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/worker_channels.hpp ----
+
+namespace elastic {
+
+/// The agent's side of the control channel: a Unix socket at which the workers of this node say
+/// how they are and are told what to do, and the watch over who is hung.
+///
+/// The socket has an abstract name, which leaves no file; who is not of this process's user, root
+/// or a worker is not let in. Whatever a worker writes, it can neither block nor end the agent, nor
+/// make it keep more than one line of it: what is not of the protocol ends the connection, with a
+/// line in the log; who does not read what it is sent is disconnected; who writes much is read
+/// slowly.
+///
+/// Nothing here wakes up by itself but for the next time-out that is due.
+/// Thread-safety: one strand at a time, the one it was given.
+class worker_channels {
+ public:
+  worker_channels(asio::any_io_executor strand, worker_channels_options options)
+      : strand_(std::move(strand)),
+        options_(std::move(options)),
+        learned_(std::make_shared<learned_timeouts>(options_.liveness)) {
+    if (!options_.time) options_.time = std::make_shared<system_time>();
+  }
+  worker_channels(const worker_channels&) = delete;
+  worker_channels& operator=(const worker_channels&) = delete;
+  ~worker_channels() { abandon(); }
+
+  /// Opens the channel of one attempt of so many workers, under a new name. What cannot be opened
+  /// is said in the log, and there is none then. The one before must be closed.
+  void open(int workers) {
+    abandon();
+    state_ = std::make_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
+    state_->listen();
+    state_->open_timer_file();
+  }
+
+  /// What workers are to have in their environment; an empty value: the variable is to be removed.
+  std::vector<std::pair<std::string, std::string>> environment() const {
+    std::vector<std::pair<std::string, std::string>> variables;
+    variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
+    // A file that is no FIFO is not for the workers, who would write into it.
+    if (options_.timer_file) {
+      const bool is_there = state_ && state_->made_timer_file;
+      variables.emplace_back("TORCHELASTIC_TIMER_FILE",
+                             is_there ? state_->timer_path : std::string());
+    }
+    return variables;
+  }
+
+  /// That worker runs, and is watched from now on.
+  void started(int local_rank) {
+    if (state_) state_->started(local_rank);
+  }
+
+  /// It has ended; nothing is expected of it any more.
+  void ended(int local_rank) {
+    if (state_) state_->ended(local_rank);
+  }
+
+  /// Whether somebody has a connection.
+  bool has_connections() const { return state_ && !state_->connections.empty(); }
+
+  /// Tells every connected worker to pause, or to go on. No heartbeat is due meanwhile.
+  void pause() {
+    if (state_) state_->pause();
+  }
+  void resume() {
+    if (state_) state_->resume();
+  }
+
+  /// Tells every connected worker that it is being stopped.
+  void announce_stop(duration grace) {
+    if (state_) state_->send_all(agent_message(control_messages::stop{grace}));
+  }
+
+  /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
+  /// `within`.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
+  task<checkpoint_outcome> checkpoint(duration within) {
+    return detail::channel_attempt::ask_checkpoint(state_, within);
+  }
+
+  /// Closes every connection and waits until nothing of the channel runs any more. May be called
+  /// again, and where nothing was opened.
+  ///
+  /// Cancellation: all types; the channel is closed, but may take a moment more.
+  task<void> close() { return close_all(state_); }
+
+ private:
+  using state_pointer = std::shared_ptr<detail::channel_attempt>;
+
+  static task<void> close_all(state_pointer all) {
+    if (!all) co_return;
+    all->shut();
+    co_await all->all_ended.wait();
+  }
+
+  void abandon() {
+    if (state_) state_->shut();
+  }
+
+  asio::any_io_executor strand_;
+  worker_channels_options options_;
+  std::shared_ptr<learned_timeouts> learned_;
+  state_pointer state_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/net/host_name.hpp ----
+
+namespace elastic {
+
+/// The name of this host as it is set, "localhost" where none is. No name server is asked.
+inline std::string host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/core_file.hpp ----
+
+#include <glob.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// A core_pattern for glob(3): what is known of the process stands there, and what is not, "*".
+inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
+  std::string result;
+  bool has_pid = false;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const char letter = pattern[at];
+    if (letter != '%') {
+      if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
+      result += letter;
+      continue;
+    }
+    if (++at == pattern.size()) break;
+    switch (pattern[at]) {
+      case '%': result += '%'; break;
+      case 'p':
+        result += std::to_string(pid);
+        has_pid = true;
+        break;
+      default: result += '*';
+    }
+  }
+  if (uses_pid && !has_pid) result += fmt::format(".{}", pid);
+  return result;
+}
+
+/// The newest file that a glob finds, if it was written at `since` or later.
+inline std::string newest_file(const std::string& pattern, std::time_t since) {
+  ::glob_t found{};
+  std::string newest;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      struct stat status {};
+      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (status.st_mtime < since) continue;
+      since = status.st_mtime;
+      newest = found.gl_pathv[i];
+    }
+  }
+  ::globfree(&found);
+  return newest;
+}
+
+}  // namespace detail
+
+/// Where the core of a process that dumped one is: the path of the file, or how to come by it.
+/// Empty where it was not found: the process had changed its directory, or another machine has it.
+///
+/// @param directory  the working directory in which it was started; empty: this process's
+/// @param since      when it was started, in seconds since 1970
+/// @param root       what stands before /proc
+/// Source: core(5).
+inline std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
+                             const std::string& root = "") {
+  std::string pattern;
+  std::getline(std::ifstream(root + "/proc/sys/kernel/core_pattern"), pattern);
+  if (pattern.starts_with('|')) {
+    const std::string program = pattern.substr(1, pattern.find(' ') - 1);
+    if (program.find("systemd-coredump") != program.npos) {
+      return fmt::format("coredumpctl info {}", pid);
+    }
+    return fmt::format("given to {}", program);
+  }
+  int uses_pid = 0;
+  std::ifstream(root + "/proc/sys/kernel/core_uses_pid") >> uses_pid;
+  std::string path = detail::core_glob(pattern, pid, uses_pid != 0);
+  if (path.empty()) return {};
+  if (path[0] != '/') {
+    std::error_code ignored;
+    const auto here = std::filesystem::current_path(ignored);
+    path = (here / directory / path).string();
+  }
+  return detail::newest_file(path, since);
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/oom_kills.hpp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty where it is in none.
+inline std::string cgroup_path(const std::string& file, std::string_view controller) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t names = line.find(':');
+    const std::size_t path = line.find(':', names + 1);
+    if (names == line.npos || path == line.npos) continue;
+    if (line.substr(names + 1, path - names - 1) == controller) return line.substr(path + 1);
+  }
+  return {};
+}
+
+/// The number after "oom_kill " at the start of a line.
+inline std::optional<std::uint64_t> oom_kills_in(const std::string& file) {
+  std::ifstream words(file);
+  std::string name;
+  for (std::uint64_t count = 0; words >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+/// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
+/// process and those below it, or, where that does not tell, on the machine. Empty where neither
+/// tells. One small file is read.
+///
+/// @param root  what stands before /proc and /sys
+inline std::optional<std::uint64_t> count_oom_kills(const std::string& root = "") {
+  const std::string own = root + "/proc/self/cgroup";
+  const std::string mounted = root + "/sys/fs/cgroup";
+  if (const std::string path = detail::cgroup_path(own, ""); !path.empty()) {
+    if (const auto count = detail::oom_kills_in(mounted + path + "/memory.events")) return count;
+  }
+  if (const std::string path = detail::cgroup_path(own, "memory"); !path.empty()) {
+    for (const std::string& folder : {path, std::string()}) {
+      const auto count = detail::oom_kills_in(mounted + "/memory" + folder + "/memory.oom_control");
+      if (count) return count;
+    }
+  }
+  return detail::oom_kills_in(root + "/proc/vmstat");
+}
 
 }  // namespace elastic
 
@@ -8455,13 +8791,15 @@ class worker_group {
         outcome_known_(strand),
         time_(services.time),
         channels_(strand, channel_options(services)),
+        hooks_(strand, spec_.on_hang, hook_services(services)),
         processes_(strand, process_services(services)) {}
 
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
   /// From now on the first worker that fails has the others asked to end in the same moment, before
-  /// anybody who waits for the outcome hears of it. `stop` with the same plan then goes on.
+  /// anybody who waits for the outcome hears of it; where hooks look into hung workers, when these
+  /// are over. `stop` with the same plan then goes on.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Starts every worker for a round. The group must have no worker that runs.
@@ -8479,6 +8817,7 @@ class worker_group {
     workers_.clear();
     sheets_.clear();
     ended_.clear();
+    condemned_.clear();
     succeeded_ = 0;
     has_failed_ = false;
     stop_signal_.reset();
@@ -8505,16 +8844,28 @@ class worker_group {
     if (state_ == worker_state::healthy) co_await outcome_known_.wait();
   }
 
-  /// Stops what runs: the plan's signal to all, its grace, SIGKILL. When this returns nothing of
-  /// the workers' trees that can be found is left, and all their output is where it belongs.
+  /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
+  /// then. To be called before a `stop` that has the time.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
+  task<void> finish_hooks(duration within) { return hooks_.finish(within); }
+
+  /// Kills the hooks that look into hung workers, and then these workers.
+  void end_hooks() { hooks_.hurry(); }
+
+  /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
+  /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
+  /// that can be found is left, and all their output is where it belongs.
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
   task<void> stop(stop_plan plan) {
     stop_signal_ = plan.signal;
+    hooks_.hurry();
     announce_stop(plan);
     co_await processes_.stop(plan);
     co_await channels_.close();
+    co_await hooks_.wait_for_end();
   }
 
   /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
@@ -8545,6 +8896,7 @@ class worker_group {
   /// Kills every worker that runs; a stop under way ends at once. Where none is, call it next.
   void kill() {
     if (!stop_signal_) stop_signal_ = SIGKILL;
+    hooks_.hurry();
     processes_.kill();
   }
 
@@ -8603,6 +8955,16 @@ class worker_group {
     return parts;
   }
 
+  hang_hooks_services hook_services(const agent_services& services) {
+    hang_hooks_services parts;
+    parts.launcher = services.hook_launcher;
+    parts.time = services.time;
+    parts.log = services.log;
+    parts.console = services.console_err;
+    parts.over = [this] { end_condemned(); };
+    return parts;
+  }
+
   worker_channels_options channel_options(const agent_services& services) {
     worker_channels_options parts;
     parts.liveness = spec_.liveness;
@@ -8643,16 +9005,42 @@ class worker_group {
     if (slot >= workers_.size() || workers_[slot].end) return;
     worker& one = workers_[slot];
     one.hung = verdict.reason;
-    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}",
+    const bool has_hook = !spec_.on_hang.command.empty() && !stop_signal_;
+    log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                  one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
-                 signal_name(verdict.signal));
+                 signal_name(verdict.signal), has_hook ? " after the hang hook" : "");
     hung_worker found;
     found.rank = one.identity.rank;
     found.local_rank = local_rank;
     found.pid = one.pid;
     found.reason = one.hung;
     tell_observer([&](worker_observer& observer) { observer.hung(found); });
-    processes_.signal(slot, verdict.signal);
+    if (has_hook) hooks_.begin(hook_for(std::move(found)));
+    if (hooks_.is_open()) {
+      condemned_.emplace_back(slot, verdict.signal);
+    } else {
+      processes_.signal(slot, verdict.signal);
+    }
+  }
+
+  hang_hook_call hook_for(hung_worker found) const {
+    hang_hook_call call;
+    call.environment = spec_.environment;
+    // What a launcher around this one said of its own channel is not for the hook.
+    call.environment.erase("ELASTIC_CONTROL");
+    call.directory = spec_.directory;
+    call.log_directory = layout_.directory(found.local_rank);
+    if (layout_.keeps_files()) call.output_file = layout_.hang_file(found.local_rank);
+    call.worker = std::move(found);
+    return call;
+  }
+
+  // Nobody looks into them any more.
+  void end_condemned() {
+    for (const auto& [slot, signal] : std::exchange(condemned_, {})) {
+      processes_.signal(slot, signal);
+    }
+    if (state_ == worker_state::failed && !stop_signal_) begin_stop_on_failure();
   }
 
   void pass_on(int local_rank, const control_messages::progress& said) {
@@ -8796,8 +9184,8 @@ class worker_group {
     one.end = end;
     channels_.ended(static_cast<int>(end.index));
     ended_.push_back(end.index);
-    one.stopped_by_agent =
-        end.was_stopped && stop_signal_ && detail::is_due_to_stop(end.status, *stop_signal_);
+    one.stopped_by_agent = end.was_stopped && stop_signal_ && one.hung.empty() &&
+                           detail::is_due_to_stop(end.status, *stop_signal_);
     if (end.status.success()) {
       ++succeeded_;
     } else if (!end.was_stopped) {
@@ -8824,12 +9212,16 @@ class worker_group {
     } else {
       return;
     }
-    if (state_ == worker_state::failed && on_failure_) {
-      stop_signal_ = on_failure_->signal;
-      announce_stop(*on_failure_);
-      processes_.begin_stop(*on_failure_);
-    }
+    // While hooks look at some of them, nobody is stopped for what another one did.
+    if (state_ == worker_state::failed && !hooks_.is_open()) begin_stop_on_failure();
     outcome_known_.set();
+  }
+
+  void begin_stop_on_failure() {
+    if (!on_failure_) return;
+    stop_signal_ = on_failure_->signal;
+    announce_stop(*on_failure_);
+    processes_.begin_stop(*on_failure_);
   }
 
   worker_failure describe(const worker& one, const std::string& host) const {
@@ -8883,6 +9275,9 @@ class worker_group {
   bool has_failed_ = false;
   std::optional<int> stop_signal_;
   worker_state state_ = worker_state::init;
+  /// The places of hung workers that hooks look into, and the signals that these get then.
+  std::vector<std::pair<std::size_t, int>> condemned_;
+  hang_hooks hooks_;
   // The last, since it tells the others of ends.
   process_set processes_;
 };
@@ -10987,19 +11382,29 @@ class local_agent {
     ~inbox_user() { inbox->close(); }
   };
 
-  static agent_services with_defaults(agent_services services, asio::any_io_executor strand) {
+  static agent_services with_defaults(agent_services services, asio::any_io_executor strand,
+                                      bool has_hook) {
     if (!services.time) services.time = std::make_shared<system_time>();
     if (!services.launcher) {
-      guarded_launcher_options starting;
-      starting.policy = services.guard.value_or(guard_policy::best_effort);
-      starting.guard_file = services.guard_file;
-      starting.unguarded.parent = services.worker_parent;
-      starting.log = services.log;
-      services.launcher = std::make_shared<guarded_launcher>(strand, std::move(starting));
+      services.launcher = make_launcher(services, strand);
+      if (!services.hook_launcher) services.hook_launcher = services.launcher;
+    }
+    if (has_hook && !services.hook_launcher) {
+      services.hook_launcher = make_launcher(services, strand);
     }
     if (!services.console_out) services.console_out = make_console_writer(strand, 1);
     if (!services.console_err) services.console_err = make_console_writer(strand, 2);
     return services;
+  }
+
+  static std::shared_ptr<process_launcher> make_launcher(const agent_services& services,
+                                                         asio::any_io_executor strand) {
+    guarded_launcher_options starting;
+    starting.policy = services.guard.value_or(guard_policy::best_effort);
+    starting.guard_file = services.guard_file;
+    starting.unguarded.parent = services.worker_parent;
+    starting.log = services.log;
+    return std::make_shared<guarded_launcher>(strand, std::move(starting));
   }
 
   task<run_result> serve(asio::any_io_executor strand) {
@@ -11007,7 +11412,8 @@ class local_agent {
     // The run owns them: they may hold on to the context, which this object may outlive.
     agent_services services = std::exchange(options_.services, {});
     options_.services.log = services.log;
-    running state(strand, options_, with_defaults(std::move(services), strand));
+    const bool has_hook = !options_.workers.on_hang.command.empty();
+    running state(strand, options_, with_defaults(std::move(services), strand, has_hook));
     options_.rendezvous.reset();
     const inbox_user listening{inbox_};
     inbox_->open(strand, [this, &state](const detail::agent_request& request) {
@@ -11055,7 +11461,11 @@ class local_agent {
                   request.reason.empty() ? "stop requested" : request.reason,
                   now ? "killing" : "stopping");
     if (!state.stop) state.stop = request;
-    if (now) state.group.kill();
+    if (now) {
+      state.group.kill();
+    } else {
+      state.group.end_hooks();
+    }
     state.stop_asked.set();
   }
 
@@ -11322,10 +11732,20 @@ class local_agent {
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
   task<void> stop_workers(running& state, stop_plan plan) {
-    if (!state.stop) co_await race(state.group.stop(plan), state.stop_asked.wait());
+    if (!state.stop) co_await race(stop_after_hooks(state, plan), state.stop_asked.wait());
     if (!state.stop) co_return;
     plan.signal = state.stop->signal;
     plan.grace = state.stop->grace.value_or(options_.workers.shutdown_timeout);
+    co_await state.group.stop(plan);
+  }
+
+  /// Hooks that look into hung workers may go on to their deadline, as far as the others wait.
+  task<void> stop_after_hooks(running& state, stop_plan plan) {
+    const time_source& time = *state.services.time;
+    const time_point begun = time.now();
+    const duration most = state.change ? state.change->grace : duration::max();
+    co_await state.group.finish_hooks(most);
+    plan.grace = std::min(plan.grace, std::max(most - (time.now() - begun), duration::zero()));
     co_await state.group.stop(plan);
   }
 
@@ -12967,6 +13387,10 @@ struct launch_config {
   std::chrono::milliseconds first_heartbeat_timeout{0};
   /// Where nobody named a time-out: the longest seen times this, 1 or more; 0: nothing is learned.
   double learn_timeouts = 0;
+  /// A command that looks into a hung worker before any is ended because of it, and how long it may
+  /// take; empty: none (see hang_hook).
+  std::string hang_hook;
+  std::chrono::milliseconds hang_hook_timeout{10'000};
   /// Whether a guard ends what a worker leaves behind, also where this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
@@ -25081,6 +25505,8 @@ inline worker_spec workers_of(const launch_config& config) {
   spec.liveness.heartbeat = config.heartbeat_timeout;
   spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
   spec.liveness.learn_factor = config.learn_timeouts;
+  spec.on_hang.command = config.hang_hook;
+  spec.on_hang.timeout = config.hang_hook_timeout;
   spec.monitor_interval = config.monitor_interval;
   spec.log_directory = config.log_dir;
   spec.redirects = config.redirects;
