@@ -239,6 +239,23 @@ TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",
   job.node()->check_failure(1, text);
 }
 
+TEST_CASE("etcd: one that cannot be reached is told at once, and waited for",
+          "[integration][etcd]") {
+  etcd_server server;
+  server.kill();
+  job_of_nodes job("1:2", at(server.endpoint()), quick);
+  const auto node = job.node();
+  (*node)->await_err("Connection refused; it is tried for");
+  server.start();
+  node->await_world(1);
+  job.finish();
+  const elastic::test::program_result result = (*node)->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  const std::size_t first = result.err.find("it is tried for");
+  CHECK(result.err.find("it is tried for", first + 1) == std::string::npos);
+}
+
 TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
   const auto [answer, text] = GENERATE(table<std::string, std::string>(
       {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},
@@ -373,6 +390,14 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
   }
   SECTION("the right ones") {
     job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password=pass word");
+    elastic::test::check_meeting(job);
+  }
+  SECTION("the right ones, the password by a file") {
+    const elastic::test::temporary_directory directory;
+    const std::string file = directory / "password";
+    std::ofstream(file) << "pass word\n";
+    job_of_nodes job("2:3", at(server.endpoint()),
+                     quick + ",user=trainer,password_file=" + file);
     elastic::test::check_meeting(job);
   }
 }

@@ -20,7 +20,9 @@
 #include <elastic/store/versioned_store.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,6 +86,40 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   options.time = parameters.time;
   options.log = parameters.log;
   return options;
+}
+
+/// The first line of a file that holds a password.
+/// Errors: `errc::invalid_argument`, naming the file.
+inline std::string password_in(const std::string& path) {
+  constexpr std::size_t most_bytes = 4096;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  char letter = 0;
+  while (line.size() <= most_bytes && file.get(letter) && letter != '\n') line.push_back(letter);
+  const char* problem = nullptr;
+  if (!file && !file.eof()) problem = "it cannot be read";
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  if (problem == nullptr && line.empty()) problem = "its first line is empty";
+  if (line.size() > most_bytes) problem = "its first line is over 4096 bytes long";
+  if (problem == nullptr) return line;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf password_file={}: the first line of the file has to be the "
+                          "password, but {}",
+                          path, problem));
+}
+
+/// With `password_file`: the password that is in it. It is read once, so that it may be a pipe.
+inline rendezvous_parameters with_password(rendezvous_parameters parameters) {
+  const auto file = parameters.configuration.find("password_file");
+  if (file == parameters.configuration.end()) return parameters;
+  if (parameters.configuration.count("password") != 0) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: either password or password_file is needed, not both");
+  }
+  std::string password = password_in(file->second);
+  parameters.configuration.erase(file);
+  parameters.configuration["password"] = std::move(password);
+  return parameters;
 }
 
 /// With `lease_ttl`: the node says often enough that it lives.
@@ -225,10 +261,10 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(rendezvous_param
                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                              "lease_ttl", "read_timeout", "timeout", "protocol", "cacert", "cert",
                              "key", "ca_cert", "ssl_cert", "ssl_cert_key", "user", "password",
-                             "etcd_prefix", "dialect"});
+                             "password_file", "etcd_prefix", "dialect"});
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
-  parameters = detail::with_lease(std::move(parameters));
+  parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const etcd_client trial(detail::etcd_options_of(parameters));
   const std::string backend = parameters.backend;
