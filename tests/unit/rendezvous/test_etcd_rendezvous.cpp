@@ -49,8 +49,7 @@ TEST_CASE("etcd rendezvous: a password is the first line of its file", "[rendezv
   CHECK(problem_of(parameters_with("password_file", path)) == "");
 }
 
-TEST_CASE("etcd rendezvous: a password that cannot be had is told with its file",
-          "[rendezvous]") {
+TEST_CASE("etcd rendezvous: a password that cannot be had is told with its file", "[rendezvous]") {
   const elastic::test::temporary_directory directory;
   const auto check = [](const std::string& path, const std::string& what) {
     CHECK(problem_of(parameters_with("password_file", path)) ==
