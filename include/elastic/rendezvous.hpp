@@ -11,6 +11,9 @@
 #include <elastic/rendezvous/file_rendezvous.hpp>
 #include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/legacy_machine.hpp>
+#include <elastic/rendezvous/legacy_rendezvous.hpp>
+#include <elastic/rendezvous/legacy_state.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>

@@ -239,6 +239,23 @@ TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",
   job.node()->check_failure(1, text);
 }
 
+TEST_CASE("etcd: one that cannot be reached is told at once, and waited for",
+          "[integration][etcd]") {
+  etcd_server server;
+  server.kill();
+  job_of_nodes job("1:2", at(server.endpoint()), quick);
+  const auto node = job.node();
+  (*node)->await_err("Connection refused; it is tried for");
+  server.start();
+  node->await_world(1);
+  job.finish();
+  const elastic::test::program_result result = (*node)->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  const std::size_t first = result.err.find("it is tried for");
+  CHECK(result.err.find("it is tried for", first + 1) == std::string::npos);
+}
+
 TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
   const auto [answer, text] = GENERATE(table<std::string, std::string>(
       {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},
@@ -323,19 +340,135 @@ TEST_CASE("etcd-v2: nodes of torchrun take part", "[integration][etcd][mixed]") 
   job.check_nothing_left();
 }
 
-TEST_CASE("etcd: nodes of torchrun's legacy backend are told from others", "[integration][etcd]") {
+// ---- torchrun's backend "etcd" ------------------------------------------------------------------
+
+std::vector<std::string> at_legacy(const etcd_server& server) {
+  return {"--rdzv_backend", "etcd", "--rdzv_endpoint", server.endpoint(), "--rdzv_conf",
+          "last_call_timeout=1"};
+}
+
+const std::string quick_legacy = "last_call_timeout=1,join_timeout=60";
+
+TEST_CASE("etcd: nodes of torchrun's backend etcd take part", "[integration][etcd][mixed]") {
   const std::string python = elastic::test::torch_python();
   if (python.empty()) return;
   etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at(server.endpoint()), quick_legacy);
+  std::unique_ptr<elastic::test::node_of_job> ours;
+  std::unique_ptr<elastic::test::node_of_job> other;
+  SECTION("elasticrun is the first, and is told the dialect") {
+    ours = job.node("dialect=1.13");
+    (*ours)->await_err("by their backend 'etcd'");
+    other = job.torchrun(python, at_legacy(server));
+  }
+  SECTION("elasticrun is the first, and goes to the others") {
+    ours = job.node();
+    (*ours)->await_err("by its v3 API");
+    other = job.torchrun(python, at_legacy(server));
+    (*ours)->await_err("this node goes to them");
+  }
+  SECTION("torchrun is the first") {
+    other = job.torchrun(python, at_legacy(server));
+    (*other)->await_err("New rendezvous state created");
+    ours = job.node();
+  }
+  REQUIRE(ours);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2);
+  // Workers that fail on one side begin anew on both.
+  ::kill(ours->worker(), SIGKILL);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2, 2);
+  ::kill(other->worker(), SIGKILL);
+  for (const auto* node : {&ours, &other}) (*node)->await_world(2, 3);
+  job.finish();
+  for (const auto* node : {&ours, &other}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: a node of torchrun that is lost is seen, and another one taken in",
+          "[integration][etcd][mixed]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("1:2", at(server.endpoint()), "last_call_timeout=5,dialect=1.13");
+  const auto ours = job.node();
+  const auto lost = job.torchrun(python, at_legacy(server));
+  for (const auto* node : {&ours, &lost}) (*node)->await_world(2);
+  lost->lose();
+  ours->await_world(1);
+  const auto late = job.torchrun(python, at_legacy(server));
+  ours->await_world(2, 2);
+  late->await_world(2);
+  job.finish();
+  for (const auto* node : {&ours, &late}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: nodes of torchrun go on without one of elasticrun that is lost",
+          "[integration][etcd][mixed]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("2", at(server.endpoint()), "last_call_timeout=1");
+  const auto lost = job.node();
+  (*lost)->await_err("by its v3 API");
+  const auto theirs = job.torchrun(python, at_legacy(server));
+  for (const auto* node : {&lost, &theirs}) (*node)->await_world(2);
+  lost->lose();
+  // That it was somewhere else first is no hindrance.
+  const auto late = job.node();
+  theirs->await_world(2, 2);
+  late->await_world(2);
+  job.finish();
+  for (const auto* node : {&theirs, &late}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: as torchrun's backend etcd, among nodes of elasticrun", "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  const std::string conf = "last_call_timeout=1,dialect=1.13";
+  SECTION("a worker is killed") {
+    job_of_nodes job("2", at(server.endpoint()), conf);
+    elastic::test::check_worker_killed(job);
+  }
+  SECTION("a node is lost") {
+    job_of_nodes job("2:3", at(server.endpoint()), conf);
+    elastic::test::check_node_lost(job);
+  }
+  SECTION("agents of PyTorch 2.6") {
+    job_of_nodes job("2:3", at(server.endpoint()), "last_call_timeout=1,dialect=2.6");
+    elastic::test::check_meeting(job);
+  }
+}
+
+TEST_CASE("etcd: a damaged state of torchrun's backend is told with its key, and left",
+          "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  const std::string key = "/torchelastic/p2p/run_job/rdzv/active_version";
+  const auto [text, problem] = GENERATE(table<std::string, std::string>(
+      {{"{", "it is no JSON object"},
+       {R"({"status": "joinable", "version": 7, "participants": []})", "'version' is no text"},
+       {R"({"status": "final", "version": "7", "participants": [0]})",
+        "'keep_alives' is missing"}}));
+  const std::vector<std::string> command = {"etcdctl", "--endpoints=" + server.url(), "set", key,
+                                            text};
+  REQUIRE(elastic::test::run_program(command, {{"ETCDCTL_API", "2"}}).code == 0);
   job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
-  const auto theirs = job.torchrun(
-      python, {"--rdzv_backend", "etcd", "--rdzv_endpoint", server.endpoint()});
-  const std::vector<std::string> look = {"etcdctl", "--endpoints=" + server.url(), "ls",
-                                         "/torchelastic/p2p/run_job"};
-  REQUIRE(elastic::test::comes_true([&] {
-    return elastic::test::run_program(look, {{"ETCDCTL_API", "2"}}).code == 0;
-  }));
-  job.node()->check_failure(2, "start every node, theirs too, with --rdzv-backend etcd-v2");
+  job.node()->check_failure(1, fmt::format("{} (the key '{}' of the etcd at", problem, key));
+  const std::vector<std::string> look = {"etcdctl", "--endpoints=" + server.url(), "get", key};
+  CHECK(elastic::test::run_program(look, {{"ETCDCTL_API", "2"}}).out == text + "\n");
+}
+
+TEST_CASE("etcd: two ways to meet under one run id are told", "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  job_of_nodes job("1", at(server.endpoint()), quick);
+  const auto ours = job.node();
+  ours->await_world(1);
+  const std::vector<std::string> command = {"etcdctl", "--endpoints=" + server.url(), "mkdir",
+                                            "/torchelastic/p2p/run_job"};
+  REQUIRE(elastic::test::run_program(command, {{"ETCDCTL_API", "2"}}).code == 0);
+  job.node()->check_failure(2, "start it anew under another id");
+  job.finish();
+  ours->check_success();
 }
 
 // ---- what goes wrong ----------------------------------------------------------------------------
@@ -373,6 +506,14 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
   }
   SECTION("the right ones") {
     job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password=pass word");
+    elastic::test::check_meeting(job);
+  }
+  SECTION("the right ones, the password by a file") {
+    const elastic::test::temporary_directory directory;
+    const std::string file = directory / "password";
+    std::ofstream(file) << "pass word\n";
+    job_of_nodes job("2:3", at(server.endpoint()),
+                     quick + ",user=trainer,password_file=" + file);
     elastic::test::check_meeting(job);
   }
 }

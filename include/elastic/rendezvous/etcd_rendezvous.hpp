@@ -6,11 +6,16 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/deferred_rendezvous.hpp>
 #include <elastic/rendezvous/detail/dynamic_options.hpp>
+#include <elastic/rendezvous/detail/yielding_rendezvous.hpp>
 #include <elastic/rendezvous/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
 #include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/legacy_machine.hpp>
+#include <elastic/rendezvous/legacy_rendezvous.hpp>
+#include <elastic/rendezvous/reachable_address.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/torch_dialect.hpp>
@@ -19,8 +24,11 @@
 #include <elastic/store/etcd_v2_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +94,40 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   return options;
 }
 
+/// The first line of a file that holds a password.
+/// Errors: `errc::invalid_argument`, naming the file.
+inline std::string password_in(const std::string& path) {
+  constexpr std::size_t most_bytes = 4096;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  char letter = 0;
+  while (line.size() <= most_bytes && file.get(letter) && letter != '\n') line.push_back(letter);
+  const char* problem = nullptr;
+  if (!file && !file.eof()) problem = "it cannot be read";
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  if (problem == nullptr && line.empty()) problem = "its first line is empty";
+  if (line.size() > most_bytes) problem = "its first line is over 4096 bytes long";
+  if (problem == nullptr) return line;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf password_file={}: the first line of the file has to be the "
+                          "password, but {}",
+                          path, problem));
+}
+
+/// With `password_file`: the password that is in it. It is read once, so that it may be a pipe.
+inline rendezvous_parameters with_password(rendezvous_parameters parameters) {
+  const auto file = parameters.configuration.find("password_file");
+  if (file == parameters.configuration.end()) return parameters;
+  if (parameters.configuration.count("password") != 0) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: either password or password_file is needed, not both");
+  }
+  std::string password = password_in(file->second);
+  parameters.configuration.erase(file);
+  parameters.configuration["password"] = std::move(password);
+  return parameters;
+}
+
 /// With `lease_ttl`: the node says often enough that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.configuration.count("lease_ttl") == 0) return parameters;
@@ -102,10 +144,15 @@ inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
   return hosts;
 }
 
+/// What all keys of a job begin with, by the v3 API.
+inline std::string v3_root(const rendezvous_parameters& parameters) {
+  return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"),
+                     parameters.run_id);
+}
+
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(
     rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
-  const std::string root = fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"),
-                                       parameters.run_id);
+  const std::string root = v3_root(parameters);
   const auto marker = std::make_shared<etcd_marker>(root + "change/");
   const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
   std::vector<std::string> towards = hosts_of(client->options().members);
@@ -160,22 +207,87 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(
   co_return std::make_shared<dynamic_rendezvous>(std::move(options));
 }
 
-/// Refuses to meet where nodes of torchrun meet under the same name, but in a way of their own.
-inline task<void> check_legacy(std::shared_ptr<etcd_client> client, std::string run_id) {
-  const etcd_v2_keys keys(client, "/torchelastic/p2p", etcd_v2_form::plain);
-  bool is_there = false;
+/// Where nodes of torchrun's backend "etcd" keep what they share of a job.
+inline std::string legacy_path(const rendezvous_parameters& parameters) {
+  std::string prefix = conf_text(parameters, "etcd_prefix", "/torchelastic/p2p");
+  while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
+  if (!prefix.empty() && prefix.front() != '/') prefix.insert(prefix.begin(), '/');
+  return prefix + "/run_" + parameters.run_id;
+}
+
+/// As torchrun's backend "etcd" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const std::string path = legacy_path(parameters);
+  const auto job = std::make_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
+  legacy_rendezvous_options options;
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  options.path = path + "/rdzv";
+  options.keys = std::make_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
+  options.store_of = [client, path = options.path](const std::string& version) {
+    std::string place = fmt::format("{}/v_{}/kv", path, version);
+    return std::make_shared<versioned_store>(
+        std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
+  };
+  options.keep_job = [job] { return job->prolong_directory(legacy_lives::job); };
+  const bool stays_here = is_loopback(parameters.local_address);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
+                      client->name(), to_text(options.dialect));
+  options.parameters = std::move(parameters);
+  co_return std::make_shared<legacy_rendezvous>(std::move(options));
+}
+
+/// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none where etcd does
+/// not tell by its v2 API, so that there are no such nodes either.
+inline task<std::optional<bool>> sees_legacy(std::shared_ptr<etcd_client> client,
+                                             std::string path) {
+  const etcd_v2_keys keys(client, path, etcd_v2_form::plain);
   try {
-    is_there = co_await keys.exists("run_" + run_id);
+    const std::string itself;
+    co_return co_await keys.exists(itself);
   } catch (const error& failure) {
-    // No v2 API, or one that is not for this user: then there are no such nodes either.
     if (failure.code() == errc::connection_failed) throw;
   }
-  if (!is_there) co_return;
+  co_return std::nullopt;
+}
+
+/// Waits until there are such nodes.
+inline task<void> await_legacy(std::shared_ptr<etcd_client> client, std::string path) {
+  etcd_v2_keys keys(client, path, etcd_v2_form::plain);
+  co_await keys.await_existence();
+  client->options().log.warning(
+      "nodes of torchrun meet at the etcd {} under this run id, by its backend 'etcd': this node "
+      "goes to them",
+      client->name());
+}
+
+/// Refuses to meet with nodes of torchrun where nodes of elasticrun are in a round without them.
+/// Those that still wait for one go to them as well.
+inline task<void> check_no_v3_round(rendezvous_parameters parameters,
+                                    std::shared_ptr<etcd_client> client) {
+  const std::string root = v3_root(parameters);
+  etcd_rendezvous_backend backend(client, root + "rendezvous/",
+                                  std::make_shared<etcd_marker>(root + "change/"),
+                                  parameters.settings().silence());
+  bool has_round = false;
+  try {
+    const std::optional<stored_state> stored = co_await backend.get();
+    has_round = stored && stored->state.complete && !stored->state.closed &&
+                std::any_of(stored->state.participants.begin(), stored->state.participants.end(),
+                            [&](const auto& each) { return stored->living->count(each.first); });
+  } catch (const etcd_refusal&) {
+    // They are not this user's keys.
+  }
+  if (!has_round) co_return;
   throw error(errc::invalid_argument,
-              fmt::format("nodes of torchrun meet at the etcd {} under the name '{}' by its "
-                          "backend 'etcd', which elasticrun does not speak: start every node, "
-                          "theirs too, with --rdzv-backend etcd-v2",
-                          client->name(), run_id));
+              fmt::format("at the etcd {}, under the run id '{}', nodes of elasticrun meet by its "
+                          "v3 API and nodes of torchrun by their backend 'etcd': to make one job "
+                          "of them, start it anew under another id, all nodes of elasticrun with "
+                          "--rdzv-conf dialect=1.13 (or 2.0, 2.6)",
+                          client->name(), parameters.run_id));
 }
 
 /// Whether etcd has the v3 API as it is used here.
@@ -196,23 +308,54 @@ inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& wh
   co_return true;
 }
 
+/// As "etcd" is chosen: like torchrun's backend of that name where its nodes are there, or are
+/// announced by a dialect; else by the API that the server has.
+inline task<std::shared_ptr<rendezvous_handler>> make_any_etcd(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const bool is_announced = conf_text(parameters, "dialect", "auto") != "auto";
+  if (is_announced) co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
+  std::string path = legacy_path(parameters);
+  const std::optional<bool> is_legacy = co_await sees_legacy(client, std::move(path));
+  std::string why_not;
+  const bool is_v3 = co_await offers_v3(client, why_not);
+  if (is_legacy.value_or(false)) {
+    if (is_v3) co_await check_no_v3_round(parameters, client);
+    co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
+  }
+  std::shared_ptr<rendezvous_handler> first;
+  if (is_v3) first = co_await make_etcd_v3(parameters, client);
+  if (!is_v3) first = co_await make_etcd_v2(parameters, client);
+  if (!is_legacy) co_return first;
+  // They may come later.
+  const auto sign = [client, where = legacy_path(parameters)] {
+    return await_legacy(client, where);
+  };
+  const auto other = [client, parameters] { return make_etcd_legacy(parameters, client); };
+  co_return std::make_shared<yielding_rendezvous>(std::move(first), sign, other);
+}
+
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters parameters) {
   auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
   const std::string version = co_await reach_etcd(client);
   parameters.log.debug("the etcd at {} is of version {}", client->name(), version);
-  if (parameters.backend == "etcd") co_await check_legacy(client, parameters.run_id);
+  if (parameters.backend == "etcd") {
+    co_return co_await make_any_etcd(std::move(parameters), std::move(client));
+  }
+  if (parameters.backend == "etcd-v2") {
+    co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+  }
   std::string why_not;
-  const bool is_v3 = parameters.backend != "etcd-v2" && co_await offers_v3(client, why_not);
-  if (is_v3) co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
-  if (parameters.backend == "etcd-v3") throw error(errc::not_supported, why_not);
-  co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+  const bool is_v3 = co_await offers_v3(client, why_not);
+  if (!is_v3) throw error(errc::not_supported, why_not);
+  co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
 }
 
 }  // namespace detail
 
 /// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
 /// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
-/// nodes of torchrun may take part that were started with its backend "etcd-v2"; "etcd" is v3 where
+/// nodes of torchrun may take part that were started with its backend "etcd-v2". "etcd" is as
+/// torchrun's backend of that name where nodes of it are there or a dialect is given, else v3 where
 /// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out
@@ -225,10 +368,10 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(rendezvous_param
                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                              "lease_ttl", "read_timeout", "timeout", "protocol", "cacert", "cert",
                              "key", "ca_cert", "ssl_cert", "ssl_cert_key", "user", "password",
-                             "etcd_prefix", "dialect"});
+                             "password_file", "etcd_prefix", "dialect"});
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
-  parameters = detail::with_lease(std::move(parameters));
+  parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const etcd_client trial(detail::etcd_options_of(parameters));
   const std::string backend = parameters.backend;

@@ -74,7 +74,8 @@ class etcd_refusal final : public error {
 ///
 /// A request is repeated, with pauses, while no member answers, for as long as the options allow;
 /// where that was not long enough, the next request is tried only once. So it may be carried out
-/// twice: whoever changes something has to see to it that this does no harm.
+/// twice: whoever changes something has to see to it that this does no harm. The first attempt that
+/// fails is told by a warning, and not again until an answer has come.
 ///
 /// Errors of every member that waits: `errc::connection_failed` where no member could be reached,
 /// naming each and what was wrong; at once `errc::protocol_violation` where something else than
@@ -177,8 +178,7 @@ class etcd_client {
       for (std::size_t i = 0; i < options_.members.size(); ++i) {
         std::optional<http_response> answer = co_await try_member(current_, request, tried);
         if (answer) {
-          was_reached_ = true;
-          is_lost_ = false;
+          note_answer();
           co_return std::move(*answer);
         }
         current_ = (current_ + 1) % options_.members.size();
@@ -188,7 +188,7 @@ class etcd_client {
         is_lost_ = true;
         throw error(errc::connection_failed, fmt::format("etcd cannot be reached: {}", tried));
       }
-      options_.log.debug("etcd cannot be reached, trying again: {}", tried);
+      note_absence(tried, limit - now);
       const time_point next_try = std::min(now + pause, limit);
       co_await time().sleep_until(next_try);
       pause = std::min<duration>(2 * pause, last_pause);
@@ -269,6 +269,24 @@ class etcd_client {
       if (letter < ' ' || letter > '~') letter = '?';
     }
     return fmt::format("HTTP status {}, '{}'", response.status, text);
+  }
+
+  // One line for each time that it is away: whoever reads the log can see what is waited for.
+  void note_absence(const std::string& tried, duration left) {
+    const std::chrono::duration<double> seconds = left;
+    if (!is_told_away_) {
+      options_.log.warning("etcd cannot be reached: {}; it is tried for {:.3g} s more", tried,
+                           seconds.count());
+    }
+    is_told_away_ = true;
+    options_.log.debug("etcd cannot be reached, trying again: {}", tried);
+  }
+
+  void note_answer() {
+    if (is_told_away_) options_.log.info("the etcd at {} answers", name_of(current_));
+    is_told_away_ = false;
+    was_reached_ = true;
+    is_lost_ = false;
   }
 
   // ---- connections ----------------------------------------------------------------------------
@@ -465,6 +483,7 @@ class etcd_client {
   bool is_open_ = false;
   bool was_reached_ = false;
   bool is_lost_ = false;
+  bool is_told_away_ = false;
   std::optional<time_point> first_limit_;
 };
 

@@ -9,6 +9,7 @@
 #include <elastic/net/http_connection.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/etcd_client.hpp>
+#include <elastic/store/leased_keys.hpp>
 #include <elastic/store/versioned_keys.hpp>
 
 #include <chrono>
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +41,7 @@ enum class etcd_v2_form {
 /// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
-class etcd_v2_keys final : public versioned_keys {
+class etcd_v2_keys final : public leased_keys {
  public:
   /// @param directory  "/torch/elastic/store"
   /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
@@ -78,15 +80,93 @@ class etcd_v2_keys final : public versioned_keys {
     co_return true;
   }
 
+  /// Waits until the directory of all these keys is there.
+  task<void> await_existence() {
+    for (;;) {
+      const std::string itself;
+      http_request request = request_of("GET", itself, "");
+      const http_response response = co_await client_->ask(std::move(request));
+      const json answer = read_answer(response);
+      if (code_in(answer) != key_not_found) {
+        refuse_any(answer);
+        co_return;
+      }
+      const std::string version = fmt::format("0:{}", index_in(response, answer));
+      const std::string scope;
+      co_await watch(itself, version, scope);
+    }
+  }
+
   task<bool> put(std::string key, std::string value, std::string version) override {
+    const std::chrono::seconds life(life_);
+    co_return co_await put(std::move(key), std::move(value), std::move(version), life);
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version,
+                 std::chrono::seconds life) override {
     const std::string index = version.substr(0, version.find(':'));
-    const std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
+    std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
+    condition += life_text(life);
     co_return co_await write(std::move(key), std::move(value), condition);
   }
 
   task<void> put(std::string key, std::string value) override {
-    const std::string condition;
+    const std::string condition = life_text(std::chrono::seconds(life_));
     co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<bool> erase(std::string key, std::string version) override {
+    const std::string index = version.substr(0, version.find(':'));
+    http_request request = request_of("DELETE", key, "?prevIndex=" + index);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    const int code = code_in(answer);
+    if (code == key_not_found || code == compare_failed) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<void> prolong(std::string key, std::chrono::seconds life) override {
+    const std::string wish = "refresh=true&prevExist=true" + life_text(life);
+    const bool was_there = co_await send_form(key, wish);
+    if (was_there) co_return;
+    const std::string value;
+    const std::string condition = life_text(life);
+    co_await write(std::move(key), value, condition);
+  }
+
+  task<void> make_directory(std::string key) override {
+    const std::string wish = "dir=true&prevExist=false";
+    co_await send_form(std::move(key), wish);
+  }
+
+  /// Makes the directory of all these keys, or has it end no sooner than `life` from now.
+  task<void> prolong_directory(std::chrono::seconds life) {
+    const std::string wish = "dir=true" + life_text(life);
+    const std::string itself;
+    const std::string if_new = wish + "&prevExist=false";
+    const bool is_new = co_await send_form(itself, if_new);
+    if (is_new) co_return;
+    const std::string if_there = wish + "&prevExist=true";
+    co_await send_form(itself, if_there);
+  }
+
+  task<std::set<std::string>> names_in(std::string directory) override {
+    http_request request = request_of("GET", directory, "?quorum=true");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    std::set<std::string> names;
+    if (code_in(answer) == key_not_found) co_return names;
+    refuse_any(answer);
+    const json& node = etcd_client::part_of(answer, "node");
+    if (!node.is_object()) refuse_value(directory);
+    const json& found = etcd_client::part_of(node, "nodes");
+    if (!found.is_array()) co_return names;
+    for (const json& each : found) {
+      const std::string path = etcd_client::text_in(each, "key");
+      names.insert(path.substr(path.rfind('/') + 1));
+    }
+    co_return names;
   }
 
   task<bool> erase(std::string key) override {
@@ -111,9 +191,27 @@ class etcd_v2_keys final : public versioned_keys {
   }
 
   task<void> wait_for_change(std::string key, std::string version) override {
+    return watch(std::move(key), std::move(version), "");
+  }
+
+  task<void> wait_for_any_change(std::string version) override {
+    return watch("", std::move(version), "&recursive=true");
+  }
+
+ private:
+  using json = nlohmann::json;
+
+  static constexpr int key_not_found = 100;
+  static constexpr int compare_failed = 101;
+  static constexpr int already_there = 105;
+  static constexpr int not_authorized = 110;
+  static constexpr std::chrono::seconds longest_wait{5};
+  static constexpr std::chrono::milliseconds pause{200};
+
+  task<void> watch(std::string key, std::string version, std::string scope) {
     const std::int64_t index = number_of(version.substr(version.find(':') + 1));
-    http_request request =
-        request_of("GET", key, fmt::format("?wait=true&waitIndex={}", index + 1));
+    http_request request = request_of(
+        "GET", key, fmt::format("?wait=true&waitIndex={}{}", index + 1, scope));
     time_source& time = client_->time();
     bool is_told = false;
     try {
@@ -126,16 +224,6 @@ class etcd_v2_keys final : public versioned_keys {
     }
     if (!is_told) co_await time.sleep_until(time.now() + pause);
   }
-
- private:
-  using json = nlohmann::json;
-
-  static constexpr int key_not_found = 100;
-  static constexpr int compare_failed = 101;
-  static constexpr int already_there = 105;
-  static constexpr int not_authorized = 110;
-  static constexpr std::chrono::seconds longest_wait{5};
-  static constexpr std::chrono::milliseconds pause{200};
 
   // ---- what is sent ---------------------------------------------------------------------------
 
@@ -163,7 +251,9 @@ class etcd_v2_keys final : public versioned_keys {
                           const std::string& query) const {
     http_request request;
     request.method = method;
-    request.target = "/v2/keys" + path_of(directory_ + "/" + encoded(key)) + query;
+    // Without a key that of all of them.
+    const std::string below = key.empty() ? "" : "/" + encoded(key);
+    request.target = "/v2/keys" + path_of(directory_ + below) + query;
     authorize(request);
     return request;
   }
@@ -175,11 +265,20 @@ class etcd_v2_keys final : public versioned_keys {
     request.headers.emplace_back("Authorization", "Basic " + who);
   }
 
+  static std::string life_text(std::chrono::seconds life) {
+    return life.count() == 0 ? "" : fmt::format("&ttl={}", life.count());
+  }
+
   task<bool> write(std::string key, std::string value, std::string condition) {
+    std::string form = "value=" + percent_encoded(encoded(value), "-._~") + condition;
+    co_return co_await send_form(std::move(key), std::move(form));
+  }
+
+  // Result: whether the conditions in it held.
+  task<bool> send_form(std::string key, std::string form) {
     http_request request = request_of("PUT", key, "");
     request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
-    request.body = "value=" + percent_encoded(encoded(value), "-._~") + condition;
-    if (life_ > 0) request.body += fmt::format("&ttl={}", life_);
+    request.body = std::move(form);
     const http_response response = co_await client_->ask(std::move(request));
     const json answer = read_answer(response);
     const int code = code_in(answer);

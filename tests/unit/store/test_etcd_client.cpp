@@ -129,6 +129,41 @@ CO_TEST("etcd client: without a member it says what each has said, and then trie
   CHECK(count_in(one.heard(), "POST ") == asked + 1);
 }
 
+CO_TEST("etcd client: an absence is told once, at once, and anew after an answer", "[store]") {
+  // Each connection has one answer; those without one are absences.
+  scripted_server one({{answer("{}")}, {""}, {""}, {answer("{}")}, {""}, {answer("{}")}});
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  etcd_options options = options_for({one.port()});
+  options.patience = 5s;
+  options.log = log->log();
+  const auto client = std::make_shared<etcd_client>(options);
+  const auto told = [&] {
+    return log->count("etcd cannot be reached: http://127.0.0.1:", elastic::log_level::warning);
+  };
+  co_await called(client);
+  CHECK(told() == 0);
+  co_await called(client);
+  INFO(log->text());
+  CHECK(told() == 1);
+  CHECK(log->has("; it is tried for 5 s more", elastic::log_level::warning));
+  CHECK(log->count("answers") == 1);
+  co_await called(client);
+  CHECK(told() == 2);
+  CHECK(log->count("answers") == 2);
+}
+
+CO_TEST("etcd client: one that was never reached is told before it is given up", "[store]") {
+  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  etcd_options options = options_for({nobody, nobody});
+  options.log = log->log();
+  const auto client = std::make_shared<etcd_client>(options);
+  co_await called(client);
+  INFO(log->text());
+  CHECK(log->count("Connection refused; http://127.0.0.1:", elastic::log_level::warning) == 1);
+  CHECK(log->has(" s more", elastic::log_level::warning));
+}
+
 CO_TEST("etcd client: what is not etcd is told at once", "[store]") {
   const auto [said, expected] = GENERATE(table<std::string, std::string>(
       {{"SSH-2.0-OpenSSH_9.2\r\n", "it begins with 'SSH-2.0-OpenSSH_9.2?'"},

@@ -78,7 +78,8 @@ inline constexpr option_row option_rows[] = {
     {"--rdzv-backend", "NAME", heading_nodes,
      "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at --master-addr), "
      "c10d (at a server that the node at --rdzv-endpoint hosts; nodes may come and go), etcd (in "
-     "an etcd, by its v3 API, or v2 where it has no other; etcd-v3 and etcd-v2 name one) or file "
+     "an etcd, by its v3 API, or v2 where it has no other, or as torchrun's etcd where its nodes "
+     "meet there; etcd-v3 and etcd-v2 name one) or file "
      "(in a directory that all nodes share). Default: static."},
     {"--rdzv-endpoint", "HOST[:PORT]", heading_nodes,
      "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between them, for "
