@@ -13821,6 +13821,54 @@ class fork_launcher final : public process_launcher {
 
 }  // namespace elastic
 
+// ---- elastic/net/local_address.hpp ----
+
+namespace elastic {
+
+/// The address, without the wrapping that IPv6 sockets give to an IPv4 one.
+inline asio::ip::address plain_address(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+}
+
+/// Whether `host` means nothing but the host itself, wherever it is said. (A host's own name may
+/// stand for a loopback address on that host and for another one elsewhere.)
+inline bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  asio::error_code failure;
+  const auto address = asio::ip::make_address(host, failure);
+  return !failure && plain_address(address).is_loopback();
+}
+
+/// Whether this host has the address, which is found out by binding it.
+inline bool is_local_address(const asio::any_io_executor& executor,
+                             const asio::ip::address& address) {
+  if (address.is_unspecified()) return false;
+  const asio::ip::udp::endpoint end(address, 0);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(end.protocol(), failure);
+  if (!failure) trial.bind(end, failure);
+  return !failure;
+}
+
+/// The address of this host on the way to another; unspecified where no way leads there. Nothing is
+/// sent.
+inline asio::ip::address address_towards(const asio::any_io_executor& executor,
+                                         const asio::ip::address& other) {
+  constexpr std::uint16_t any_port = 9;
+  const asio::ip::udp::endpoint there(other, any_port);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(there.protocol(), failure);
+  if (!failure) trial.connect(there, failure);
+  if (failure) return {};
+  const auto here = trial.local_endpoint(failure);
+  return failure ? asio::ip::address() : plain_address(here.address());
+}
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/deferred_rendezvous.hpp ----
 
 namespace elastic {
@@ -13880,54 +13928,6 @@ class deferred_rendezvous final : public rendezvous_handler {
   maker make_;
   std::shared_ptr<rendezvous_handler> made_;
 };
-
-}  // namespace elastic
-
-// ---- elastic/net/local_address.hpp ----
-
-namespace elastic {
-
-/// The address, without the wrapping that IPv6 sockets give to an IPv4 one.
-inline asio::ip::address plain_address(const asio::ip::address& address) {
-  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
-  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-}
-
-/// Whether `host` means nothing but the host itself, wherever it is said. (A host's own name may
-/// stand for a loopback address on that host and for another one elsewhere.)
-inline bool is_loopback(const std::string& host) {
-  if (host == "localhost") return true;
-  asio::error_code failure;
-  const auto address = asio::ip::make_address(host, failure);
-  return !failure && plain_address(address).is_loopback();
-}
-
-/// Whether this host has the address, which is found out by binding it.
-inline bool is_local_address(const asio::any_io_executor& executor,
-                             const asio::ip::address& address) {
-  if (address.is_unspecified()) return false;
-  const asio::ip::udp::endpoint end(address, 0);
-  asio::error_code failure;
-  asio::ip::udp::socket trial(executor);
-  trial.open(end.protocol(), failure);
-  if (!failure) trial.bind(end, failure);
-  return !failure;
-}
-
-/// The address of this host on the way to another; unspecified where no way leads there. Nothing is
-/// sent.
-inline asio::ip::address address_towards(const asio::any_io_executor& executor,
-                                         const asio::ip::address& other) {
-  constexpr std::uint16_t any_port = 9;
-  const asio::ip::udp::endpoint there(other, any_port);
-  asio::error_code failure;
-  asio::ip::udp::socket trial(executor);
-  trial.open(there.protocol(), failure);
-  if (!failure) trial.connect(there, failure);
-  if (failure) return {};
-  const auto here = trial.local_endpoint(failure);
-  return failure ? asio::ip::address() : plain_address(here.address());
-}
 
 }  // namespace elastic
 
@@ -17728,6 +17728,63 @@ inline task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters pa
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/yielding_rendezvous.hpp ----
+
+namespace elastic::detail {
+
+/// A rendezvous that is left for another one, as long as it has led to no round, when a sign says
+/// that the other nodes meet there.
+///
+/// Thread-safety: one strand at a time.
+class yielding_rendezvous final : public rendezvous_handler {
+ public:
+  using maker = std::function<task<std::shared_ptr<rendezvous_handler>>()>;
+
+  /// @param sign   ends when nodes meet elsewhere; it is awaited once
+  /// @param other  makes the rendezvous for there
+  yielding_rendezvous(std::shared_ptr<rendezvous_handler> first, std::function<task<void>()> sign,
+                      maker other)
+      : current_(std::move(first)), sign_(std::move(sign)), other_(std::move(other)) {}
+
+  std::string backend() const override { return current_->backend(); }
+  std::string run_id() const override { return current_->run_id(); }
+
+  task<rendezvous_round> next_round() override {
+    if (sign_) {
+      std::optional<rendezvous_round> met;
+      co_await race(meet(met), sign_());
+      if (!met) {
+        co_await current_->shutdown();
+        current_ = co_await other_();
+      }
+      sign_ = nullptr;
+      if (met) co_return std::move(*met);
+    }
+    co_return co_await current_->next_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override { return current_->wait_for_change(); }
+  task<rendezvous_change> report_failure(std::string what) override {
+    return current_->report_failure(std::move(what));
+  }
+  task<void> exit_barrier() override { return current_->exit_barrier(); }
+  task<int> num_nodes_waiting() override { return current_->num_nodes_waiting(); }
+  task<bool> is_closed() override { return current_->is_closed(); }
+  task<void> close(job_end how, std::string why) override {
+    return current_->close(how, std::move(why));
+  }
+  task<void> shutdown() override { return current_->shutdown(); }
+
+ private:
+  task<void> meet(std::optional<rendezvous_round>& met) { met = co_await current_->next_round(); }
+
+  std::shared_ptr<rendezvous_handler> current_;
+  std::function<task<void>()> sign_;
+  maker other_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/pickle_format.hpp ----
 
 // What our reader and our writer of Python's pickle format share: the few operations of it that
@@ -19672,7 +19729,8 @@ class etcd_refusal final : public error {
 ///
 /// A request is repeated, with pauses, while no member answers, for as long as the options allow;
 /// where that was not long enough, the next request is tried only once. So it may be carried out
-/// twice: whoever changes something has to see to it that this does no harm.
+/// twice: whoever changes something has to see to it that this does no harm. The first attempt that
+/// fails is told by a warning, and not again until an answer has come.
 ///
 /// Errors of every member that waits: `errc::connection_failed` where no member could be reached,
 /// naming each and what was wrong; at once `errc::protocol_violation` where something else than
@@ -19775,8 +19833,7 @@ class etcd_client {
       for (std::size_t i = 0; i < options_.members.size(); ++i) {
         std::optional<http_response> answer = co_await try_member(current_, request, tried);
         if (answer) {
-          was_reached_ = true;
-          is_lost_ = false;
+          note_answer();
           co_return std::move(*answer);
         }
         current_ = (current_ + 1) % options_.members.size();
@@ -19786,7 +19843,7 @@ class etcd_client {
         is_lost_ = true;
         throw error(errc::connection_failed, fmt::format("etcd cannot be reached: {}", tried));
       }
-      options_.log.debug("etcd cannot be reached, trying again: {}", tried);
+      note_absence(tried, limit - now);
       const time_point next_try = std::min(now + pause, limit);
       co_await time().sleep_until(next_try);
       pause = std::min<duration>(2 * pause, last_pause);
@@ -19867,6 +19924,24 @@ class etcd_client {
       if (letter < ' ' || letter > '~') letter = '?';
     }
     return fmt::format("HTTP status {}, '{}'", response.status, text);
+  }
+
+  // One line for each time that it is away: whoever reads the log can see what is waited for.
+  void note_absence(const std::string& tried, duration left) {
+    const std::chrono::duration<double> seconds = left;
+    if (!is_told_away_) {
+      options_.log.warning("etcd cannot be reached: {}; it is tried for {:.3g} s more", tried,
+                           seconds.count());
+    }
+    is_told_away_ = true;
+    options_.log.debug("etcd cannot be reached, trying again: {}", tried);
+  }
+
+  void note_answer() {
+    if (is_told_away_) options_.log.info("the etcd at {} answers", name_of(current_));
+    is_told_away_ = false;
+    was_reached_ = true;
+    is_lost_ = false;
   }
 
   // ---- connections ----------------------------------------------------------------------------
@@ -20063,6 +20138,7 @@ class etcd_client {
   bool is_open_ = false;
   bool was_reached_ = false;
   bool is_lost_ = false;
+  bool is_told_away_ = false;
   std::optional<time_point> first_limit_;
 };
 
@@ -20413,248 +20489,496 @@ class etcd_rendezvous_backend final : public rendezvous_backend {
 
 }  // namespace elastic
 
-// ---- elastic/store/etcd_v2_keys.hpp ----
+// ---- elastic/rendezvous/legacy_state.hpp ----
 
 namespace elastic {
 
-/// How keys and values look in the v2 API of etcd, which knows text only.
-enum class etcd_v2_form {
-  /// As they are: those of torchrun's rendezvous are in base64 already.
-  plain,
-  /// In base64, as those of torchrun's store.
-  base64,
+/// How far one version of the rendezvous named "etcd" of torchrun has come.
+enum class legacy_status {
+  /// A node makes it.
+  setup,
+  /// Nodes join.
+  joinable,
+  /// All who take part have joined, and confirm it.
+  frozen,
+  /// All have confirmed.
+  complete,
+  /// The job is over; there is no further version.
+  closed,
 };
 
-/// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
-/// with `--enable-v2`.
-///
-/// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
-/// Thread-safety: one strand at a time.
-/// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
-class etcd_v2_keys final : public versioned_keys {
+/// How a job has ended, which elasticrun adds to a state that it closes.
+struct legacy_ending {
+  job_end how = job_end::failed;
+  std::string why;
+};
+
+/// What nodes share in torchrun's rendezvous named "etcd". Nodes have no names in it, but ranks in
+/// the order in which they joined.
+/// Source: torch.distributed.elastic.rendezvous.etcd_rendezvous.
+struct legacy_state {
+  legacy_status status = legacy_status::setup;
+  /// Of joinable, frozen and complete ones; digits.
+  std::string version;
+  int participants = 0;
+  /// The keys of those that have confirmed, in the order in which they did.
+  std::vector<std::string> keep_alives;
+  /// How many wait for the next version of a complete one, as they have counted themselves.
+  int waiting = 0;
+  /// Of a closed one; none where a node of torchrun has closed it.
+  std::optional<legacy_ending> ending;
+};
+
+/// The name of the key by which the node of a rank says that it lives.
+inline std::string legacy_lease_name(int rank) { return "rank_" + std::to_string(rank); }
+
+/// Whether the node of that rank has confirmed.
+inline bool has_confirmed(const legacy_state& state, int rank) {
+  const std::string name = "/" + legacy_lease_name(rank);
+  return std::any_of(state.keep_alives.begin(), state.keep_alives.end(),
+                     [&](const std::string& key) {
+                       return key.size() > name.size() &&
+                              key.compare(key.size() - name.size(), name.size(), name) == 0;
+                     });
+}
+
+namespace detail {
+
+inline constexpr std::array<std::string_view, 5> legacy_words = {"setup", "joinable", "frozen",
+                                                                 "final", "closed"};
+
+/// Reads a state: checks each thing that is needed where it is needed.
+class legacy_reader {
  public:
-  /// @param directory  "/torch/elastic/store"
-  /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
-  etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory, etcd_v2_form form,
-               int life = 0)
-      : client_(std::move(client)), directory_(std::move(directory)), form_(form), life_(life) {}
+  using json = nlohmann::json;
 
-  std::string place_of(const std::string& key) const override {
-    return fmt::format("the key '{}/{}' of the etcd at {} (v2)", directory_, encoded(key),
-                       client_->name());
-  }
-
-  task<versioned_value> get(std::string key) override {
-    http_request request = request_of("GET", key, "?quorum=true");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    versioned_value seen;
-    seen.version = fmt::format("0:{}", index_in(response, answer));
-    if (code_in(answer) == key_not_found) co_return seen;
-    refuse_any(answer);
-    const json& node = etcd_client::part_of(answer, "node");
-    if (!node.is_object() || !node.contains("value")) refuse_value(key);
-    seen.value = decoded(key, etcd_client::text_in(node, "value"));
-    seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
-                               index_in(response, answer));
-    co_return seen;
-  }
-
-  /// Whether there is such a key, or directory of keys.
-  task<bool> exists(std::string key) const {
-    http_request request = request_of("GET", key, "");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) == key_not_found) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
-
-  task<bool> put(std::string key, std::string value, std::string version) override {
-    const std::string index = version.substr(0, version.find(':'));
-    const std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
-    co_return co_await write(std::move(key), std::move(value), condition);
-  }
-
-  task<void> put(std::string key, std::string value) override {
-    const std::string condition;
-    co_await write(std::move(key), std::move(value), condition);
-  }
-
-  task<bool> erase(std::string key) override {
-    http_request request = request_of("DELETE", key, "");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) == key_not_found) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
-
-  task<std::int64_t> count() override {
-    const std::string query = "?recursive=true";
-    http_request request;
-    request.target = "/v2/keys" + path_of(directory_) + query;
-    authorize(request);
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) == key_not_found) co_return 0;
-    refuse_any(answer);
-    co_return leaves_of(etcd_client::part_of(answer, "node"));
-  }
-
-  task<void> wait_for_change(std::string key, std::string version) override {
-    const std::int64_t index = number_of(version.substr(version.find(':') + 1));
-    http_request request =
-        request_of("GET", key, fmt::format("?wait=true&waitIndex={}", index + 1));
-    time_source& time = client_->time();
-    bool is_told = false;
-    try {
-      task<http_response> waiting = client_->ask_patiently(std::move(request));
-      const std::optional<http_response> response =
-          co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
-      is_told = !response || response->status == 200;
-    } catch (const error& failure) {
-      client_->options().log.debug("etcd does not tell of changes: {}", failure.what());
+  explicit legacy_reader(std::string_view text) {
+    if (text.size() > limits::rendezvous_state_bytes) {
+      refuse(fmt::format("it has {} bytes, and {} are allowed", text.size(),
+                         limits::rendezvous_state_bytes));
     }
-    if (!is_told) co_await time.sleep_until(time.now() + pause);
+    document_ = json::parse(text, nullptr, false);
+    if (!document_.is_object()) refuse("it is no JSON object");
+  }
+
+  legacy_state read() const {
+    legacy_state state;
+    const std::string& word = text_at(document_, "status");
+    const auto found = std::find(legacy_words.begin(), legacy_words.end(), word);
+    if (found == legacy_words.end()) {
+      refuse(fmt::format("'status' is none of {}", fmt::join(legacy_words, ", ")));
+    }
+    state.status = static_cast<legacy_status>(found - legacy_words.begin());
+    if (state.status == legacy_status::closed) state.ending = ending();
+    // Such a one may have been any before: nothing else of it is of use.
+    if (state.status == legacy_status::setup || state.status == legacy_status::closed) return state;
+    state.version = version();
+    state.participants = participants();
+    if (state.status != legacy_status::joinable) state.keep_alives = keep_alives(state);
+    if (state.status == legacy_status::complete) {
+      state.waiting = number_at("num_workers_waiting", limits::nodes);
+    }
+    return state;
   }
 
  private:
-  using json = nlohmann::json;
-
-  static constexpr int key_not_found = 100;
-  static constexpr int compare_failed = 101;
-  static constexpr int already_there = 105;
-  static constexpr int not_authorized = 110;
-  static constexpr std::chrono::seconds longest_wait{5};
-  static constexpr std::chrono::milliseconds pause{200};
-
-  // ---- what is sent ---------------------------------------------------------------------------
-
-  std::string encoded(const std::string& text) const {
-    return form_ == etcd_v2_form::base64 ? to_base64(text) : text;
+  [[noreturn]] static void refuse(const std::string& problem) {
+    throw error(errc::rendezvous_state,
+                fmt::format("the rendezvous' state is not one of torchrun's 'etcd': {}", problem));
   }
 
-  static std::string percent_encoded(std::string_view text, std::string_view also) {
-    std::string result;
-    for (const char letter : text) {
-      const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                            (letter >= '0' && letter <= '9') ||
-                            also.find(letter) != std::string_view::npos;
-      if (is_plain) result.push_back(letter);
-      if (!is_plain) result += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+  static const json& part(const json& of, const char* name) {
+    const auto found = of.find(name);
+    if (found == of.end()) refuse(fmt::format("'{}' is missing", name));
+    return *found;
+  }
+
+  static const std::string& text_at(const json& of, const char* name) {
+    const json& found = part(of, name);
+    if (!found.is_string()) refuse(fmt::format("'{}' is no text", name));
+    return found.get_ref<const std::string&>();
+  }
+
+  int number_at(const char* name, int most) const {
+    const json& found = part(document_, name);
+    const bool is_fine = found.is_number_integer() && found.get<std::int64_t>() >= 0 &&
+                         found.get<std::int64_t>() <= most;
+    if (!is_fine) refuse(fmt::format("'{}' is no number from 0 to {}", name, most));
+    return found.get<int>();
+  }
+
+  const json& list_at(const char* name) const {
+    const json& found = part(document_, name);
+    if (!found.is_array() || found.size() > static_cast<std::size_t>(limits::nodes)) {
+      refuse(fmt::format("'{}' is no list of at most {}", name, limits::nodes));
     }
-    return result;
+    return found;
   }
 
-  static std::string path_of(std::string_view text) {
-    return percent_encoded(text, "-._~!$&'()*+,;=:@/");
+  std::string version() const {
+    constexpr std::size_t most_digits = 18;
+    const std::string& text = text_at(document_, "version");
+    const bool is_number = !text.empty() && text.size() <= most_digits &&
+                           std::all_of(text.begin(), text.end(),
+                                       [](char letter) { return letter >= '0' && letter <= '9'; });
+    if (!is_number) refuse("'version' is no whole number in a text");
+    return text;
   }
 
-  http_request request_of(const char* method, const std::string& key,
-                          const std::string& query) const {
-    http_request request;
-    request.method = method;
-    request.target = "/v2/keys" + path_of(directory_ + "/" + encoded(key)) + query;
-    authorize(request);
-    return request;
-  }
-
-  void authorize(http_request& request) const {
-    const etcd_options& options = client_->options();
-    if (options.user.empty()) return;
-    const std::string who = to_base64(options.user + ":" + options.password);
-    request.headers.emplace_back("Authorization", "Basic " + who);
-  }
-
-  task<bool> write(std::string key, std::string value, std::string condition) {
-    http_request request = request_of("PUT", key, "");
-    request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
-    request.body = "value=" + percent_encoded(encoded(value), "-._~") + condition;
-    if (life_ > 0) request.body += fmt::format("&ttl={}", life_);
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    const int code = code_in(answer);
-    if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
-
-  // ---- what is answered -----------------------------------------------------------------------
-
-  json read_answer(const http_response& response) const {
-    json answer = json::parse(response.body, nullptr, false);
-    if (answer.is_object() && (answer.contains("node") || answer.contains("errorCode"))) {
-      return answer;
+  int participants() const {
+    const json& ranks = list_at("participants");
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (ranks[i] != i) refuse("'participants' is no list of ranks that begins with 0");
     }
-    if (response.status == 401) {
-      throw error(errc::invalid_argument,
-                  fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
-                              "user=…,password=…)",
-                              client_->name(), client_->options().user));
+    return static_cast<int>(ranks.size());
+  }
+
+  std::vector<std::string> keep_alives(const legacy_state& state) const {
+    std::vector<std::string> keys;
+    for (const json& each : list_at("keep_alives")) {
+      if (!each.is_string()) refuse("'keep_alives' is no list of texts");
+      keys.push_back(each.get<std::string>());
     }
-    throw error(errc::not_supported,
-                fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
-                            "--enable-v2, and be older than 3.6 (HTTP status {})",
-                            client_->name(), response.status));
-  }
-
-  static int code_in(const json& answer) {
-    return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
-  }
-
-  void refuse_any(const json& answer) const {
-    const int code = code_in(answer);
-    if (code == 0) return;
-    std::string advice;
-    if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
-    throw error(errc::invalid_argument,
-                fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
-                            etcd_client::text_in(answer, "message"), advice));
-  }
-
-  // That of etcd at the time of the answer.
-  static std::int64_t index_in(const http_response& response, const json& answer) {
-    const auto found = response.headers.find("x-etcd-index");
-    if (found != response.headers.end()) return number_of(found->second);
-    return etcd_client::number_in(answer, "index");
-  }
-
-  static std::int64_t number_of(const std::string& text) {
-    return detail::leading_number(text).value_or(0);
-  }
-
-  std::string decoded(const std::string& key, std::string text) const {
-    if (form_ == etcd_v2_form::plain) return text;
-    std::optional<std::string> bytes = from_base64(text);
-    if (!bytes) refuse_value(key);
-    return std::move(*bytes);
-  }
-
-  [[noreturn]] void refuse_value(const std::string& key) const {
-    throw error(errc::store_value,
-                fmt::format("{} does not hold what elasticrun or torchrun store",
-                            place_of(key)));
-  }
-
-  static std::int64_t leaves_of(const json& node) {
-    const json& nodes = etcd_client::part_of(node, "nodes");
-    if (!nodes.is_array()) {
-      const json& is_directory = etcd_client::part_of(node, "dir");
-      return is_directory.is_boolean() ? 0 : 1;
+    if (keys.size() > static_cast<std::size_t>(state.participants)) {
+      refuse("'keep_alives' is longer than 'participants'");
     }
-    std::int64_t count = 0;
-    for (const json& each : nodes) count += leaves_of(each);
-    return count;
+    return keys;
   }
 
-  std::shared_ptr<etcd_client> client_;
-  std::string directory_;
-  etcd_v2_form form_;
-  int life_;
+  // Whatever else is there is not ours.
+  std::optional<legacy_ending> ending() const {
+    const auto found = document_.find("elastic_ending");
+    if (found == document_.end() || !found->is_object()) return std::nullopt;
+    const auto how = found->find("how");
+    const auto why = found->find("why");
+    if (how == found->end() || why == found->end() || !why->is_string()) return std::nullopt;
+    legacy_ending end;
+    if (*how == "succeeded") end.how = job_end::succeeded;
+    end.why = why->get<std::string>();
+    return end;
+  }
+
+  json document_;
+};
+
+}  // namespace detail
+
+/// Reads a state as nodes of torchrun write it.
+/// Errors: `errc::rendezvous_state`, saying what is wrong with it.
+inline legacy_state parse_legacy_state(std::string_view text) {
+  return detail::legacy_reader(text).read();
+}
+
+/// A state as nodes of torchrun read it.
+inline std::string to_text(const legacy_state& state) {
+  nlohmann::json document;
+  document["status"] = detail::legacy_words[static_cast<std::size_t>(state.status)];
+  if (!state.version.empty()) {
+    document["version"] = state.version;
+    auto& ranks = document["participants"] = nlohmann::json::array();
+    for (int rank = 0; rank < state.participants; ++rank) ranks.push_back(rank);
+  }
+  const bool is_fixed =
+      state.status == legacy_status::frozen || state.status == legacy_status::complete;
+  if (is_fixed) document["keep_alives"] = state.keep_alives;
+  if (state.status == legacy_status::complete) document["num_workers_waiting"] = state.waiting;
+  if (state.ending) {
+    document["elastic_ending"]["how"] =
+        state.ending->how == job_end::succeeded ? "succeeded" : "failed";
+    document["elastic_ending"]["why"] = state.ending->why;
+  }
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/legacy_machine.hpp ----
+
+namespace elastic {
+
+/// How long things of torchrun's rendezvous "etcd" last if nobody prolongs them.
+struct legacy_lives {
+  /// A version that a node is making.
+  static constexpr std::chrono::seconds setup{5};
+  /// One that has the fewest nodes, while it waits for more, and one that its nodes confirm.
+  static constexpr std::chrono::seconds passing{10};
+  /// The key of a node.
+  static constexpr std::chrono::seconds lease{10};
+  /// All that is kept of a job.
+  static constexpr std::chrono::seconds job{7200};
+};
+
+/// What a node remembers of its own steps: the state does not name it.
+struct legacy_standing {
+  /// The version that it has joined, and its rank there; empty: none.
+  std::string version;
+  int rank = -1;
+  /// It was the one that made the nodes enough: it ends the last call at that time, and shows until
+  /// then that it lives, next at the other.
+  std::optional<time_point> call_end;
+  time_point next_prolonging{};
+  /// The version whose end it waits for, the nodes that waited before it, and since when it does.
+  std::string waits_for;
+  int waiting_before = 0;
+  time_point waits_since{};
+  /// The version that it was in until now, and its rank there; empty: none.
+  std::string left;
+  int left_rank = -1;
+};
+
+/// What a node does next on its way into a version.
+enum class legacy_action {
+  /// Takes the place that it has in a complete version.
+  placed,
+  wait,
+  /// Makes a new version.
+  create,
+  join,
+  /// Shows that the last call goes on.
+  prolong_call,
+  /// Ends the last call.
+  freeze,
+  confirm,
+  /// Counts itself among those that wait for the next version.
+  announce,
+  /// Removes the version, so that there can be another one.
+  destroy,
+  /// Gives up a version that goes on without this node, or has ended.
+  forget,
+  refuse_closed,
+  refuse_timeout,
+};
+
+/// A step and its reason, half a sentence for the log.
+struct legacy_decision {
+  legacy_action action = legacy_action::wait;
+  const char* reason = "";
+  /// With `wait`: when time alone makes a difference.
+  time_point until = time_point::max();
+};
+
+namespace detail {
+
+inline legacy_decision decide_in_joinable(const legacy_state& state, const legacy_standing& me,
+                                          const rendezvous_settings& settings, time_point now) {
+  if (me.version.empty()) {
+    if (state.participants < settings.max_nodes) return {legacy_action::join, "there is room"};
+    return {legacy_action::wait, "the version is full"};
+  }
+  if (!me.call_end) return {legacy_action::wait, "waiting for more nodes, or the last call"};
+  if (now >= *me.call_end) return {legacy_action::freeze, "the last call is over"};
+  if (now >= me.next_prolonging) return {legacy_action::prolong_call, "the last call goes on"};
+  return {legacy_action::wait, "this node waits out the last call",
+          std::min(*me.call_end, me.next_prolonging)};
+}
+
+// Who waits for a complete version ends it where it has lost a node, this one included. But nodes
+// of torchrun see that somebody waits only as long as the version is there, by looking every few
+// seconds; one that missed it would go on alone. So they get the time, unless all have been seen
+// to wait.
+inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy_standing& me,
+                                         const rendezvous_settings& settings,
+                                         const std::set<std::string>& living, time_point now) {
+  const bool was_mine = me.left == state.version;
+  int others = 0;
+  for (int rank = 0; rank < state.participants; ++rank) {
+    const bool is_own = was_mine && rank == me.left_rank;
+    if (!is_own && living.count(legacy_lease_name(rank)) != 0) ++others;
+  }
+  const bool is_whole = !was_mine && others == state.participants;
+  if (me.waits_for != state.version) {
+    // Whoever counts itself stops the workers of all: in vain, where there is no place to have.
+    if (is_whole && state.participants >= settings.max_nodes) {
+      return {legacy_action::wait, "the version is full, and waits for nobody"};
+    }
+    return {legacy_action::announce, "a version is complete: waiting for the next"};
+  }
+  if (is_whole) {
+    return {legacy_action::wait, "waiting until the nodes of the version leave it"};
+  }
+  const bool all_wait = state.waiting > me.waiting_before + others;
+  const time_point notice_end = me.waits_since + legacy_lives::lease;
+  if (all_wait) return {legacy_action::destroy, "its nodes are gone, or wait as well"};
+  if (now >= notice_end) return {legacy_action::destroy, "its nodes had time to see who waits"};
+  return {legacy_action::wait, "its nodes have time to see that this one waits", notice_end};
+}
+
+inline legacy_decision decide_by_state(const legacy_state& state, const legacy_standing& me,
+                                       const rendezvous_settings& settings,
+                                       const std::set<std::string>& living, time_point now) {
+  switch (state.status) {
+    case legacy_status::joinable: return decide_in_joinable(state, me, settings, now);
+    case legacy_status::frozen:
+      if (me.version.empty()) return {legacy_action::wait, "the version is not open any more"};
+      if (has_confirmed(state, me.rank)) return {legacy_action::wait, "the others confirm"};
+      return {legacy_action::confirm, "all nodes are there"};
+    case legacy_status::complete: return decide_in_foreign(state, me, settings, living, now);
+    default: return {legacy_action::wait, "a node makes a new version"};
+  }
+}
+
+}  // namespace detail
+
+/// The next step of a node that wants into a version.
+/// @param state     none where there is no version
+/// @param living    the names of the keys of nodes, as far as the version is complete
+/// @param deadline  when it gives up
+/// Result: with `wait`, `until` is at most just after the deadline.
+inline legacy_decision decide_legacy(const std::optional<legacy_state>& state,
+                                     const legacy_standing& me, const rendezvous_settings& settings,
+                                     const std::set<std::string>& living, time_point now,
+                                     time_point deadline) {
+  if (state && state->status == legacy_status::closed) {
+    return {legacy_action::refuse_closed, "the rendezvous is closed"};
+  }
+  const bool is_in = !me.version.empty();
+  const bool is_there = state && state->version == me.version && me.rank < state->participants;
+  if (is_in && !is_there) return {legacy_action::forget, "the version has ended"};
+  if (is_in && state->status == legacy_status::complete) {
+    if (has_confirmed(*state, me.rank)) return {legacy_action::placed, "the version is complete"};
+    return {legacy_action::forget, "the version is complete without this node"};
+  }
+  if (now > deadline) return {legacy_action::refuse_timeout, "the join timeout is over"};
+  if (!state) return {legacy_action::create, "there is no version"};
+  legacy_decision next = detail::decide_by_state(*state, me, settings, living, now);
+  const time_point give_up = deadline + std::chrono::milliseconds(1);
+  next.until = std::min(next.until, give_up);
+  return next;
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/leased_keys.hpp ----
+
+namespace elastic {
+
+/// A place whose keys stand in directories and may end by themselves, as those of etcd's v2 API do.
+/// A key names its directories: "v_1/rank_0".
+///
+/// Errors, cancellation, thread-safety: those of `versioned_keys`.
+class leased_keys : public versioned_keys {
+ public:
+  using versioned_keys::erase;
+  using versioned_keys::put;
+
+  /// As `put` with a version. The key ends `life` after that; 0: it stays.
+  virtual task<bool> put(std::string key, std::string value, std::string version,
+                         std::chrono::seconds life) = 0;
+
+  /// Removes the key where it is still as `version` saw it. Result: whether it was removed.
+  virtual task<bool> erase(std::string key, std::string version) = 0;
+
+  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it where there is
+  /// none. Nobody is told of a key that was there.
+  virtual task<void> prolong(std::string key, std::chrono::seconds life) = 0;
+
+  /// Makes a directory, also those above it, where there is none.
+  virtual task<void> make_directory(std::string key) = 0;
+
+  /// The names of what stands in a directory; none where it is missing.
+  virtual task<std::set<std::string>> names_in(std::string directory) = 0;
+
+  /// Returns when a key has changed, or ended, since `version` was seen; or earlier, as
+  /// `wait_for_change`.
+  virtual task<void> wait_for_any_change(std::string version) = 0;
 };
 
 }  // namespace elastic
+
+// ---- elastic/rendezvous/detail/legacy_lease.hpp ----
+
+namespace elastic::detail {
+
+/// The key by which a node says that it lives, prolonged in time.
+///
+/// Thread-safety: one strand at a time.
+class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
+ public:
+  using job_keeper = std::function<task<void>()>;
+
+  /// @param keep_job  has all that is kept of the job stay for its time; may be empty
+  legacy_lease(std::shared_ptr<leased_keys> keys, job_keeper keep_job,
+               std::shared_ptr<time_source> time, logger log)
+      : keys_(std::move(keys)),
+        keep_job_(std::move(keep_job)),
+        time_(std::move(time)),
+        log_(std::move(log)) {}
+
+  /// Begins to prolong what is held.
+  void start(asio::any_io_executor executor) {
+    if (ended_) return;
+    ended_.emplace(executor);
+    idle_.emplace(executor);
+    idle_->set();
+    auto on_end = [self = shared_from_this()](std::exception_ptr) {
+      self->idle_->set();
+      self->ended_->set();
+    };
+    asio::co_spawn(executor, keep(),
+                   asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  }
+
+  task<void> stop() {
+    if (!ended_) co_return;
+    cancel_.emit(asio::cancellation_type::terminal);
+    co_await ended_->wait();
+  }
+
+  /// Makes a key, or has it stay; from now on it is prolonged.
+  task<void> hold(std::string key) {
+    co_await keys_->prolong(key, legacy_lives::lease);
+    held_ = std::move(key);
+  }
+
+  /// Prolongs it no more.
+  task<void> release() {
+    held_.clear();
+    if (idle_) co_await idle_->wait();
+  }
+
+  /// Removes it, too.
+  task<void> remove() {
+    const std::string key = held_;
+    co_await release();
+    if (!key.empty()) co_await keys_->erase(key);
+  }
+
+  /// The key; empty where there is none.
+  const std::string& held() const { return held_; }
+
+ private:
+  task<void> keep() {
+    // Two may be late or lost.
+    const duration interval = duration(legacy_lives::lease) / 3;
+    time_point job_due = time_->now() + duration(legacy_lives::job) / 2;
+    for (;;) {
+      co_await time_->sleep_until(time_->now() + interval);
+      idle_->reset();
+      try {
+        if (!held_.empty()) co_await keys_->prolong(held_, legacy_lives::lease);
+        if (keep_job_ && time_->now() >= job_due) {
+          co_await keep_job_();
+          job_due = time_->now() + duration(legacy_lives::job) / 2;
+        }
+      } catch (const error& failure) {
+        // Whoever waits for the rendezvous hears of it, too.
+        log_.debug("this node could not say that it lives: {}", failure.what());
+      }
+      idle_->set();
+    }
+  }
+
+  const std::shared_ptr<leased_keys> keys_;
+  const job_keeper keep_job_;
+  const std::shared_ptr<time_source> time_;
+  const logger log_;
+  std::string held_;
+  std::optional<event_flag> ended_;
+  std::optional<event_flag> idle_;
+  asio::cancellation_signal cancel_;
+};
+
+}  // namespace elastic::detail
 
 // ---- elastic/store/versioned_store.hpp ----
 
@@ -20784,6 +21108,900 @@ class versioned_store final : public store {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/detail/legacy_round.hpp ----
+
+namespace elastic::detail {
+
+/// One node's way to the state of torchrun's rendezvous "etcd": reads it, and carries out the
+/// node's steps on it, each by one compare and set.
+///
+/// Errors: those of the keys; `errc::rendezvous_state`, naming the key, for a state that cannot be
+/// understood, which is then left as it is.
+/// Thread-safety: one strand at a time.
+class legacy_round {
+ public:
+  struct view {
+    std::optional<legacy_state> state;
+    /// The version of the key as it was read.
+    std::string token;
+    /// The names of the keys of living nodes, where the state is complete.
+    std::set<std::string> living;
+  };
+
+  /// @param path  where the keys are, as torchrun's nodes name them
+  legacy_round(std::shared_ptr<leased_keys> keys, std::string path, rendezvous_settings settings,
+               std::shared_ptr<time_source> time, std::shared_ptr<legacy_lease> lease)
+      : keys_(std::move(keys)),
+        path_(std::move(path)),
+        settings_(settings),
+        time_(std::move(time)),
+        lease_(std::move(lease)) {}
+
+  const legacy_standing& me() const { return me_; }
+
+  task<view> look() {
+    view seen;
+    const std::string key = state_key;
+    versioned_value found = co_await keys_->get(key);
+    seen.token = std::move(found.version);
+    if (!found.value) co_return seen;
+    try {
+      seen.state = parse_legacy_state(*found.value);
+    } catch (const error& failure) {
+      throw error(errc::rendezvous_state,
+                  fmt::format("{} ({})", failure.what(), keys_->place_of(key)));
+    }
+    if (seen.state->status == legacy_status::complete) {
+      std::string directory = directory_of(seen.state->version);
+      seen.living = co_await keys_->names_in(std::move(directory));
+    }
+    co_return seen;
+  }
+
+  /// Waits until something may have changed since then, at most until `deadline`.
+  task<void> wait_for_change(std::string token, time_point deadline) {
+    task<void> waiting = keys_->wait_for_any_change(std::move(token));
+    co_await with_deadline(*time_, deadline, std::move(waiting));
+  }
+
+  legacy_decision decide(const view& seen, time_point deadline) const {
+    return decide_legacy(seen.state, me_, settings_, seen.living, time_->now(), deadline);
+  }
+
+  /// Carries out one step of this node on what was seen; it is lost where another node's came
+  /// first.
+  task<void> carry_out(view seen, legacy_action action) {
+    switch (action) {
+      case legacy_action::create: co_await create(std::move(seen)); break;
+      case legacy_action::join: co_await join(std::move(seen)); break;
+      case legacy_action::prolong_call: co_await prolong_call(std::move(seen)); break;
+      case legacy_action::freeze: co_await freeze(std::move(seen)); break;
+      case legacy_action::confirm: co_await confirm(std::move(seen)); break;
+      case legacy_action::announce: co_await announce(std::move(seen)); break;
+      case legacy_action::destroy: co_await destroy(std::move(seen)); break;
+      case legacy_action::forget: co_await forget(); break;
+      default: break;
+    }
+  }
+
+  /// Leaves the version that this node is in, to wait for the next one. Its key stays for its time,
+  /// so that nodes which look every few seconds see that it waits.
+  task<void> leave() {
+    const std::string key = lease_->held();
+    co_await lease_->release();
+    if (!key.empty()) co_await keys_->prolong(key, legacy_lives::lease);
+    legacy_standing next;
+    next.left = std::move(me_.version);
+    next.left_rank = me_.rank;
+    me_ = std::move(next);
+  }
+
+  /// Gives up whatever this node has or waits for. A version that is on its way cannot go on
+  /// without it: it is removed, so that the others begin anew at once.
+  task<void> give_up() {
+    co_await lease_->remove();
+    const legacy_standing before = std::exchange(me_, legacy_standing());
+    for (;;) {
+      view seen = co_await look();
+      if (!seen.state) co_return;
+      legacy_state& state = *seen.state;
+      const bool is_passing =
+          state.status == legacy_status::joinable || state.status == legacy_status::frozen;
+      bool was_done = true;
+      if (is_passing && state.version == before.version) {
+        was_done = co_await keys_->erase(state_key, seen.token);
+      } else if (state.status == legacy_status::complete && state.version == before.waits_for &&
+                 state.waiting > 0) {
+        --state.waiting;
+        was_done = co_await put(seen, for_ever);
+      }
+      if (was_done) co_return;
+    }
+  }
+
+  /// Closes the rendezvous, unless it is.
+  task<void> close(legacy_ending ending) {
+    for (;;) {
+      view seen = co_await look();
+      if (seen.state && seen.state->status == legacy_status::closed) co_return;
+      seen.state = legacy_state();
+      seen.state->status = legacy_status::closed;
+      seen.state->ending = ending;
+      const bool was_closed = co_await put(seen, for_ever);
+      if (was_closed) co_return;
+    }
+  }
+
+ private:
+  inline static const std::string state_key = "active_version";
+  inline static const std::string counter_key = "version_counter";
+  static constexpr std::chrono::seconds for_ever{0};
+
+  static std::string directory_of(const std::string& version) { return "v_" + version; }
+  static std::string lease_key(const std::string& version, int rank) {
+    return directory_of(version) + "/" + legacy_lease_name(rank);
+  }
+
+  task<bool> put(const view& seen, std::chrono::seconds life) {
+    return keys_->put(state_key, to_text(*seen.state), seen.token, life);
+  }
+
+  task<void> create(view seen) {
+    seen.state = legacy_state();
+    const bool is_maker = co_await put(seen, legacy_lives::setup);
+    if (!is_maker) co_return;
+    versioned_store counters(keys_);
+    const std::int64_t number = co_await counters.add(counter_key, 1);
+    const std::string version = std::to_string(number);
+    std::string directory = directory_of(version);
+    co_await keys_->make_directory(std::move(directory));
+    // What this node has written, unless that took too long.
+    view made = co_await look();
+    if (!made.state || made.state->status != legacy_status::setup) co_return;
+    made.state->status = legacy_status::joinable;
+    made.state->version = version;
+    co_await put(made, for_ever);
+  }
+
+  task<void> join(view seen) {
+    legacy_state& state = *seen.state;
+    const int rank = state.participants++;
+    if (state.participants == settings_.max_nodes) state.status = legacy_status::frozen;
+    const bool is_enough = state.participants >= settings_.min_nodes;
+    const bool has_joined = co_await put(seen, is_enough ? legacy_lives::passing : for_ever);
+    if (!has_joined) co_return;
+    me_.version = state.version;
+    me_.rank = rank;
+    const bool waits_call =
+        state.participants == settings_.min_nodes && state.status == legacy_status::joinable;
+    me_.call_end.reset();
+    if (!waits_call) co_return;
+    me_.call_end = time_->now() + settings_.last_call_timeout;
+    note_prolonging();
+  }
+
+  task<void> prolong_call(view seen) {
+    const bool was_prolonged = co_await put(seen, legacy_lives::passing);
+    if (was_prolonged) note_prolonging();
+  }
+
+  void note_prolonging() {
+    me_.next_prolonging = time_->now() + duration(legacy_lives::passing) / 2;
+  }
+
+  task<void> freeze(view seen) {
+    seen.state->status = legacy_status::frozen;
+    co_await put(seen, legacy_lives::passing);
+  }
+
+  task<void> confirm(view seen) {
+    legacy_state& state = *seen.state;
+    std::string key = lease_key(me_.version, me_.rank);
+    state.keep_alives.push_back(path_ + "/" + key);
+    co_await lease_->hold(std::move(key));
+    const bool is_last = static_cast<int>(state.keep_alives.size()) == state.participants;
+    if (is_last) state.status = legacy_status::complete;
+    co_await put(seen, is_last ? for_ever : legacy_lives::passing);
+  }
+
+  task<void> announce(view seen) {
+    const int before = seen.state->waiting++;
+    const bool is_counted = co_await put(seen, for_ever);
+    if (!is_counted) co_return;
+    me_.waits_for = seen.state->version;
+    me_.waiting_before = before;
+    me_.waits_since = time_->now();
+  }
+
+  task<void> destroy(view seen) {
+    const std::string token = seen.token;
+    co_await keys_->erase(state_key, token);
+  }
+
+  task<void> forget() {
+    co_await lease_->remove();
+    me_ = legacy_standing();
+  }
+
+  const std::shared_ptr<leased_keys> keys_;
+  const std::string path_;
+  const rendezvous_settings settings_;
+  const std::shared_ptr<time_source> time_;
+  const std::shared_ptr<legacy_lease> lease_;
+  legacy_standing me_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/legacy_rendezvous.hpp ----
+
+namespace elastic {
+
+/// What a legacy_rendezvous is made from.
+struct legacy_rendezvous_options {
+  rendezvous_parameters parameters;
+  /// How the agents of the job talk, once they have met.
+  torch_dialect dialect = torch_dialect::torch_1_13;
+  /// The keys of this job, and where they are, as all nodes name it. Must be set.
+  std::shared_ptr<leased_keys> keys;
+  std::string path;
+  /// The store of a version, for what agents tell each other. Must be set.
+  std::function<std::shared_ptr<store>(const std::string& version)> store_of;
+  /// Has all that is kept of the job stay for its time; may be empty.
+  std::function<task<void>()> keep_job;
+  /// A numeric address of this host that the other nodes can reach.
+  std::string address = "127.0.0.1";
+};
+
+/// The rendezvous that torchrun names "etcd", whose nodes may be among those that meet: each takes
+/// its own steps in a state that all share, has a key that ends unless it is prolonged, and those
+/// who wait for the next version end one that has lost a node.
+///
+/// A node of this kind sees at once what changes, a key that has ended included; one of torchrun
+/// looks every few seconds whether somebody waits. Worker failures are counted by each node for
+/// itself.
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.etcd_rendezvous.
+class legacy_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for a setting out of bounds.
+  explicit legacy_rendezvous(legacy_rendezvous_options options)
+      : parameters_(without_sharing(std::move(options.parameters))),
+        settings_(parameters_.settings()),
+        dialect_(options.dialect),
+        store_of_(std::move(options.store_of)),
+        keep_job_(options.keep_job),
+        address_(std::move(options.address)),
+        workers_(parameters_),
+        lease_(std::make_shared<detail::legacy_lease>(options.keys, std::move(options.keep_job),
+                                                      parameters_.time, parameters_.log)),
+        shared_(options.keys, std::move(options.path), settings_, parameters_.time, lease_) {}
+
+  std::string backend() const override { return parameters_.backend; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  task<rendezvous_round> next_round() override {
+    co_await workers_.stop();
+    auto executor = co_await asio::this_coro::executor;
+    lease_->start(executor);
+    change_.reset();
+    is_finished_ = false;
+    size_ = 0;
+    co_await with_rollback(join(), say_farewell(shared_.give_up()));
+    co_return co_await placed_round();
+  }
+
+  task<rendezvous_change> wait_for_change() override {
+    while (!change_) {
+      view seen = co_await shared_.look();
+      if (is_closed(seen)) {
+        co_await check_end(seen);
+      } else {
+        // It may have been found by another meanwhile.
+        if (!change_) change_ = change_of(seen);
+        if (change_) break;
+      }
+      const std::string token = seen.token;
+      const time_point limit = now() + legacy_lives::lease;
+      co_await shared_.wait_for_change(token, limit);
+    }
+    co_return *change_;
+  }
+
+  task<rendezvous_change> report_failure(std::string what) override {
+    const view seen = co_await shared_.look();
+    if (is_closed(seen)) throw_closed(seen);
+    if (!change_) change_ = change_of(seen);
+    if (!change_) {
+      change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+    }
+    co_return *change_;
+  }
+
+  task<void> exit_barrier() override {
+    is_finished_ = true;
+    if (gathers()) {
+      const std::string mine = std::to_string(rank_);
+      co_await gather(agents_, terminal_state, mine, rank_, size_);
+    } else {
+      co_await elastic::exit_barrier(agents_, size_);
+    }
+    // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+    const view seen = co_await shared_.look();
+    const bool has_failed =
+        is_closed(seen) && seen.state->ending && seen.state->ending->how == job_end::failed;
+    if (has_failed) throw_closed(seen);
+  }
+
+  task<int> num_nodes_waiting() override {
+    const view seen = co_await shared_.look();
+    co_return seen.state ? seen.state->waiting : 0;
+  }
+
+  task<bool> is_closed() override {
+    const view seen = co_await shared_.look();
+    co_return is_closed(seen);
+  }
+
+  task<void> close(job_end how, std::string why) override {
+    const time_point limit = now() + limits::rendezvous_absence;
+    legacy_ending ending;
+    ending.how = how;
+    ending.why = std::move(why);
+    const bool is_told =
+        co_await with_deadline(*parameters_.time, limit, tell_end(std::move(ending)));
+    if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
+  }
+
+  task<void> shutdown() override {
+    co_await say_farewell(shared_.give_up());
+    co_await lease_->stop();
+    co_await workers_.stop();
+  }
+
+ private:
+  using view = detail::legacy_round::view;
+
+  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
+
+  // Its agents never serve the workers' store.
+  static rendezvous_parameters without_sharing(rendezvous_parameters parameters) {
+    parameters.share_worker_store = false;
+    return parameters;
+  }
+
+  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
+  time_point now() const { return parameters_.time->now(); }
+
+  static bool is_closed(const view& seen) {
+    return seen.state && seen.state->status == legacy_status::closed;
+  }
+
+  // ---- joining --------------------------------------------------------------------------------
+
+  task<void> join() {
+    const time_point deadline = now() + settings_.join_timeout;
+    if (keep_job_) co_await keep_job_();
+    co_await shared_.leave();
+    std::string_view told;
+    for (;;) {
+      view seen = co_await shared_.look();
+      const legacy_decision next = shared_.decide(seen, deadline);
+      if (told != next.reason) {
+        parameters_.log.debug("rendezvous '{}', version {}: {}", run_id(), shown_version(seen),
+                              next.reason);
+      }
+      told = next.reason;
+      switch (next.action) {
+        case legacy_action::placed: take_place(*seen.state); co_return;
+        case legacy_action::refuse_closed: throw_closed(seen); break;
+        case legacy_action::refuse_timeout: throw_timeout(seen); break;
+        case legacy_action::wait: {
+          const std::string token = seen.token;
+          co_await shared_.wait_for_change(token, next.until);
+          break;
+        }
+        default: co_await shared_.carry_out(std::move(seen), next.action);
+      }
+    }
+  }
+
+  static std::string shown_version(const view& seen) {
+    return seen.state && !seen.state->version.empty() ? seen.state->version : "(none)";
+  }
+
+  void take_place(const legacy_state& state) {
+    round_ = std::stoll(state.version);
+    version_ = state.version;
+    rank_ = shared_.me().rank;
+    size_ = state.participants;
+    agents_ = store_of_(state.version);
+  }
+
+  [[noreturn]] void throw_timeout(const view& seen) const {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
+                            "version {} has {} of {} to {} nodes",
+                            run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
+                            shown_version(seen), seen.state ? seen.state->participants : 0,
+                            settings_.min_nodes, settings_.max_nodes));
+  }
+
+  task<rendezvous_round> placed_round() {
+    rendezvous_round met;
+    met.round = round_;
+    met.group_rank = rank_;
+    met.group_world_size = size_;
+    met.restarts = restarts_;
+    met.agents = agents_;
+    met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+    if (rank_ == 0) {
+      met.master =
+          workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+    }
+    if (gathers()) co_return met;
+    // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
+    const time_point limit = now() + settings_.join_timeout;
+    task<master_endpoint> agreeing = agree_on_master(agents_, met.master, rank_);
+    const std::optional<master_endpoint> told =
+        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+    if (!told) {
+      throw error(errc::rendezvous_timeout,
+                  "the node of rank 0 did not say where the workers' store is");
+    }
+    met.master = *told;
+    co_return met;
+  }
+
+  // ---- what happens in a round ----------------------------------------------------------------
+
+  std::optional<rendezvous_change> change_of(const view& seen) const {
+    const bool is_ours = seen.state && seen.state->status == legacy_status::complete &&
+                         seen.state->version == version_;
+    if (!is_ours) {
+      return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    }
+    for (int rank = 0; rank < size_; ++rank) {
+      // Its own key is made again where it has ended.
+      if (rank == rank_ || seen.living.count(legacy_lease_name(rank)) != 0) continue;
+      return change(change_kind::node_lost,
+                    fmt::format("the node of group rank {} has left or does not answer", rank));
+    }
+    // Whose workers are done does not begin anew for one that comes late.
+    if (seen.state->waiting > 0 && !is_finished_) {
+      return change(change_kind::node_waiting,
+                    fmt::format("{} node{} for the next round", seen.state->waiting,
+                                seen.state->waiting == 1 ? " waits" : "s wait"));
+    }
+    return std::nullopt;
+  }
+
+  rendezvous_change change(change_kind kind, std::string what) const {
+    return {kind, std::move(what), restarts_};
+  }
+
+  // ---- the end --------------------------------------------------------------------------------
+
+  [[noreturn]] void throw_closed(const view& seen) const {
+    const std::optional<legacy_ending>& end = seen.state->ending;
+    if (!end) {
+      throw error(errc::rendezvous_closed,
+                  fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
+                              "not say how the job has ended",
+                              run_id()));
+    }
+    throw error(
+        end->how == job_end::succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+        end->why);
+  }
+
+  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
+  /// still about to hear of it.
+  task<void> check_end(view seen) {
+    if (is_finished_) {
+      const std::optional<legacy_ending>& end = seen.state->ending;
+      if (end && end->how == job_end::succeeded) co_return;
+      if (!end && co_await all_have_ended()) co_return;
+    }
+    throw_closed(seen);
+  }
+
+  task<bool> all_have_ended() {
+    std::vector<std::string> keys;
+    if (gathers()) keys = detail::rank_keys(terminal_state, size_, "");
+    if (!gathers()) keys.push_back(terminal_state + "/last_member");
+    co_return co_await agents_->check(std::move(keys));
+  }
+
+  task<void> tell_end(legacy_ending ending) {
+    const bool has_failed = ending.how == job_end::failed;
+    co_await shared_.close(std::move(ending));
+    if (has_failed) co_await release_barrier();
+  }
+
+  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
+  task<void> release_barrier() {
+    if (!gathers() || size_ == 0) co_return;
+    const std::string key = terminal_state + std::to_string(rank_);
+    std::vector<std::pair<std::string, std::string>> pairs;
+    pairs.emplace_back(key, std::to_string(rank_));
+    pairs.emplace_back(key + detail::gathered_suffix, "FIN");
+    co_await agents_->multi_set(std::move(pairs));
+  }
+
+  task<void> say_farewell(task<void> words) {
+    const time_point limit = now() + limits::rendezvous_farewell;
+    try {
+      co_await with_deadline(*parameters_.time, limit, std::move(words));
+    } catch (const error& failure) {
+      // Then the others find out that this node is gone.
+      parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
+    }
+  }
+
+  rendezvous_parameters parameters_;
+  rendezvous_settings settings_;
+  torch_dialect dialect_;
+  std::function<std::shared_ptr<store>(const std::string&)> store_of_;
+  std::function<task<void>()> keep_job_;
+  std::string address_;
+  worker_store_host workers_;
+  std::shared_ptr<detail::legacy_lease> lease_;
+  detail::legacy_round shared_;
+  /// The version that this node is in.
+  std::int64_t round_ = -1;
+  std::string version_;
+  int rank_ = 0;
+  int size_ = 0;
+  std::shared_ptr<store> agents_;
+  std::optional<rendezvous_change> change_;
+  int restarts_ = 0;
+  bool is_finished_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/etcd_v2_keys.hpp ----
+
+namespace elastic {
+
+/// How keys and values look in the v2 API of etcd, which knows text only.
+enum class etcd_v2_form {
+  /// As they are: those of torchrun's rendezvous are in base64 already.
+  plain,
+  /// In base64, as those of torchrun's store.
+  base64,
+};
+
+/// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
+/// with `--enable-v2`.
+///
+/// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
+class etcd_v2_keys final : public leased_keys {
+ public:
+  /// @param directory  "/torch/elastic/store"
+  /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
+  etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory, etcd_v2_form form,
+               int life = 0)
+      : client_(std::move(client)), directory_(std::move(directory)), form_(form), life_(life) {}
+
+  std::string place_of(const std::string& key) const override {
+    return fmt::format("the key '{}/{}' of the etcd at {} (v2)", directory_, encoded(key),
+                       client_->name());
+  }
+
+  task<versioned_value> get(std::string key) override {
+    http_request request = request_of("GET", key, "?quorum=true");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    versioned_value seen;
+    seen.version = fmt::format("0:{}", index_in(response, answer));
+    if (code_in(answer) == key_not_found) co_return seen;
+    refuse_any(answer);
+    const json& node = etcd_client::part_of(answer, "node");
+    if (!node.is_object() || !node.contains("value")) refuse_value(key);
+    seen.value = decoded(key, etcd_client::text_in(node, "value"));
+    seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
+                               index_in(response, answer));
+    co_return seen;
+  }
+
+  /// Whether there is such a key, or directory of keys.
+  task<bool> exists(std::string key) const {
+    http_request request = request_of("GET", key, "");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  /// Waits until the directory of all these keys is there.
+  task<void> await_existence() {
+    for (;;) {
+      const std::string itself;
+      http_request request = request_of("GET", itself, "");
+      const http_response response = co_await client_->ask(std::move(request));
+      const json answer = read_answer(response);
+      if (code_in(answer) != key_not_found) {
+        refuse_any(answer);
+        co_return;
+      }
+      const std::string version = fmt::format("0:{}", index_in(response, answer));
+      const std::string scope;
+      co_await watch(itself, version, scope);
+    }
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version) override {
+    const std::chrono::seconds life(life_);
+    co_return co_await put(std::move(key), std::move(value), std::move(version), life);
+  }
+
+  task<bool> put(std::string key, std::string value, std::string version,
+                 std::chrono::seconds life) override {
+    const std::string index = version.substr(0, version.find(':'));
+    std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
+    condition += life_text(life);
+    co_return co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<void> put(std::string key, std::string value) override {
+    const std::string condition = life_text(std::chrono::seconds(life_));
+    co_await write(std::move(key), std::move(value), condition);
+  }
+
+  task<bool> erase(std::string key, std::string version) override {
+    const std::string index = version.substr(0, version.find(':'));
+    http_request request = request_of("DELETE", key, "?prevIndex=" + index);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    const int code = code_in(answer);
+    if (code == key_not_found || code == compare_failed) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<void> prolong(std::string key, std::chrono::seconds life) override {
+    const std::string wish = "refresh=true&prevExist=true" + life_text(life);
+    const bool was_there = co_await send_form(key, wish);
+    if (was_there) co_return;
+    const std::string value;
+    const std::string condition = life_text(life);
+    co_await write(std::move(key), value, condition);
+  }
+
+  task<void> make_directory(std::string key) override {
+    const std::string wish = "dir=true&prevExist=false";
+    co_await send_form(std::move(key), wish);
+  }
+
+  /// Makes the directory of all these keys, or has it end no sooner than `life` from now.
+  task<void> prolong_directory(std::chrono::seconds life) {
+    const std::string wish = "dir=true" + life_text(life);
+    const std::string itself;
+    const std::string if_new = wish + "&prevExist=false";
+    const bool is_new = co_await send_form(itself, if_new);
+    if (is_new) co_return;
+    const std::string if_there = wish + "&prevExist=true";
+    co_await send_form(itself, if_there);
+  }
+
+  task<std::set<std::string>> names_in(std::string directory) override {
+    http_request request = request_of("GET", directory, "?quorum=true");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    std::set<std::string> names;
+    if (code_in(answer) == key_not_found) co_return names;
+    refuse_any(answer);
+    const json& node = etcd_client::part_of(answer, "node");
+    if (!node.is_object()) refuse_value(directory);
+    const json& found = etcd_client::part_of(node, "nodes");
+    if (!found.is_array()) co_return names;
+    for (const json& each : found) {
+      const std::string path = etcd_client::text_in(each, "key");
+      names.insert(path.substr(path.rfind('/') + 1));
+    }
+    co_return names;
+  }
+
+  task<bool> erase(std::string key) override {
+    http_request request = request_of("DELETE", key, "");
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  task<std::int64_t> count() override {
+    const std::string query = "?recursive=true";
+    http_request request;
+    request.target = "/v2/keys" + path_of(directory_) + query;
+    authorize(request);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    if (code_in(answer) == key_not_found) co_return 0;
+    refuse_any(answer);
+    co_return leaves_of(etcd_client::part_of(answer, "node"));
+  }
+
+  task<void> wait_for_change(std::string key, std::string version) override {
+    return watch(std::move(key), std::move(version), "");
+  }
+
+  task<void> wait_for_any_change(std::string version) override {
+    return watch("", std::move(version), "&recursive=true");
+  }
+
+ private:
+  using json = nlohmann::json;
+
+  static constexpr int key_not_found = 100;
+  static constexpr int compare_failed = 101;
+  static constexpr int already_there = 105;
+  static constexpr int not_authorized = 110;
+  static constexpr std::chrono::seconds longest_wait{5};
+  static constexpr std::chrono::milliseconds pause{200};
+
+  task<void> watch(std::string key, std::string version, std::string scope) {
+    const std::int64_t index = number_of(version.substr(version.find(':') + 1));
+    http_request request = request_of(
+        "GET", key, fmt::format("?wait=true&waitIndex={}{}", index + 1, scope));
+    time_source& time = client_->time();
+    bool is_told = false;
+    try {
+      task<http_response> waiting = client_->ask_patiently(std::move(request));
+      const std::optional<http_response> response =
+          co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
+      is_told = !response || response->status == 200;
+    } catch (const error& failure) {
+      client_->options().log.debug("etcd does not tell of changes: {}", failure.what());
+    }
+    if (!is_told) co_await time.sleep_until(time.now() + pause);
+  }
+
+  // ---- what is sent ---------------------------------------------------------------------------
+
+  std::string encoded(const std::string& text) const {
+    return form_ == etcd_v2_form::base64 ? to_base64(text) : text;
+  }
+
+  static std::string percent_encoded(std::string_view text, std::string_view also) {
+    std::string result;
+    for (const char letter : text) {
+      const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                            (letter >= '0' && letter <= '9') ||
+                            also.find(letter) != std::string_view::npos;
+      if (is_plain) result.push_back(letter);
+      if (!is_plain) result += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+    }
+    return result;
+  }
+
+  static std::string path_of(std::string_view text) {
+    return percent_encoded(text, "-._~!$&'()*+,;=:@/");
+  }
+
+  http_request request_of(const char* method, const std::string& key,
+                          const std::string& query) const {
+    http_request request;
+    request.method = method;
+    // Without a key that of all of them.
+    const std::string below = key.empty() ? "" : "/" + encoded(key);
+    request.target = "/v2/keys" + path_of(directory_ + below) + query;
+    authorize(request);
+    return request;
+  }
+
+  void authorize(http_request& request) const {
+    const etcd_options& options = client_->options();
+    if (options.user.empty()) return;
+    const std::string who = to_base64(options.user + ":" + options.password);
+    request.headers.emplace_back("Authorization", "Basic " + who);
+  }
+
+  static std::string life_text(std::chrono::seconds life) {
+    return life.count() == 0 ? "" : fmt::format("&ttl={}", life.count());
+  }
+
+  task<bool> write(std::string key, std::string value, std::string condition) {
+    std::string form = "value=" + percent_encoded(encoded(value), "-._~") + condition;
+    co_return co_await send_form(std::move(key), std::move(form));
+  }
+
+  // Result: whether the conditions in it held.
+  task<bool> send_form(std::string key, std::string form) {
+    http_request request = request_of("PUT", key, "");
+    request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+    request.body = std::move(form);
+    const http_response response = co_await client_->ask(std::move(request));
+    const json answer = read_answer(response);
+    const int code = code_in(answer);
+    if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
+    refuse_any(answer);
+    co_return true;
+  }
+
+  // ---- what is answered -----------------------------------------------------------------------
+
+  json read_answer(const http_response& response) const {
+    json answer = json::parse(response.body, nullptr, false);
+    if (answer.is_object() && (answer.contains("node") || answer.contains("errorCode"))) {
+      return answer;
+    }
+    if (response.status == 401) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
+                              "user=…,password=…)",
+                              client_->name(), client_->options().user));
+    }
+    throw error(errc::not_supported,
+                fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
+                            "--enable-v2, and be older than 3.6 (HTTP status {})",
+                            client_->name(), response.status));
+  }
+
+  static int code_in(const json& answer) {
+    return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
+  }
+
+  void refuse_any(const json& answer) const {
+    const int code = code_in(answer);
+    if (code == 0) return;
+    std::string advice;
+    if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
+    throw error(errc::invalid_argument,
+                fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
+                            etcd_client::text_in(answer, "message"), advice));
+  }
+
+  // That of etcd at the time of the answer.
+  static std::int64_t index_in(const http_response& response, const json& answer) {
+    const auto found = response.headers.find("x-etcd-index");
+    if (found != response.headers.end()) return number_of(found->second);
+    return etcd_client::number_in(answer, "index");
+  }
+
+  static std::int64_t number_of(const std::string& text) {
+    return detail::leading_number(text).value_or(0);
+  }
+
+  std::string decoded(const std::string& key, std::string text) const {
+    if (form_ == etcd_v2_form::plain) return text;
+    std::optional<std::string> bytes = from_base64(text);
+    if (!bytes) refuse_value(key);
+    return std::move(*bytes);
+  }
+
+  [[noreturn]] void refuse_value(const std::string& key) const {
+    throw error(errc::store_value,
+                fmt::format("{} does not hold what elasticrun or torchrun store",
+                            place_of(key)));
+  }
+
+  static std::int64_t leaves_of(const json& node) {
+    const json& nodes = etcd_client::part_of(node, "nodes");
+    if (!nodes.is_array()) {
+      const json& is_directory = etcd_client::part_of(node, "dir");
+      return is_directory.is_boolean() ? 0 : 1;
+    }
+    std::int64_t count = 0;
+    for (const json& each : nodes) count += leaves_of(each);
+    return count;
+  }
+
+  std::shared_ptr<etcd_client> client_;
+  std::string directory_;
+  etcd_v2_form form_;
+  int life_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/etcd_rendezvous.hpp ----
 
 namespace elastic {
@@ -20842,6 +22060,40 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   return options;
 }
 
+/// The first line of a file that holds a password.
+/// Errors: `errc::invalid_argument`, naming the file.
+inline std::string password_in(const std::string& path) {
+  constexpr std::size_t most_bytes = 4096;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  char letter = 0;
+  while (line.size() <= most_bytes && file.get(letter) && letter != '\n') line.push_back(letter);
+  const char* problem = nullptr;
+  if (!file && !file.eof()) problem = "it cannot be read";
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  if (problem == nullptr && line.empty()) problem = "its first line is empty";
+  if (line.size() > most_bytes) problem = "its first line is over 4096 bytes long";
+  if (problem == nullptr) return line;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf password_file={}: the first line of the file has to be the "
+                          "password, but {}",
+                          path, problem));
+}
+
+/// With `password_file`: the password that is in it. It is read once, so that it may be a pipe.
+inline rendezvous_parameters with_password(rendezvous_parameters parameters) {
+  const auto file = parameters.configuration.find("password_file");
+  if (file == parameters.configuration.end()) return parameters;
+  if (parameters.configuration.count("password") != 0) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: either password or password_file is needed, not both");
+  }
+  std::string password = password_in(file->second);
+  parameters.configuration.erase(file);
+  parameters.configuration["password"] = std::move(password);
+  return parameters;
+}
+
 /// With `lease_ttl`: the node says often enough that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.configuration.count("lease_ttl") == 0) return parameters;
@@ -20858,10 +22110,15 @@ inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
   return hosts;
 }
 
+/// What all keys of a job begin with, by the v3 API.
+inline std::string v3_root(const rendezvous_parameters& parameters) {
+  return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"),
+                     parameters.run_id);
+}
+
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(
     rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
-  const std::string root = fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"),
-                                       parameters.run_id);
+  const std::string root = v3_root(parameters);
   const auto marker = std::make_shared<etcd_marker>(root + "change/");
   const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
   std::vector<std::string> towards = hosts_of(client->options().members);
@@ -20916,22 +22173,87 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(
   co_return std::make_shared<dynamic_rendezvous>(std::move(options));
 }
 
-/// Refuses to meet where nodes of torchrun meet under the same name, but in a way of their own.
-inline task<void> check_legacy(std::shared_ptr<etcd_client> client, std::string run_id) {
-  const etcd_v2_keys keys(client, "/torchelastic/p2p", etcd_v2_form::plain);
-  bool is_there = false;
+/// Where nodes of torchrun's backend "etcd" keep what they share of a job.
+inline std::string legacy_path(const rendezvous_parameters& parameters) {
+  std::string prefix = conf_text(parameters, "etcd_prefix", "/torchelastic/p2p");
+  while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
+  if (!prefix.empty() && prefix.front() != '/') prefix.insert(prefix.begin(), '/');
+  return prefix + "/run_" + parameters.run_id;
+}
+
+/// As torchrun's backend "etcd" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const std::string path = legacy_path(parameters);
+  const auto job = std::make_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
+  legacy_rendezvous_options options;
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  options.path = path + "/rdzv";
+  options.keys = std::make_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
+  options.store_of = [client, path = options.path](const std::string& version) {
+    std::string place = fmt::format("{}/v_{}/kv", path, version);
+    return std::make_shared<versioned_store>(
+        std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
+  };
+  options.keep_job = [job] { return job->prolong_directory(legacy_lives::job); };
+  const bool stays_here = is_loopback(parameters.local_address);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
+                      client->name(), to_text(options.dialect));
+  options.parameters = std::move(parameters);
+  co_return std::make_shared<legacy_rendezvous>(std::move(options));
+}
+
+/// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none where etcd does
+/// not tell by its v2 API, so that there are no such nodes either.
+inline task<std::optional<bool>> sees_legacy(std::shared_ptr<etcd_client> client,
+                                             std::string path) {
+  const etcd_v2_keys keys(client, path, etcd_v2_form::plain);
   try {
-    is_there = co_await keys.exists("run_" + run_id);
+    const std::string itself;
+    co_return co_await keys.exists(itself);
   } catch (const error& failure) {
-    // No v2 API, or one that is not for this user: then there are no such nodes either.
     if (failure.code() == errc::connection_failed) throw;
   }
-  if (!is_there) co_return;
+  co_return std::nullopt;
+}
+
+/// Waits until there are such nodes.
+inline task<void> await_legacy(std::shared_ptr<etcd_client> client, std::string path) {
+  etcd_v2_keys keys(client, path, etcd_v2_form::plain);
+  co_await keys.await_existence();
+  client->options().log.warning(
+      "nodes of torchrun meet at the etcd {} under this run id, by its backend 'etcd': this node "
+      "goes to them",
+      client->name());
+}
+
+/// Refuses to meet with nodes of torchrun where nodes of elasticrun are in a round without them.
+/// Those that still wait for one go to them as well.
+inline task<void> check_no_v3_round(rendezvous_parameters parameters,
+                                    std::shared_ptr<etcd_client> client) {
+  const std::string root = v3_root(parameters);
+  etcd_rendezvous_backend backend(client, root + "rendezvous/",
+                                  std::make_shared<etcd_marker>(root + "change/"),
+                                  parameters.settings().silence());
+  bool has_round = false;
+  try {
+    const std::optional<stored_state> stored = co_await backend.get();
+    has_round = stored && stored->state.complete && !stored->state.closed &&
+                std::any_of(stored->state.participants.begin(), stored->state.participants.end(),
+                            [&](const auto& each) { return stored->living->count(each.first); });
+  } catch (const etcd_refusal&) {
+    // They are not this user's keys.
+  }
+  if (!has_round) co_return;
   throw error(errc::invalid_argument,
-              fmt::format("nodes of torchrun meet at the etcd {} under the name '{}' by its "
-                          "backend 'etcd', which elasticrun does not speak: start every node, "
-                          "theirs too, with --rdzv-backend etcd-v2",
-                          client->name(), run_id));
+              fmt::format("at the etcd {}, under the run id '{}', nodes of elasticrun meet by its "
+                          "v3 API and nodes of torchrun by their backend 'etcd': to make one job "
+                          "of them, start it anew under another id, all nodes of elasticrun with "
+                          "--rdzv-conf dialect=1.13 (or 2.0, 2.6)",
+                          client->name(), parameters.run_id));
 }
 
 /// Whether etcd has the v3 API as it is used here.
@@ -20952,23 +22274,54 @@ inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& wh
   co_return true;
 }
 
+/// As "etcd" is chosen: like torchrun's backend of that name where its nodes are there, or are
+/// announced by a dialect; else by the API that the server has.
+inline task<std::shared_ptr<rendezvous_handler>> make_any_etcd(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const bool is_announced = conf_text(parameters, "dialect", "auto") != "auto";
+  if (is_announced) co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
+  std::string path = legacy_path(parameters);
+  const std::optional<bool> is_legacy = co_await sees_legacy(client, std::move(path));
+  std::string why_not;
+  const bool is_v3 = co_await offers_v3(client, why_not);
+  if (is_legacy.value_or(false)) {
+    if (is_v3) co_await check_no_v3_round(parameters, client);
+    co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
+  }
+  std::shared_ptr<rendezvous_handler> first;
+  if (is_v3) first = co_await make_etcd_v3(parameters, client);
+  if (!is_v3) first = co_await make_etcd_v2(parameters, client);
+  if (!is_legacy) co_return first;
+  // They may come later.
+  const auto sign = [client, where = legacy_path(parameters)] {
+    return await_legacy(client, where);
+  };
+  const auto other = [client, parameters] { return make_etcd_legacy(parameters, client); };
+  co_return std::make_shared<yielding_rendezvous>(std::move(first), sign, other);
+}
+
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters parameters) {
   auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
   const std::string version = co_await reach_etcd(client);
   parameters.log.debug("the etcd at {} is of version {}", client->name(), version);
-  if (parameters.backend == "etcd") co_await check_legacy(client, parameters.run_id);
+  if (parameters.backend == "etcd") {
+    co_return co_await make_any_etcd(std::move(parameters), std::move(client));
+  }
+  if (parameters.backend == "etcd-v2") {
+    co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+  }
   std::string why_not;
-  const bool is_v3 = parameters.backend != "etcd-v2" && co_await offers_v3(client, why_not);
-  if (is_v3) co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
-  if (parameters.backend == "etcd-v3") throw error(errc::not_supported, why_not);
-  co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+  const bool is_v3 = co_await offers_v3(client, why_not);
+  if (!is_v3) throw error(errc::not_supported, why_not);
+  co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
 }
 
 }  // namespace detail
 
 /// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
 /// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
-/// nodes of torchrun may take part that were started with its backend "etcd-v2"; "etcd" is v3 where
+/// nodes of torchrun may take part that were started with its backend "etcd-v2". "etcd" is as
+/// torchrun's backend of that name where nodes of it are there or a dialect is given, else v3 where
 /// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out
@@ -20981,10 +22334,10 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(rendezvous_param
                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                              "lease_ttl", "read_timeout", "timeout", "protocol", "cacert", "cert",
                              "key", "ca_cert", "ssl_cert", "ssl_cert_key", "user", "password",
-                             "etcd_prefix", "dialect"});
+                             "password_file", "etcd_prefix", "dialect"});
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
-  parameters = detail::with_lease(std::move(parameters));
+  parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const etcd_client trial(detail::etcd_options_of(parameters));
   const std::string backend = parameters.backend;
