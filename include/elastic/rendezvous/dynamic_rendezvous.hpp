@@ -201,7 +201,13 @@ class dynamic_rendezvous final : public rendezvous_handler {
       }
       told = next.reason;
       switch (next.action) {
-        case round_action::placed: take_place(seen.state); co_return;
+        case round_action::placed:
+          if (is_whole(seen.state)) {
+            take_place(seen.state);
+            co_return;
+          }
+          seen = co_await shared_->carry_out(std::move(seen), round_action::leave_to_rejoin);
+          break;
         case round_action::refuse_closed: co_await throw_closed(); break;
         case round_action::refuse_timeout: throw_timeout(seen.state); break;
         case round_action::wait:
@@ -224,6 +230,16 @@ class dynamic_rendezvous final : public rendezvous_handler {
     if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
     if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
     return next;
+  }
+
+  // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
+  // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
+  // the round notice that they are gone, and all meet again.
+  bool is_whole(const round_state& state) const {
+    const int size = static_cast<int>(state.participants.size());
+    return size >= settings_.min_nodes &&
+           std::all_of(state.participants.begin(), state.participants.end(),
+                       [size](const auto& place) { return place.second < size; });
   }
 
   void take_place(const round_state& state) {

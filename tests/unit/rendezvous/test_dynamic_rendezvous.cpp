@@ -399,6 +399,34 @@ TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the ex
   co_await b->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets again",
+          "[rendezvous]") {
+  town place(time);
+  place.watched = nullptr;
+  place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
+  const elastic::node_id self{"a", 1, 0};
+  const elastic::node_id torch{"t", 7, 0};
+  const auto a = place.node("a");
+  const auto first = start(time, a->next_round());
+  co_await place.pass(100ms);
+  torch_state state = co_await place.state();
+  state.complete = true;
+  SECTION("its rank is beyond those who are left") {
+    state.participants = {{self, 2}, {torch, 0}};
+    state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  }
+  SECTION("they are too few") { state.participants = {{self, 0}}; }
+  co_await place.put(state);
+  co_await place.pass(2s);
+  CHECK_FALSE(first->ended);
+  state = co_await place.state();
+  CHECK(state.participants.count(self) == (state.complete ? 0 : 1));
+  CHECK(state.wait_list.count(self) == (state.complete ? 1 : 0));
+  first->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await a->shutdown();
+}
+
 TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "[rendezvous]") {
   town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
