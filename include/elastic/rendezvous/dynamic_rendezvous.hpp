@@ -308,8 +308,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
                        fmt::format("node {} {}", node.text(),
                                    is_dead ? "does not answer" : "has left or was given up"));
     }
-    // Whose workers are done does not begin anew for one that comes late.
-    if (!state.wait_list.empty() && !is_finished_) {
+    // Whose workers are done does not begin anew for one that comes late, nor does a full round:
+    // it would not take that node in, and would end again and again.
+    const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
+    if (!state.wait_list.empty() && has_room && !is_finished_) {
       co_return change(change_kind::node_waiting, fmt::format("node {} waits to join",
                                                               state.wait_list.begin()->text()));
     }

@@ -427,6 +427,24 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   co_await a->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: a full round goes on although a node waits", "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  // It asked for a place when there was one, and others came first.
+  torch_state state = co_await place.state();
+  state.wait_list.insert({"t", 7, 0});
+  co_await place.put(state);
+  co_await place.pass(10s);
+  CHECK_FALSE(change->ended);
+  co_await nodes[1]->shutdown();
+  co_await place.quiet();
+  CHECK(change->value);
+  co_await nodes[0]->shutdown();
+}
+
 TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "[rendezvous]") {
   town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
