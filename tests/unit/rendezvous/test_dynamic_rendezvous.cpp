@@ -143,6 +143,7 @@ class fragile_backend final : public elastic::rendezvous_backend {
 
   bool is_reachable = true;
   bool answers = true;
+  bool watches_break = false;
 
   task<std::optional<elastic::stored_state>> get() override {
     co_await reach();
@@ -159,7 +160,8 @@ class fragile_backend final : public elastic::rendezvous_backend {
     co_return outcome;
   }
   task<void> wait_for_change(std::string) override {
-    return time_.sleep_until(time_.now() + 1s);
+    if (watches_break) throw elastic::error(errc::connection_failed, "the vault does not talk");
+    co_await time_.sleep_until(time_.now() + 1s);
   }
 
  private:
@@ -473,6 +475,23 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   const duration before = time.elapsed();
   co_await shut(nodes);
   CHECK(time.elapsed() - before <= 1s);
+}
+
+TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at",
+          "[rendezvous]") {
+  town place(time);
+  const auto vault = std::make_shared<fragile_backend>(time);
+  place.own_backend = vault;
+  vault->watches_break = true;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await place.pass(60s);
+  CHECK_FALSE(change->ended);
+  co_await nodes[1]->shutdown();
+  co_await place.pass(1s);
+  CHECK(change->value);
+  co_await nodes[0]->shutdown();
 }
 
 TIME_TEST("dynamic rendezvous: who stops waiting at the exit barrier has come there all the same",

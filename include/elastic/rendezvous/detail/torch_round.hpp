@@ -115,8 +115,16 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   /// Waits until the state may have changed, at most until `deadline`.
   task<void> wait_for_change(std::string token, time_point deadline) {
-    task<void> waiting = backend_->wait_for_change(std::move(token));
-    co_await with_deadline(*time_, deadline, std::move(waiting));
+    try {
+      task<void> waiting = backend_->wait_for_change(std::move(token));
+      co_await with_deadline(*time_, deadline, std::move(waiting));
+      co_return;
+    } catch (const error& failure) {
+      if (failure.code() != errc::connection_failed) throw;
+      log_.debug("changes of the rendezvous' state are not told: {}", failure.what());
+    }
+    // Whether the place can be reached is found out, and judged, by whoever looks next.
+    co_await time_->sleep_until(time_->now() + retry_pause);
   }
 
   /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
