@@ -117,12 +117,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   task<void> exit_barrier() override {
     is_finished_ = true;
-    if (gathers()) {
-      const std::string mine = std::to_string(rank_);
-      co_await gather(round_agents_, terminal_state, mine, rank_, size());
-    } else {
-      co_await elastic::exit_barrier(round_agents_, size());
-    }
+    task<void> meeting = gathers() ? gather_at_exit() : count_at_exit();
+    co_await std::move(meeting);
     // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
     const std::optional<job_ending> end = co_await ending();
     if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
@@ -323,6 +319,23 @@ class dynamic_rendezvous final : public rendezvous_handler {
   }
 
   // ---- the end --------------------------------------------------------------------------------
+
+  task<void> gather_at_exit() {
+    const std::string mine = std::to_string(rank_);
+    co_await detail::tell_and_read(round_agents_, terminal_state, mine, rank_, size());
+    if (rank_ != 0) co_return;
+    // All have come: one that does not get to read that has died meanwhile.
+    const time_point limit = now() + settings_.silence();
+    task<void> reading = detail::wait_for_readers(round_agents_, terminal_state, size());
+    co_await with_deadline(*parameters_.time, limit, std::move(reading));
+  }
+
+  task<void> count_at_exit() {
+    const std::int64_t arrived = co_await detail::come_to_exit_barrier(round_agents_, size());
+    if (arrived >= size()) co_return;
+    co_await shared_->tell_ended(round_, rank_);
+    co_await detail::wait_at_exit_barrier(round_agents_);
+  }
 
   /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
   std::string ending_key() const {

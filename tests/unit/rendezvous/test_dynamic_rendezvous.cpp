@@ -494,6 +494,65 @@ TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at
   co_await nodes[0]->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: a node that ended and died holds up nobody at the exit barrier",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  const elastic::node_id torch{"t", 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const rendezvous_round met = co_await a->next_round();
+  CHECK(met.group_rank == 0);
+  // It told that it had come, and never read that all have.
+  co_await met.agents->set("torchelastic/agent/terminal_state1", "1");
+  const auto barrier = start(time, passed(a->exit_barrier()));
+  co_await place.pass(14s);
+  CHECK_FALSE(barrier->ended);
+  co_await place.pass(2s);
+  CHECK(barrier->value);
+  co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no dead node",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.max_nodes = 3;
+  place.parameters.share_worker_store = false;
+  const elastic::node_id torch{"t", 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto first = start(time, a->next_round());
+  const auto second = start(time, b->next_round());
+  co_await place.quiet();
+  REQUIRE(first->value);
+  const auto barrier = start(time, passed(a->exit_barrier()));
+  const auto change = start(time, b->wait_for_change());
+  SECTION("one that has not come there") {
+    co_await place.pass(21s);
+    REQUIRE(change->value);
+    CHECK(change->value->kind == change_kind::node_lost);
+    CHECK(change->value->what.find("node t_7_0 ") == 0);
+  }
+  SECTION("but one that has is not lost") {
+    co_await first->value->agents->add("torchelastic/agent/terminal_state/num_members", 1);
+    co_await place.pass(200s);
+    CHECK_FALSE(change->ended);
+    change->cancel.emit(asio::cancellation_type::terminal);
+  }
+  barrier->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
 TIME_TEST("dynamic rendezvous: who stops waiting at the exit barrier has come there all the same",
           "[rendezvous]") {
   town place(time);
