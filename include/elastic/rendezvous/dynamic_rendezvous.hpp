@@ -4,6 +4,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
@@ -77,15 +78,20 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    co_await workers_.stop();
     auto executor = co_await asio::this_coro::executor;
-    shared_->start_heartbeats(executor);
-    change_.reset();
-    is_finished_ = false;
-    members_.clear();
-    shared_->spare_ended(false);
-    co_await with_rollback(join(), give_up_place());
-    co_return co_await placed_round();
+    for (;;) {
+      co_await workers_.stop();
+      shared_->start_heartbeats(executor);
+      change_.reset();
+      is_finished_ = false;
+      members_.clear();
+      shared_->spare_ended(false);
+      co_await with_rollback(join(), give_up_place());
+      std::optional<rendezvous_round> met = co_await placed_round();
+      if (met) co_return std::move(*met);
+      parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
+                            change_->what);
+    }
   }
 
   task<rendezvous_change> wait_for_change() override {
@@ -255,7 +261,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
                             settings_.max_nodes));
   }
 
-  task<rendezvous_round> placed_round() {
+  // None where the round is to end already.
+  task<std::optional<rendezvous_round>> placed_round() {
     rendezvous_round met;
     met.round = round_;
     met.group_rank = rank_;
@@ -267,22 +274,38 @@ class dynamic_rendezvous final : public rendezvous_handler {
       met.master = workers_.serve(co_await asio::this_coro::executor, address_,
                                   is_loopback(address_));
     }
-    if (!gathers()) met.master = co_await shared_master(met.master);
+    if (gathers()) co_return met;
+    const std::optional<master_endpoint> master = co_await shared_master(met.master);
+    if (!master) co_return std::nullopt;
+    met.master = *master;
     co_return met;
   }
 
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
-  task<master_endpoint> shared_master(master_endpoint mine) {
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
+  // the round is to end first: the node of rank 0 may be the one that is lost.
+  task<std::optional<master_endpoint>> shared_master(master_endpoint mine) {
     mine.served_by_agent = parameters_.share_worker_store;
     const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
-    task<master_endpoint> agreeing = agree_on_master(round_agents_, mine, rank_);
-    const std::optional<master_endpoint> told =
-        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+    std::optional<master_endpoint> told;
+    task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), told);
+    task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+    co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
     if (told) master_ = told;
+    if (!told && change_) co_return std::nullopt;
     if (master_) co_return *master_;
     throw error(errc::rendezvous_timeout,
                 "the node of rank 0 did not say where it serves the workers' store");
   }
+
+  static task<void> keep(task<master_endpoint> work, std::optional<master_endpoint>& result) {
+    result = co_await std::move(work);
+  }
+
+  task<void> agree_or_change(task<void> agreeing) {
+    co_await race(std::move(agreeing), note_change());
+  }
+
+  task<void> note_change() { co_await wait_for_change(); }
 
   // ---- what happens in a round ----------------------------------------------------------------
 

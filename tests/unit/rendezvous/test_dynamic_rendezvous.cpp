@@ -429,6 +429,37 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   co_await a->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, the "
+          "others meet again",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.share_worker_store = false;
+  place.parameters.max_nodes = 3;
+  const elastic::node_id first{"A", 7, 0};
+  torch_state state;
+  state.participants[first] = 0;
+  state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto one = start(time, a->next_round());
+  const auto other = start(time, b->next_round());
+  co_await place.pass(14s);
+  state = co_await place.state();
+  CHECK(state.round == 0);
+  CHECK(state.complete);
+  // Until it is given up, and the last call.
+  co_await place.pass(7s + 31s);
+  REQUIRE(one->value);
+  REQUIRE(other->value);
+  CHECK(one->value->round == 1);
+  CHECK(one->value->group_world_size == 2);
+  CHECK(other->value->master.port == one->value->master.port);
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
 TIME_TEST("dynamic rendezvous: a full round goes on although a node waits", "[rendezvous]") {
   town place(time);
   place.parameters.max_nodes = 2;
