@@ -429,8 +429,8 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   co_await a->shutdown();
 }
 
-TIME_TEST("dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, the "
-          "others meet again",
+TIME_TEST("dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, "
+          "the others meet again",
           "[rendezvous]") {
   town place(time);
   place.dialect = torch_dialect::torch_2_6;
