@@ -329,7 +329,8 @@ class simulated_job {
   task<void> live(std::shared_ptr<fake_process> self) {
     constexpr std::chrono::milliseconds look{500};
     const bool fails = plan_.failing && random_.below(4) == 0;
-    const duration span = std::chrono::milliseconds(200 + random_.below(40'000));
+    const std::uint64_t longest = random_.below(8) == 0 ? 400'000 : 40'000;
+    const duration span = std::chrono::milliseconds(200 + random_.below(longest));
     const time_point end = time_.now() + span;
     while (self->running() && time_.now() < end && !calm_) {
       const time_point next_look = std::min(end, time_.now() + look);

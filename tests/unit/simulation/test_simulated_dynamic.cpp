@@ -104,9 +104,13 @@ class dynamic_job final : public elastic::test::simulated_job {
       case 0:
         note(fmt::format("node {} is cut off", node.id));
         place_.part(node.id);
+        spawn(check_has_stopped(node));
+        // At times for longer than its workers may go on.
+        if (random_.below(3) == 0) span *= 4;
         co_await time_.sleep_until(time_.now() + span);
         note(fmt::format("node {} is reached again", node.id));
         place_.mend(node.id);
+        ++mends_[node.id];
         disturbed(node.id, 0s);
         break;
       case 1:
@@ -216,6 +220,16 @@ class dynamic_job final : public elastic::test::simulated_job {
     for (const auto& node : nodes_) check_no_worker(*node, round);
   }
 
+  // By itself: nobody can tell it.
+  task<void> check_has_stopped(const simulated_node& node) {
+    const int mends = mends_[node.id];
+    co_await time_.sleep_until(time_.now() + last_breath);
+    if (mends_[node.id] != mends || !place_.is_cut_off(node.id)) co_return;
+    if (node.launcher->running() != 0) {
+      complain(fmt::format("node {} is cut off and goes on", node.id));
+    }
+  }
+
   void found_other_round(const simulated_node& starting, const simulated_node& other,
                          const fake_process&, std::int64_t its_round) override {
     const std::int64_t round = starting.round->round;
@@ -257,6 +271,8 @@ class dynamic_job final : public elastic::test::simulated_job {
   std::map<int, node_id> names_;
   std::map<node_id, int> ids_;
   std::map<int, time_point> disturbed_until_;
+  /// How often each was reached again.
+  std::map<int, int> mends_;
   /// The rounds that were complete, with the ranks of their nodes.
   std::map<std::int64_t, std::map<node_id, int>> complete_;
 };
