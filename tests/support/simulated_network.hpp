@@ -11,6 +11,7 @@
 #include <elastic/rendezvous/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
+#include <support/host_clock.hpp>
 #include <support/manual_time.hpp>
 
 #include <algorithm>
@@ -26,28 +27,6 @@
 #include <vector>
 
 namespace elastic::test {
-
-/// The clock of one host: it goes as fast as all others do, but shows what it likes.
-class host_clock final : public time_source {
- public:
-  host_clock(manual_time& real, duration monotonic_offset)
-      : real_(real), offset_(monotonic_offset) {}
-
-  time_point now() const override { return real_.now() + offset_; }
-  wall_time wall_now() const override {
-    return real_.wall_now() + std::chrono::duration_cast<wall_time::duration>(wall_offset);
-  }
-  task<void> sleep_until(time_point deadline) override {
-    return real_.sleep_until(deadline == time_point::max() ? deadline : deadline - offset_);
-  }
-
-  /// The time of day may jump; nothing may depend on it.
-  duration wall_offset{};
-
- private:
-  manual_time& real_;
-  duration offset_;
-};
 
 /// A server of the rendezvous, and a network between it and its nodes in which messages take time
 /// and get stuck: each node's way to the server can be cut and mended, its connections can be

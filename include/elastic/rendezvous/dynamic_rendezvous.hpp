@@ -4,6 +4,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
@@ -77,15 +78,20 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    co_await workers_.stop();
     auto executor = co_await asio::this_coro::executor;
-    shared_->start_heartbeats(executor);
-    change_.reset();
-    is_finished_ = false;
-    members_.clear();
-    shared_->spare_ended(false);
-    co_await with_rollback(join(), give_up_place());
-    co_return co_await placed_round();
+    for (;;) {
+      co_await workers_.stop();
+      shared_->start_heartbeats(executor);
+      change_.reset();
+      is_finished_ = false;
+      members_.clear();
+      shared_->spare_ended(false);
+      co_await with_rollback(join(), give_up_place());
+      std::optional<rendezvous_round> met = co_await placed_round();
+      if (met) co_return std::move(*met);
+      parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
+                            change_->what);
+    }
   }
 
   task<rendezvous_change> wait_for_change() override {
@@ -117,12 +123,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   task<void> exit_barrier() override {
     is_finished_ = true;
-    if (gathers()) {
-      const std::string mine = std::to_string(rank_);
-      co_await gather(round_agents_, terminal_state, mine, rank_, size());
-    } else {
-      co_await elastic::exit_barrier(round_agents_, size());
-    }
+    task<void> meeting = gathers() ? gather_at_exit() : count_at_exit();
+    co_await std::move(meeting);
     // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
     const std::optional<job_ending> end = co_await ending();
     if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
@@ -201,7 +203,13 @@ class dynamic_rendezvous final : public rendezvous_handler {
       }
       told = next.reason;
       switch (next.action) {
-        case round_action::placed: take_place(seen.state); co_return;
+        case round_action::placed:
+          if (is_whole(seen.state)) {
+            take_place(seen.state);
+            co_return;
+          }
+          seen = co_await shared_->carry_out(std::move(seen), round_action::leave_to_rejoin);
+          break;
         case round_action::refuse_closed: co_await throw_closed(); break;
         case round_action::refuse_timeout: throw_timeout(seen.state); break;
         case round_action::wait:
@@ -226,6 +234,16 @@ class dynamic_rendezvous final : public rendezvous_handler {
     return next;
   }
 
+  // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
+  // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
+  // the round notice that they are gone, and all meet again.
+  bool is_whole(const round_state& state) const {
+    const int size = static_cast<int>(state.participants.size());
+    return size >= settings_.min_nodes &&
+           std::all_of(state.participants.begin(), state.participants.end(),
+                       [size](const auto& place) { return place.second < size; });
+  }
+
   void take_place(const round_state& state) {
     members_ = state.participants;
     round_ = state.round;
@@ -243,7 +261,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
                             settings_.max_nodes));
   }
 
-  task<rendezvous_round> placed_round() {
+  // None where the round is to end already.
+  task<std::optional<rendezvous_round>> placed_round() {
     rendezvous_round met;
     met.round = round_;
     met.group_rank = rank_;
@@ -255,22 +274,38 @@ class dynamic_rendezvous final : public rendezvous_handler {
       met.master = workers_.serve(co_await asio::this_coro::executor, address_,
                                   is_loopback(address_));
     }
-    if (!gathers()) met.master = co_await shared_master(met.master);
+    if (gathers()) co_return met;
+    const std::optional<master_endpoint> master = co_await shared_master(met.master);
+    if (!master) co_return std::nullopt;
+    met.master = *master;
     co_return met;
   }
 
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
-  task<master_endpoint> shared_master(master_endpoint mine) {
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
+  // the round is to end first: the node of rank 0 may be the one that is lost.
+  task<std::optional<master_endpoint>> shared_master(master_endpoint mine) {
     mine.served_by_agent = parameters_.share_worker_store;
     const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
-    task<master_endpoint> agreeing = agree_on_master(round_agents_, mine, rank_);
-    const std::optional<master_endpoint> told =
-        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+    std::optional<master_endpoint> told;
+    task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), told);
+    task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+    co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
     if (told) master_ = told;
+    if (!told && change_) co_return std::nullopt;
     if (master_) co_return *master_;
     throw error(errc::rendezvous_timeout,
                 "the node of rank 0 did not say where it serves the workers' store");
   }
+
+  static task<void> keep(task<master_endpoint> work, std::optional<master_endpoint>& result) {
+    result = co_await std::move(work);
+  }
+
+  task<void> agree_or_change(task<void> agreeing) {
+    co_await race(std::move(agreeing), note_change());
+  }
+
+  task<void> note_change() { co_await wait_for_change(); }
 
   // ---- what happens in a round ----------------------------------------------------------------
 
@@ -292,8 +327,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
                        fmt::format("node {} {}", node.text(),
                                    is_dead ? "does not answer" : "has left or was given up"));
     }
-    // Whose workers are done does not begin anew for one that comes late.
-    if (!state.wait_list.empty() && !is_finished_) {
+    // Whose workers are done does not begin anew for one that comes late, nor does a full round:
+    // it would not take that node in, and would end again and again.
+    const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
+    if (!state.wait_list.empty() && has_room && !is_finished_) {
       co_return change(change_kind::node_waiting, fmt::format("node {} waits to join",
                                                               state.wait_list.begin()->text()));
     }
@@ -305,6 +342,23 @@ class dynamic_rendezvous final : public rendezvous_handler {
   }
 
   // ---- the end --------------------------------------------------------------------------------
+
+  task<void> gather_at_exit() {
+    const std::string mine = std::to_string(rank_);
+    co_await detail::tell_and_read(round_agents_, terminal_state, mine, rank_, size());
+    if (rank_ != 0) co_return;
+    // All have come: one that does not get to read that has died meanwhile.
+    const time_point limit = now() + settings_.silence();
+    task<void> reading = detail::wait_for_readers(round_agents_, terminal_state, size());
+    co_await with_deadline(*parameters_.time, limit, std::move(reading));
+  }
+
+  task<void> count_at_exit() {
+    const std::int64_t arrived = co_await detail::come_to_exit_barrier(round_agents_, size());
+    if (arrived >= size()) co_return;
+    co_await shared_->tell_ended(round_, rank_);
+    co_await detail::wait_at_exit_barrier(round_agents_);
+  }
 
   /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
   std::string ending_key() const {

@@ -24,6 +24,26 @@ inline std::vector<std::string> rank_keys(const std::string& prefix, int size,
 
 inline const std::string gathered_suffix = ".FIN";
 
+/// Tells and learns; says then that this rank has.
+inline task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
+                                                    std::string prefix, std::string mine,
+                                                    int rank, int size) {
+  const std::string my_key = prefix + std::to_string(rank);
+  co_await agents->set(my_key, std::move(mine));
+  std::vector<std::string> keys = rank_keys(prefix, size, "");
+  std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+  const std::string my_end = my_key + gathered_suffix;
+  const std::string fin = "FIN";
+  co_await agents->set(my_end, fin);
+  co_return told;
+}
+
+/// Waits until all have said that they have learnt it.
+inline task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix, int size) {
+  std::vector<std::string> ends = rank_keys(prefix, size, gathered_suffix);
+  co_await agents->wait(std::move(ends));
+}
+
 }  // namespace detail
 
 /// Tells every agent of a round a text and learns theirs, in the order of their ranks. Rank 0 ends
@@ -34,17 +54,9 @@ inline const std::string gathered_suffix = ".FIN";
 /// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
 inline task<std::vector<std::string>> gather(std::shared_ptr<store> agents, std::string prefix,
                                              std::string mine, int rank, int size) {
-  const std::string my_key = prefix + std::to_string(rank);
-  co_await agents->set(my_key, std::move(mine));
-  std::vector<std::string> keys = detail::rank_keys(prefix, size, "");
-  std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-  const std::string my_end = my_key + detail::gathered_suffix;
-  const std::string fin = "FIN";
-  co_await agents->set(my_end, fin);
-  if (rank == 0) {
-    std::vector<std::string> ends = detail::rank_keys(prefix, size, detail::gathered_suffix);
-    co_await agents->wait(std::move(ends));
-  }
+  std::vector<std::string> told =
+      co_await detail::tell_and_read(agents, prefix, std::move(mine), rank, size);
+  if (rank == 0) co_await detail::wait_for_readers(agents, prefix, size);
   co_return told;
 }
 

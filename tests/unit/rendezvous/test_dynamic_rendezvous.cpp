@@ -143,6 +143,7 @@ class fragile_backend final : public elastic::rendezvous_backend {
 
   bool is_reachable = true;
   bool answers = true;
+  bool watches_break = false;
 
   task<std::optional<elastic::stored_state>> get() override {
     co_await reach();
@@ -159,7 +160,8 @@ class fragile_backend final : public elastic::rendezvous_backend {
     co_return outcome;
   }
   task<void> wait_for_change(std::string) override {
-    return time_.sleep_until(time_.now() + 1s);
+    if (watches_break) throw elastic::error(errc::connection_failed, "the vault does not talk");
+    co_await time_.sleep_until(time_.now() + 1s);
   }
 
  private:
@@ -399,6 +401,83 @@ TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the ex
   co_await b->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets again",
+          "[rendezvous]") {
+  town place(time);
+  place.watched = nullptr;
+  place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
+  const elastic::node_id self{"a", 1, 0};
+  const elastic::node_id torch{"t", 7, 0};
+  const auto a = place.node("a");
+  const auto first = start(time, a->next_round());
+  co_await place.pass(100ms);
+  torch_state state = co_await place.state();
+  state.complete = true;
+  SECTION("its rank is beyond those who are left") {
+    state.participants = {{self, 2}, {torch, 0}};
+    state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  }
+  SECTION("they are too few") { state.participants = {{self, 0}}; }
+  co_await place.put(state);
+  co_await place.pass(2s);
+  CHECK_FALSE(first->ended);
+  state = co_await place.state();
+  CHECK(state.participants.count(self) == (state.complete ? 0 : 1));
+  CHECK(state.wait_list.count(self) == (state.complete ? 1 : 0));
+  first->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, "
+          "the others meet again",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.share_worker_store = false;
+  place.parameters.max_nodes = 3;
+  const elastic::node_id first{"A", 7, 0};
+  torch_state state;
+  state.participants[first] = 0;
+  state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto one = start(time, a->next_round());
+  const auto other = start(time, b->next_round());
+  co_await place.pass(14s);
+  state = co_await place.state();
+  CHECK(state.round == 0);
+  CHECK(state.complete);
+  // Until it is given up, and the last call.
+  co_await place.pass(7s + 31s);
+  REQUIRE(one->value);
+  REQUIRE(other->value);
+  CHECK(one->value->round == 1);
+  CHECK(one->value->group_world_size == 2);
+  CHECK(other->value->master.port == one->value->master.port);
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a full round goes on although a node waits", "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  // It asked for a place when there was one, and others came first.
+  torch_state state = co_await place.state();
+  state.wait_list.insert({"t", 7, 0});
+  co_await place.put(state);
+  co_await place.pass(10s);
+  CHECK_FALSE(change->ended);
+  co_await nodes[1]->shutdown();
+  co_await place.quiet();
+  CHECK(change->value);
+  co_await nodes[0]->shutdown();
+}
+
 TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "[rendezvous]") {
   town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
@@ -427,6 +506,82 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   const duration before = time.elapsed();
   co_await shut(nodes);
   CHECK(time.elapsed() - before <= 1s);
+}
+
+TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at",
+          "[rendezvous]") {
+  town place(time);
+  const auto vault = std::make_shared<fragile_backend>(time);
+  place.own_backend = vault;
+  vault->watches_break = true;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await place.pass(60s);
+  CHECK_FALSE(change->ended);
+  co_await nodes[1]->shutdown();
+  co_await place.pass(1s);
+  CHECK(change->value);
+  co_await nodes[0]->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node that ended and died holds up nobody at the exit barrier",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  const elastic::node_id torch{"t", 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const rendezvous_round met = co_await a->next_round();
+  CHECK(met.group_rank == 0);
+  // It told that it had come, and never read that all have.
+  co_await met.agents->set("torchelastic/agent/terminal_state1", "1");
+  const auto barrier = start(time, passed(a->exit_barrier()));
+  co_await place.pass(14s);
+  CHECK_FALSE(barrier->ended);
+  co_await place.pass(2s);
+  CHECK(barrier->value);
+  co_await a->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no dead node",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.max_nodes = 3;
+  place.parameters.share_worker_store = false;
+  const elastic::node_id torch{"t", 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto first = start(time, a->next_round());
+  const auto second = start(time, b->next_round());
+  co_await place.quiet();
+  REQUIRE(first->value);
+  const auto barrier = start(time, passed(a->exit_barrier()));
+  const auto change = start(time, b->wait_for_change());
+  SECTION("one that has not come there") {
+    co_await place.pass(21s);
+    REQUIRE(change->value);
+    CHECK(change->value->kind == change_kind::node_lost);
+    CHECK(change->value->what.find("node t_7_0 ") == 0);
+  }
+  SECTION("but one that has is not lost") {
+    co_await first->value->agents->add("torchelastic/agent/terminal_state/num_members", 1);
+    co_await place.pass(200s);
+    CHECK_FALSE(change->ended);
+    change->cancel.emit(asio::cancellation_type::terminal);
+  }
+  barrier->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await a->shutdown();
+  co_await b->shutdown();
 }
 
 TIME_TEST("dynamic rendezvous: who stops waiting at the exit barrier has come there all the same",

@@ -115,8 +115,16 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   /// Waits until the state may have changed, at most until `deadline`.
   task<void> wait_for_change(std::string token, time_point deadline) {
-    task<void> waiting = backend_->wait_for_change(std::move(token));
-    co_await with_deadline(*time_, deadline, std::move(waiting));
+    try {
+      task<void> waiting = backend_->wait_for_change(std::move(token));
+      co_await with_deadline(*time_, deadline, std::move(waiting));
+      co_return;
+    } catch (const error& failure) {
+      if (failure.code() != errc::connection_failed) throw;
+      log_.debug("changes of the rendezvous' state are not told: {}", failure.what());
+    }
+    // Whether the place can be reached is found out, and judged, by whoever looks next.
+    co_await time_->sleep_until(time_->now() + retry_pause);
   }
 
   /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
@@ -125,6 +133,16 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     std::vector<std::string> keys;
     keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
     co_return co_await agents_->check(std::move(keys));
+  }
+
+  /// Says that the workers of this node have ended, where PyTorch's barrier only counts: this node
+  /// waits there as well, and its heartbeats go on.
+  task<void> tell_ended(std::int64_t round, int rank) {
+    const std::string key = ended_prefix(round) + std::to_string(rank);
+    const std::string text = "1";
+    co_await agents_->set(key, text);
+    const std::string count = ended_prefix(round) + count_name;
+    co_await agents_->add(count, 1);
   }
 
   /// Says to a place that watches over its nodes that this one lives: before it takes a place.
@@ -160,6 +178,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
  private:
   static constexpr std::chrono::milliseconds retry_pause{200};
+  inline static const std::string count_name = "num_members";
 
   struct own_deadline {
     torch_time written;
@@ -258,23 +277,45 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
       const auto place = in.participants.find(node);
       bool is_spared = false;
       if (place != in.participants.end()) {
-        is_spared = dialect_ == torch_dialect::torch_2_6
-                        ? arrived-- > 0
-                        : co_await has_ended(in.round, place->second);
+        is_spared = co_await has_said_its_end(in.round, place->second);
+        if (!is_spared && arrived > 0) {
+          is_spared = true;
+          --arrived;
+        }
       }
       if (!is_spared) dead.push_back(node);
     }
     co_return dead;
   }
 
-  // PyTorch's newer barrier only counts: who has come there is not known, but how many.
+  // PyTorch's newer barrier only counts: who has come there is not known, but how many. Nodes of
+  // elasticrun say so by themselves, and are not among those that may be silent.
   task<int> arrived_at_barrier(std::int64_t round) {
     if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-    const std::string key = prefix(round) + "/torchelastic/agent/terminal_state/num_members";
+    const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+    const std::string own = ended_prefix(round) + count_name;
+    // This one first: it never counts more than the other.
+    const std::int64_t told = co_await count_at(own);
+    const std::int64_t arrived = co_await count_at(all);
+    co_return static_cast<int>(arrived - told);
+  }
+
+  task<std::int64_t> count_at(std::string key) {
     std::vector<std::string> keys(1, key);
     const bool has_begun = co_await agents_->check(std::move(keys));
     if (!has_begun) co_return 0;
-    co_return static_cast<int>(co_await agents_->add(key, 0));
+    co_return co_await agents_->add(key, 0);
+  }
+
+  task<bool> has_said_its_end(std::int64_t round, int rank) {
+    if (dialect_ != torch_dialect::torch_2_6) co_return co_await has_ended(round, rank);
+    std::vector<std::string> keys(1, ended_prefix(round) + std::to_string(rank));
+    co_return co_await agents_->check(std::move(keys));
+  }
+
+  // Not part of torchrun's protocol.
+  std::string ended_prefix(std::int64_t round) const {
+    return prefix(round) + "/elastic/terminal_state/";
   }
 
   void bury(view& seen, const node_id& node) {

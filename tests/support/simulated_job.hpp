@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/base/random.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <support/fake_launcher.hpp>
+#include <support/host_clock.hpp>
+#include <support/manual_time.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::test {
+
+/// What a seed decides before anything runs.
+struct simulated_plan {
+  explicit simulated_plan(random_source& random)
+      : nodes(3 + static_cast<int>(random.below(7))),
+        max_nodes(1 + static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)))),
+        min_nodes(1 + static_cast<int>(random.below(static_cast<std::uint64_t>(max_nodes)))),
+        max_restarts(static_cast<int>(random.below(6))),
+        faults(static_cast<int>(random.below(16))),
+        failing(random.below(3) == 0) {}
+
+  int nodes;
+  int max_nodes;
+  int min_nodes;
+  int max_restarts;
+  int faults;
+  /// Workers fail by themselves now and then.
+  bool failing;
+};
+
+/// One node of a simulated_job; a host that is started again is another node.
+struct simulated_node {
+  int id;
+  std::shared_ptr<host_clock> clock;
+  std::shared_ptr<fake_launcher> launcher = std::make_shared<fake_launcher>();
+  std::unique_ptr<local_agent> agent;
+  asio::cancellation_signal cancel;
+  /// The round of each of its workers, by the number of its start.
+  std::vector<std::int64_t> worker_rounds;
+  /// The round in which it was placed last.
+  std::optional<rendezvous_round> round;
+  bool crashed = false;
+  bool ended = false;
+  /// Whether it could know how the job ended.
+  bool is_informed = true;
+  std::optional<run_result> result;
+  std::string failure;
+};
+
+/// A job of several nodes under a virtual clock: the agents and handlers are the real ones; the
+/// workers, the clocks and what is between the nodes are not. Everything follows from a seed. What
+/// must hold is judged from outside, by what was started where and when.
+///
+/// How the nodes meet, which troubles that knows besides crashes and newcomers, and what it
+/// promises besides the following is the derived class's affair. For each: in a round every rank
+/// is there once, rounds are of the allowed sizes, a node never comes back to a round, restarts
+/// are within the budget, no worker outlives its agent, every node comes to an end in bounded time,
+/// and the job does not succeed for some and fail for others.
+class simulated_job {
+ public:
+  simulated_job(manual_time& time, std::uint64_t seed)
+      : time_(time), random_(seed), plan_(random_) {}
+  virtual ~simulated_job() = default;
+  simulated_job(const simulated_job&) = delete;
+  simulated_job& operator=(const simulated_job&) = delete;
+
+  /// The life of the job, and the judgement.
+  task<void> run() {
+    const time_point begin = time_.now();
+    for (int node = 0; node < plan_.nodes; ++node) {
+      start_node_after(std::chrono::milliseconds(random_.below(20'000)));
+    }
+    for (int fault = 0; fault < plan_.faults; ++fault) {
+      spawn(cause_trouble(begin + std::chrono::milliseconds(random_.below(60'000))));
+    }
+    co_await time_.sleep_until(begin + troubled_time);
+    note("the troubles are over");
+    calm_ = true;
+    end_troubles();
+    const time_point limit = time_.now() + patience;
+    while (!all_ended() && time_.now() < limit) {
+      co_await time_.sleep_until(time_.now() + std::chrono::seconds(1));
+    }
+    for (const auto& one : nodes_) {
+      if (!one->ended) complain(fmt::format("node {} has not come to an end", one->id));
+    }
+    check_outcome();
+    over_ = true;
+    for (const auto& one : nodes_) one->cancel.emit(asio::cancellation_type::terminal);
+    close_up();
+    co_await time_.sleep_until(time_.now() + std::chrono::seconds(60));
+  }
+
+  /// What went wrong, first things first.
+  const std::vector<std::string>& complaints() const { return complaints_; }
+  /// What happened, each with its time.
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool had_round() const { return !rounds_.empty(); }
+
+ protected:
+  /// Faults happen in this time; after it workers succeed, and every node must come to an end.
+  static constexpr std::chrono::seconds troubled_time{60};
+  static constexpr std::chrono::seconds worker_grace{2};
+  static constexpr std::chrono::seconds join_timeout{30};
+  /// How long a node has after the troubles: to be given up, to wait for others, to work, to leave.
+  static constexpr duration patience =
+      std::chrono::seconds(15) + 3 * join_timeout + std::chrono::seconds(30);
+
+  /// What members of a round were told.
+  struct known_round {
+    std::set<int> worlds;
+    std::set<int> ranks;
+  };
+
+  // ---- how the nodes meet ---------------------------------------------------------------------
+
+  virtual std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
+                                                           rendezvous_parameters parameters) = 0;
+  /// One trouble for a node, of those that only this way to meet knows.
+  virtual task<void> trouble(simulated_node& node, duration span) = 0;
+  /// How many kinds of those there are, for each of which there is a share of all troubles.
+  virtual int kinds_of_trouble() const = 0;
+  /// The node is gone: nothing that it says arrives any more.
+  virtual void cut_for_good(simulated_node& node) = 0;
+  /// Everything works from now on.
+  virtual void end_troubles() = 0;
+  /// The job is over: whatever is still under way ends.
+  virtual void close_up() = 0;
+
+  /// A node has been told the size of its round, which `known` does not contain yet.
+  virtual void check_world(const simulated_node& node, const known_round& known) = 0;
+  /// `starting` starts a worker while `other` runs one of another round.
+  virtual void found_other_round(const simulated_node& starting, const simulated_node& other,
+                                 const fake_process& its_worker, std::int64_t its_round) = 0;
+  /// Before a node asks for its next round: it is in none.
+  virtual void left_round(simulated_node&) {}
+  /// A node has ended by an error.
+  virtual void note_failure(const simulated_node&) {}
+  /// Whether a node that ends now has learnt how the job ended, rather than that it is alone.
+  virtual bool could_know(const simulated_node&) const { return true; }
+
+  // ---- for those who know how -----------------------------------------------------------------
+
+  void note(std::string what) {
+    const double seconds = std::chrono::duration<double>(time_.elapsed()).count();
+    notes_.push_back(fmt::format("{:9.4f} {}", seconds, what));
+  }
+
+  void complain(std::string what) {
+    note("WRONG: " + what);
+    complaints_.push_back(std::move(what));
+  }
+
+  void spawn(task<void> work) {
+    asio::co_spawn(time_.context(), std::move(work), [](std::exception_ptr failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+  }
+
+  manual_time& time_;
+  random_source random_;
+  simulated_plan plan_;
+  std::vector<std::unique_ptr<simulated_node>> nodes_;
+  std::map<std::int64_t, known_round> rounds_;
+  bool calm_ = false;
+  bool over_ = false;
+
+ private:
+  // Notes the rounds in which a node is.
+  class observed_rendezvous final : public rendezvous_handler {
+   public:
+    observed_rendezvous(simulated_job& by, simulated_node& node,
+                        std::shared_ptr<rendezvous_handler> inner)
+        : by_(by), node_(node), inner_(std::move(inner)) {}
+
+    std::string backend() const override { return inner_->backend(); }
+    std::string run_id() const override { return inner_->run_id(); }
+    task<rendezvous_round> next_round() override {
+      by_.left_round(node_);
+      rendezvous_round met = co_await inner_->next_round();
+      by_.placed(node_, met);
+      co_return met;
+    }
+    task<rendezvous_change> wait_for_change() override {
+      rendezvous_change change = co_await inner_->wait_for_change();
+      by_.note(fmt::format("node {} hears: {}", node_.id, change.what));
+      co_return change;
+    }
+    task<rendezvous_change> report_failure(std::string what) override {
+      return inner_->report_failure(std::move(what));
+    }
+    task<void> exit_barrier() override {
+      by_.note(fmt::format("node {} is done", node_.id));
+      return inner_->exit_barrier();
+    }
+    task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
+    task<bool> is_closed() override { return inner_->is_closed(); }
+    task<void> close(job_end how, std::string why) override {
+      return inner_->close(how, std::move(why));
+    }
+    task<void> shutdown() override { return inner_->shutdown(); }
+
+   private:
+    simulated_job& by_;
+    simulated_node& node_;
+    std::shared_ptr<rendezvous_handler> inner_;
+  };
+
+  // ---- nodes ----------------------------------------------------------------------------------
+
+  void start_node_after(duration delay) { spawn(start_node_later(delay)); }
+
+  task<void> start_node_later(duration delay) {
+    co_await time_.sleep_until(time_.now() + delay);
+    if (!over_) start_node();
+  }
+
+  void start_node() {
+    auto made = std::make_unique<simulated_node>();
+    simulated_node& node = *made;
+    node.id = static_cast<int>(nodes_.size());
+    node.clock = std::make_shared<host_clock>(time_, std::chrono::hours(random_.below(5000)));
+    rendezvous_parameters parameters;
+    parameters.backend = "c10d";
+    parameters.run_id = "job";
+    parameters.min_nodes = plan_.min_nodes;
+    parameters.max_nodes = plan_.max_nodes;
+    parameters.share_worker_store = false;
+    parameters.configuration["join_timeout"] = std::to_string(join_timeout.count());
+    parameters.configuration["last_call_timeout"] = "3";
+    parameters.time = node.clock;
+    agent_options options;
+    options.workers.program = "worker";
+    options.workers.local_world_size = 1 + static_cast<int>(random_.below(2));
+    options.workers.max_restarts = plan_.max_restarts;
+    options.workers.log_directory = "/dev/null";
+    options.workers.shutdown_timeout = worker_grace;
+    options.rendezvous = std::make_shared<observed_rendezvous>(*this, node,
+                                                               make_handler(node, parameters));
+    options.services.launcher = node.launcher;
+    options.services.time = node.clock;
+    node.launcher->on_start = [this, &node](fake_process& one) { give_life(node, one); };
+    node.agent = std::make_unique<local_agent>(std::move(options));
+    nodes_.push_back(std::move(made));
+    note(fmt::format("node {} starts", node.id));
+    asio::co_spawn(time_.context(), node.agent->run(),
+                   asio::bind_cancellation_slot(
+                       node.cancel.slot(),
+                       [this, &node](std::exception_ptr failure, run_result result) {
+                         note_end(node, failure, std::move(result));
+                       }));
+  }
+
+  void note_end(simulated_node& node, std::exception_ptr failure, run_result result) {
+    node.is_informed = could_know(node);
+    node.ended = true;
+    try {
+      if (failure) std::rethrow_exception(failure);
+      node.result = std::move(result);
+    } catch (const std::exception& thrown) {
+      node.failure = thrown.what();
+    }
+    if (node.crashed || over_) return;
+    const std::string how = node.result ? node.result->reason : node.failure;
+    note(fmt::format("node {} ends: {}", node.id, how));
+    if (!node.result) note_failure(node);
+    const auto& started = node.launcher->started;
+    if (std::any_of(started.begin(), started.end(),
+                    [](const auto& one) { return one->running(); })) {
+      complain(fmt::format("node {} left a worker behind", node.id));
+    }
+  }
+
+  void placed(simulated_node& node, const rendezvous_round& round) {
+    if (node.crashed) return;
+    note(fmt::format("node {} is {} of {} in round {}, {} restarts", node.id, round.group_rank,
+                     round.group_world_size, round.round, round.restarts));
+    if (node.round && node.round->round >= round.round) complain("a round came back");
+    node.round = round;
+    const int world = round.group_world_size;
+    if (world < plan_.min_nodes || world > plan_.max_nodes) {
+      complain(fmt::format("round {} has {} nodes", round.round, world));
+    }
+    known_round& known = rounds_[round.round];
+    if (known.worlds.count(world) == 0) check_world(node, known);
+    known.worlds.insert(world);
+    if (round.group_rank < 0 || round.group_rank >= world) complain("a rank outside of its round");
+    if (!known.ranks.insert(round.group_rank).second) {
+      complain(fmt::format("rank {} of round {} is taken twice", round.group_rank, round.round));
+    }
+  }
+
+  // ---- workers --------------------------------------------------------------------------------
+
+  void give_life(simulated_node& node, fake_process& one) {
+    if (node.crashed || over_) throw error(errc::start_failed, "the node is gone");
+    const std::int64_t round = node.round->round;
+    node.worker_rounds.push_back(round);
+    if (node.round->restarts > plan_.max_restarts) complain("more restarts than are allowed");
+    check_other_rounds(node, round);
+    const duration slowness = std::chrono::milliseconds(random_.below(1000));
+    if (random_.below(20) == 0) {
+      one.on_signal = fake_process::ignore_all();
+    } else if (random_.below(2) == 0) {
+      one.on_signal = fake_process::exit_after(time_, slowness);
+    }
+    spawn(live(one.shared_from_this()));
+  }
+
+  task<void> live(std::shared_ptr<fake_process> self) {
+    constexpr std::chrono::milliseconds look{500};
+    const bool fails = plan_.failing && random_.below(4) == 0;
+    const std::uint64_t longest = random_.below(8) == 0 ? 400'000 : 40'000;
+    const duration span = std::chrono::milliseconds(200 + random_.below(longest));
+    const time_point end = time_.now() + span;
+    while (self->running() && time_.now() < end && !calm_) {
+      const time_point next_look = std::min(end, time_.now() + look);
+      co_await time_.sleep_until(next_look);
+    }
+    if (self->running()) self->exit(fails && !calm_ ? 1 : 0);
+  }
+
+  void check_other_rounds(const simulated_node& starting, std::int64_t round) {
+    for (const auto& node : nodes_) {
+      const auto& started = node->launcher->started;
+      for (std::size_t place = 0; place < started.size(); ++place) {
+        const std::int64_t its_round = node->worker_rounds.at(place);
+        if (its_round == round || !started[place]->running()) continue;
+        found_other_round(starting, *node, *started[place], its_round);
+      }
+    }
+  }
+
+  // ---- troubles -------------------------------------------------------------------------------
+
+  task<void> cause_trouble(time_point when) {
+    co_await time_.sleep_until(when);
+    if (nodes_.empty()) co_return;
+    simulated_node& node = *nodes_[random_.below(nodes_.size())];
+    const duration span = std::chrono::milliseconds(1 + random_.below(20'000));
+    const auto kinds = static_cast<std::uint64_t>(3 + kinds_of_trouble());
+    switch (random_.below(kinds)) {
+      case 0:
+      case 1:
+        crash(node);
+        if (random_.below(2) == 0) start_node_after(span / 4);
+        break;
+      case 2: start_node(); break;
+      default: co_await trouble(node, span);
+    }
+  }
+
+  /// The whole node is gone at once: its agent says nothing any more, its workers die.
+  void crash(simulated_node& node) {
+    if (node.crashed || node.ended) return;
+    note(fmt::format("node {} crashes", node.id));
+    node.crashed = true;
+    cut_for_good(node);
+    for (const auto& worker : node.launcher->started) {
+      if (worker->running()) worker->end(exit_status::signalled(SIGKILL));
+    }
+    node.cancel.emit(asio::cancellation_type::terminal);
+  }
+
+  // ---- judgement ------------------------------------------------------------------------------
+
+  bool all_ended() const {
+    return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one->ended; });
+  }
+
+  void check_outcome() {
+    bool any_succeeded = false;
+    bool any_failed = false;
+    for (const auto& node : nodes_) {
+      if (node->crashed || !node->result || !node->is_informed) continue;
+      any_succeeded = any_succeeded || node->result->state == worker_state::succeeded;
+      any_failed = any_failed || node->result->state == worker_state::failed;
+    }
+    if (any_succeeded && any_failed) complain("the job succeeded and failed");
+  }
+
+  std::vector<std::string> notes_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace elastic::test

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+namespace elastic::test {
+
+inline std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+/// Runs the simulation `Job`, made from a clock and a seed, with many seeds, until one of them
+/// goes wrong: then its story is told, and how it is run again. How many, from which on:
+/// ELASTIC_SIMULATION_SEEDS, ELASTIC_SIMULATION_FIRST; by default some at a place of chance.
+/// @param filter  names the test case
+template <class Job>
+void run_seeds(const std::string& filter) {
+  const bool replays = std::getenv("ELASTIC_SIMULATION_FIRST") != nullptr;
+  std::random_device device;
+  const std::uint64_t first = number_from("ELASTIC_SIMULATION_FIRST", device());
+  const std::uint64_t seeds = number_from("ELASTIC_SIMULATION_SEEDS", replays ? 1 : 200);
+  std::uint64_t met = 0;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    asio::io_context context;
+    manual_time time(context);
+    Job job(time, seed);
+    time.run(job.run());
+    met += job.had_round() ? 1 : 0;
+    if (job.complaints().empty()) continue;
+    for (const std::string& line : job.notes()) UNSCOPED_INFO(line);
+    FAIL_CHECK("seed " << seed << ": " << job.complaints().front()
+                       << "\nReplay: ELASTIC_SIMULATION_FIRST=" << seed << " unit_tests \""
+                       << filter << "\"");
+    if (replays && seeds == 1) continue;
+    break;
+  }
+  // Troubles that prevent every meeting would prove nothing.
+  CHECK(met * 2 > seeds);
+}
+
+}  // namespace elastic::test
