@@ -9906,6 +9906,26 @@ inline std::vector<std::string> rank_keys(const std::string& prefix, int size,
 
 inline const std::string gathered_suffix = ".FIN";
 
+/// Tells and learns; says then that this rank has.
+inline task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
+                                                    std::string prefix, std::string mine,
+                                                    int rank, int size) {
+  const std::string my_key = prefix + std::to_string(rank);
+  co_await agents->set(my_key, std::move(mine));
+  std::vector<std::string> keys = rank_keys(prefix, size, "");
+  std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+  const std::string my_end = my_key + gathered_suffix;
+  const std::string fin = "FIN";
+  co_await agents->set(my_end, fin);
+  co_return told;
+}
+
+/// Waits until all have said that they have learnt it.
+inline task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix, int size) {
+  std::vector<std::string> ends = rank_keys(prefix, size, gathered_suffix);
+  co_await agents->wait(std::move(ends));
+}
+
 }  // namespace detail
 
 /// Tells every agent of a round a text and learns theirs, in the order of their ranks. Rank 0 ends
@@ -9916,17 +9936,9 @@ inline const std::string gathered_suffix = ".FIN";
 /// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
 inline task<std::vector<std::string>> gather(std::shared_ptr<store> agents, std::string prefix,
                                              std::string mine, int rank, int size) {
-  const std::string my_key = prefix + std::to_string(rank);
-  co_await agents->set(my_key, std::move(mine));
-  std::vector<std::string> keys = detail::rank_keys(prefix, size, "");
-  std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-  const std::string my_end = my_key + detail::gathered_suffix;
-  const std::string fin = "FIN";
-  co_await agents->set(my_end, fin);
-  if (rank == 0) {
-    std::vector<std::string> ends = detail::rank_keys(prefix, size, detail::gathered_suffix);
-    co_await agents->wait(std::move(ends));
-  }
+  std::vector<std::string> told =
+      co_await detail::tell_and_read(agents, prefix, std::move(mine), rank, size);
+  if (rank == 0) co_await detail::wait_for_readers(agents, prefix, size);
   co_return told;
 }
 
@@ -14506,8 +14518,16 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   /// Waits until the state may have changed, at most until `deadline`.
   task<void> wait_for_change(std::string token, time_point deadline) {
-    task<void> waiting = backend_->wait_for_change(std::move(token));
-    co_await with_deadline(*time_, deadline, std::move(waiting));
+    try {
+      task<void> waiting = backend_->wait_for_change(std::move(token));
+      co_await with_deadline(*time_, deadline, std::move(waiting));
+      co_return;
+    } catch (const error& failure) {
+      if (failure.code() != errc::connection_failed) throw;
+      log_.debug("changes of the rendezvous' state are not told: {}", failure.what());
+    }
+    // Whether the place can be reached is found out, and judged, by whoever looks next.
+    co_await time_->sleep_until(time_->now() + retry_pause);
   }
 
   /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
@@ -14516,6 +14536,16 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     std::vector<std::string> keys;
     keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
     co_return co_await agents_->check(std::move(keys));
+  }
+
+  /// Says that the workers of this node have ended, where PyTorch's barrier only counts: this node
+  /// waits there as well, and its heartbeats go on.
+  task<void> tell_ended(std::int64_t round, int rank) {
+    const std::string key = ended_prefix(round) + std::to_string(rank);
+    const std::string text = "1";
+    co_await agents_->set(key, text);
+    const std::string count = ended_prefix(round) + count_name;
+    co_await agents_->add(count, 1);
   }
 
   /// Says to a place that watches over its nodes that this one lives: before it takes a place.
@@ -14551,6 +14581,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
  private:
   static constexpr std::chrono::milliseconds retry_pause{200};
+  inline static const std::string count_name = "num_members";
 
   struct own_deadline {
     torch_time written;
@@ -14649,23 +14680,45 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
       const auto place = in.participants.find(node);
       bool is_spared = false;
       if (place != in.participants.end()) {
-        is_spared = dialect_ == torch_dialect::torch_2_6
-                        ? arrived-- > 0
-                        : co_await has_ended(in.round, place->second);
+        is_spared = co_await has_said_its_end(in.round, place->second);
+        if (!is_spared && arrived > 0) {
+          is_spared = true;
+          --arrived;
+        }
       }
       if (!is_spared) dead.push_back(node);
     }
     co_return dead;
   }
 
-  // PyTorch's newer barrier only counts: who has come there is not known, but how many.
+  // PyTorch's newer barrier only counts: who has come there is not known, but how many. Nodes of
+  // elasticrun say so by themselves, and are not among those that may be silent.
   task<int> arrived_at_barrier(std::int64_t round) {
     if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-    const std::string key = prefix(round) + "/torchelastic/agent/terminal_state/num_members";
+    const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+    const std::string own = ended_prefix(round) + count_name;
+    // This one first: it never counts more than the other.
+    const std::int64_t told = co_await count_at(own);
+    const std::int64_t arrived = co_await count_at(all);
+    co_return static_cast<int>(arrived - told);
+  }
+
+  task<std::int64_t> count_at(std::string key) {
     std::vector<std::string> keys(1, key);
     const bool has_begun = co_await agents_->check(std::move(keys));
     if (!has_begun) co_return 0;
-    co_return static_cast<int>(co_await agents_->add(key, 0));
+    co_return co_await agents_->add(key, 0);
+  }
+
+  task<bool> has_said_its_end(std::int64_t round, int rank) {
+    if (dialect_ != torch_dialect::torch_2_6) co_return co_await has_ended(round, rank);
+    std::vector<std::string> keys(1, ended_prefix(round) + std::to_string(rank));
+    co_return co_await agents_->check(std::move(keys));
+  }
+
+  // Not part of torchrun's protocol.
+  std::string ended_prefix(std::int64_t round) const {
+    return prefix(round) + "/elastic/terminal_state/";
   }
 
   void bury(view& seen, const node_id& node) {
@@ -14766,6 +14819,31 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
 namespace elastic {
 
+namespace detail {
+
+inline const std::string exit_barrier_prefix = "torchelastic/agent/terminal_state/";
+inline const std::string exit_barrier_last = exit_barrier_prefix + "last_member";
+
+/// This agent has come to the barrier. Result: how many have, as of then; the last one has told the
+/// others so.
+inline task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
+                                               int group_world_size) {
+  const std::string count = exit_barrier_prefix + "num_members";
+  const std::int64_t arrived = co_await agents->add(count, 1);
+  if (arrived >= group_world_size) {
+    const std::string value = "<val_ignored>";
+    co_await agents->set(exit_barrier_last, value);
+  }
+  co_return arrived;
+}
+
+/// Waits for the last one.
+inline task<void> wait_at_exit_barrier(std::shared_ptr<store> agents) {
+  co_await agents->get(exit_barrier_last);
+}
+
+}  // namespace detail
+
 /// Waits until every agent of the round has come here, so that one that finishes early is not
 /// taken for a lost node.
 ///
@@ -14773,15 +14851,9 @@ namespace elastic {
 /// Cancellation: all types; this agent stays counted as having come.
 /// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
 inline task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
-  const std::string prefix = "torchelastic/agent/terminal_state/";
-  const std::string last_key = prefix + "last_member";
-  const std::int64_t arrived = co_await agents->add(prefix + "num_members", 1);
-  if (arrived < group_world_size) {
-    co_await agents->get(last_key);
-  } else {
-    // The last one knows, and does not ask: whoever serves the store may leave at this word.
-    co_await agents->set(last_key, "<val_ignored>");
-  }
+  const std::int64_t arrived = co_await detail::come_to_exit_barrier(agents, group_world_size);
+  // The last one knows, and does not ask: whoever serves the store may leave at this word.
+  if (arrived < group_world_size) co_await detail::wait_at_exit_barrier(std::move(agents));
 }
 
 }  // namespace elastic
@@ -17343,15 +17415,20 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    co_await workers_.stop();
     auto executor = co_await asio::this_coro::executor;
-    shared_->start_heartbeats(executor);
-    change_.reset();
-    is_finished_ = false;
-    members_.clear();
-    shared_->spare_ended(false);
-    co_await with_rollback(join(), give_up_place());
-    co_return co_await placed_round();
+    for (;;) {
+      co_await workers_.stop();
+      shared_->start_heartbeats(executor);
+      change_.reset();
+      is_finished_ = false;
+      members_.clear();
+      shared_->spare_ended(false);
+      co_await with_rollback(join(), give_up_place());
+      std::optional<rendezvous_round> met = co_await placed_round();
+      if (met) co_return std::move(*met);
+      parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
+                            change_->what);
+    }
   }
 
   task<rendezvous_change> wait_for_change() override {
@@ -17383,12 +17460,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   task<void> exit_barrier() override {
     is_finished_ = true;
-    if (gathers()) {
-      const std::string mine = std::to_string(rank_);
-      co_await gather(round_agents_, terminal_state, mine, rank_, size());
-    } else {
-      co_await elastic::exit_barrier(round_agents_, size());
-    }
+    task<void> meeting = gathers() ? gather_at_exit() : count_at_exit();
+    co_await std::move(meeting);
     // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
     const std::optional<job_ending> end = co_await ending();
     if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
@@ -17467,7 +17540,13 @@ class dynamic_rendezvous final : public rendezvous_handler {
       }
       told = next.reason;
       switch (next.action) {
-        case round_action::placed: take_place(seen.state); co_return;
+        case round_action::placed:
+          if (is_whole(seen.state)) {
+            take_place(seen.state);
+            co_return;
+          }
+          seen = co_await shared_->carry_out(std::move(seen), round_action::leave_to_rejoin);
+          break;
         case round_action::refuse_closed: co_await throw_closed(); break;
         case round_action::refuse_timeout: throw_timeout(seen.state); break;
         case round_action::wait:
@@ -17492,6 +17571,16 @@ class dynamic_rendezvous final : public rendezvous_handler {
     return next;
   }
 
+  // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
+  // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
+  // the round notice that they are gone, and all meet again.
+  bool is_whole(const round_state& state) const {
+    const int size = static_cast<int>(state.participants.size());
+    return size >= settings_.min_nodes &&
+           std::all_of(state.participants.begin(), state.participants.end(),
+                       [size](const auto& place) { return place.second < size; });
+  }
+
   void take_place(const round_state& state) {
     members_ = state.participants;
     round_ = state.round;
@@ -17509,7 +17598,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
                             settings_.max_nodes));
   }
 
-  task<rendezvous_round> placed_round() {
+  // None where the round is to end already.
+  task<std::optional<rendezvous_round>> placed_round() {
     rendezvous_round met;
     met.round = round_;
     met.group_rank = rank_;
@@ -17521,22 +17611,38 @@ class dynamic_rendezvous final : public rendezvous_handler {
       met.master = workers_.serve(co_await asio::this_coro::executor, address_,
                                   is_loopback(address_));
     }
-    if (!gathers()) met.master = co_await shared_master(met.master);
+    if (gathers()) co_return met;
+    const std::optional<master_endpoint> master = co_await shared_master(met.master);
+    if (!master) co_return std::nullopt;
+    met.master = *master;
     co_return met;
   }
 
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
-  task<master_endpoint> shared_master(master_endpoint mine) {
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
+  // the round is to end first: the node of rank 0 may be the one that is lost.
+  task<std::optional<master_endpoint>> shared_master(master_endpoint mine) {
     mine.served_by_agent = parameters_.share_worker_store;
     const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
-    task<master_endpoint> agreeing = agree_on_master(round_agents_, mine, rank_);
-    const std::optional<master_endpoint> told =
-        co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+    std::optional<master_endpoint> told;
+    task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), told);
+    task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+    co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
     if (told) master_ = told;
+    if (!told && change_) co_return std::nullopt;
     if (master_) co_return *master_;
     throw error(errc::rendezvous_timeout,
                 "the node of rank 0 did not say where it serves the workers' store");
   }
+
+  static task<void> keep(task<master_endpoint> work, std::optional<master_endpoint>& result) {
+    result = co_await std::move(work);
+  }
+
+  task<void> agree_or_change(task<void> agreeing) {
+    co_await race(std::move(agreeing), note_change());
+  }
+
+  task<void> note_change() { co_await wait_for_change(); }
 
   // ---- what happens in a round ----------------------------------------------------------------
 
@@ -17558,8 +17664,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
                        fmt::format("node {} {}", node.text(),
                                    is_dead ? "does not answer" : "has left or was given up"));
     }
-    // Whose workers are done does not begin anew for one that comes late.
-    if (!state.wait_list.empty() && !is_finished_) {
+    // Whose workers are done does not begin anew for one that comes late, nor does a full round:
+    // it would not take that node in, and would end again and again.
+    const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
+    if (!state.wait_list.empty() && has_room && !is_finished_) {
       co_return change(change_kind::node_waiting, fmt::format("node {} waits to join",
                                                               state.wait_list.begin()->text()));
     }
@@ -17571,6 +17679,23 @@ class dynamic_rendezvous final : public rendezvous_handler {
   }
 
   // ---- the end --------------------------------------------------------------------------------
+
+  task<void> gather_at_exit() {
+    const std::string mine = std::to_string(rank_);
+    co_await detail::tell_and_read(round_agents_, terminal_state, mine, rank_, size());
+    if (rank_ != 0) co_return;
+    // All have come: one that does not get to read that has died meanwhile.
+    const time_point limit = now() + settings_.silence();
+    task<void> reading = detail::wait_for_readers(round_agents_, terminal_state, size());
+    co_await with_deadline(*parameters_.time, limit, std::move(reading));
+  }
+
+  task<void> count_at_exit() {
+    const std::int64_t arrived = co_await detail::come_to_exit_barrier(round_agents_, size());
+    if (arrived >= size()) co_return;
+    co_await shared_->tell_ended(round_, rank_);
+    co_await detail::wait_at_exit_barrier(round_agents_);
+  }
 
   /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
   std::string ending_key() const {
