@@ -39,7 +39,7 @@ struct blocking_call {
     const std::lock_guard lock(call->mutex);
     if (call->ended == nullptr) return;
     call->result = std::move(result);
-    call->failure = failure;
+    call->failure = std::move(failure);
     asio::post(call->executor, [call] {
       if (call->ended != nullptr) call->ended->set();
     });
@@ -71,7 +71,10 @@ task<Result> run_blocking(std::function<Result()> work) {
   const scope waiting(call);
   std::thread([call, work = std::move(work)] { call_type::run(call, work); }).detach();
   co_await ended.wait();
-  if (call->failure) std::rethrow_exception(call->failure);
+  // Taken out: the thread may have the call a moment longer, and must not be the last to have what
+  // is thrown here.
+  const std::exception_ptr failure = std::exchange(call->failure, nullptr);
+  if (failure) std::rethrow_exception(failure);
   co_return std::move(*call->result);
 }
 
