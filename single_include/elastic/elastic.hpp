@@ -12030,8 +12030,8 @@ namespace elastic {
 
 namespace detail {
 
-/// What a thread that works and the coroutine that waits for it share. The flag is the
-/// coroutine's, and taken away when that waits no more.
+/// What a thread that works and the coroutine that waits for it share. The executor and the flag
+/// are the coroutine's, and taken away when that waits no more.
 template <class Result>
 struct blocking_call {
   asio::any_io_executor executor;
@@ -12071,9 +12071,11 @@ task<Result> run_blocking(std::function<Result()> work) {
   struct scope {
     std::shared_ptr<call_type> call;
     explicit scope(std::shared_ptr<call_type> of) : call(std::move(of)) {}
+    // The thread may outlive the context of the executor, which must not be touched then.
     ~scope() {
       const std::lock_guard lock(call->mutex);
       call->ended = nullptr;
+      call->executor = {};
     }
   };
   event_flag ended(co_await asio::this_coro::executor);

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/base/blocking.hpp>
+
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace blocking_tests {
+
+namespace fs = std::filesystem;
+
+elastic::task<void> call(std::function<int()> work) {
+  co_await elastic::run_blocking<int>(std::move(work));
+}
+
+std::ptrdiff_t threads() {
+  return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+}
+
+// With the first thread a sanitizer may start one of its own.
+std::ptrdiff_t threads_at_first() {
+  std::thread([] {}).join();
+  return threads();
+}
+
+bool threads_become(std::ptrdiff_t count) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (threads() > count) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// Under AddressSanitizer this is how a thread that touches what is gone shows.
+TEST_CASE("run_blocking: a call that was given up may end after its context", "[base]") {
+  const std::ptrdiff_t before = threads_at_first();
+  std::promise<void> let_go;
+  const std::shared_future<void> gone = let_go.get_future().share();
+  std::exception_ptr failure;
+  {
+    asio::io_context context;
+    asio::cancellation_signal cancel;
+    const std::function<int()> work = [gone] {
+      gone.wait();
+      return 1;
+    };
+    asio::co_spawn(asio::make_strand(context), call(work),
+                   asio::bind_cancellation_slot(
+                       cancel.slot(), [&failure](std::exception_ptr how) { failure = how; }));
+    context.poll();
+    cancel.emit(asio::cancellation_type::terminal);
+    context.run();
+  }
+  CHECK(failure);
+  let_go.set_value();
+  CHECK(threads_become(before));
+}
+
+TEST_CASE("run_blocking: a call that has ended leaves its context alone", "[base]") {
+  const std::ptrdiff_t before = threads_at_first();
+  for (int round = 0; round < 50; ++round) {
+    asio::io_context context;
+    const std::function<int()> work = [] { return 1; };
+    bool has_ended = false;
+    asio::co_spawn(asio::make_strand(context), call(work),
+                   [&has_ended](std::exception_ptr) { has_ended = true; });
+    context.run();
+    CHECK(has_ended);
+  }
+  CHECK(threads_become(before));
+}
+
+}  // namespace blocking_tests
