@@ -5220,13 +5220,18 @@ class hang_hooks {
     hurry();
   }
 
+  /// Whether `begin` would run one: there is a command, and those of before are not being killed.
+  bool accepts() const {
+    return !state_->settings.command.empty() && (!state_->is_running || state_->is_open);
+  }
+
   /// Runs the hook for one more worker; `over` is called when all are done, which may be before
   /// this returns. A worker has one hook at a time.
   ///
-  /// Result: false where none is run: there is no command, or those of before are being killed.
+  /// Result: false where it does not accept one.
   bool begin(hang_hook_call call) {
     state& all = *state_;
-    if (all.settings.command.empty() || (all.is_running && !all.is_open)) return false;
+    if (!accepts()) return false;
     const bool is_first = !all.is_running;
     if (is_first) {
       all.is_running = all.is_open = true;
@@ -9005,7 +9010,7 @@ class worker_group {
     if (slot >= workers_.size() || workers_[slot].end) return;
     worker& one = workers_[slot];
     one.hung = verdict.reason;
-    const bool has_hook = !spec_.on_hang.command.empty() && !stop_signal_;
+    const bool has_hook = !stop_signal_ && hooks_.accepts();
     log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                  one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
                  signal_name(verdict.signal), has_hook ? " after the hang hook" : "");

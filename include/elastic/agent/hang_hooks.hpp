@@ -71,13 +71,18 @@ class hang_hooks {
     hurry();
   }
 
+  /// Whether `begin` would run one: there is a command, and those of before are not being killed.
+  bool accepts() const {
+    return !state_->settings.command.empty() && (!state_->is_running || state_->is_open);
+  }
+
   /// Runs the hook for one more worker; `over` is called when all are done, which may be before
   /// this returns. A worker has one hook at a time.
   ///
-  /// Result: false where none is run: there is no command, or those of before are being killed.
+  /// Result: false where it does not accept one.
   bool begin(hang_hook_call call) {
     state& all = *state_;
-    if (all.settings.command.empty() || (all.is_running && !all.is_open)) return false;
+    if (!accepts()) return false;
     const bool is_first = !all.is_running;
     if (is_first) {
       all.is_running = all.is_open = true;

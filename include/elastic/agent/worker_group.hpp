@@ -341,7 +341,7 @@ class worker_group {
     if (slot >= workers_.size() || workers_[slot].end) return;
     worker& one = workers_[slot];
     one.hung = verdict.reason;
-    const bool has_hook = !spec_.on_hang.command.empty() && !stop_signal_;
+    const bool has_hook = !stop_signal_ && hooks_.accepts();
     log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                  one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
                  signal_name(verdict.signal), has_hook ? " after the hang hook" : "");
