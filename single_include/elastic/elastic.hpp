@@ -24226,8 +24226,13 @@ class rendezvous_coordinator {
   void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
 
   /// A node says something. The first thing is its `hello`; a connection that says anything else
-  /// before, or after its node was given up, is dropped.
+  /// before, or anything at all after it was refused or its node has left or was given up, is
+  /// dropped.
   void received(connection from, const rendezvous_request& said, time_point now) {
+    if (ends_.count(from) == 0) {
+      dropped_.push_back(from);
+      return;
+    }
     if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
       welcome(from, *greeting, now);
       return;
@@ -24278,8 +24283,9 @@ class rendezvous_coordinator {
   const round_state& state() const { return state_; }
   int restarts() const { return restarts_; }
 
-  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping.
-  bool is_idle() const { return members_.empty() && nodes_.empty(); }
+  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
+  /// the connections so far can take part any more; they may still speak, and end.
+  bool is_idle() const { return members_.empty(); }
 
  private:
   struct member {
@@ -24308,17 +24314,15 @@ class rendezvous_coordinator {
       return;
     }
     if (const auto why = objection(said)) {
+      ends_.erase(from);
       answers_.push_back({from, rendezvous_messages::refused{false, *why}});
       return;
     }
     if (members_.empty()) settings_ = said.settings;
     const auto [place, is_new] = members_.try_emplace(said.node);
     member& node = place->second;
-    if (node.link) {
-      // It knows before we do that its former connection is of no use.
-      nodes_.erase(*node.link);
-      dropped_.push_back(*node.link);
-    }
+    // It knows before we do that its former connection is of no use.
+    if (node.link) drop(*node.link);
     nodes_[from] = said.node;
     node.link = from;
     node.ends = ends_[from];
@@ -24328,6 +24332,13 @@ class rendezvous_coordinator {
     answer(said.node, rendezvous_messages::welcome{!is_new});
     if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
     if (!is_new) repeat_news(said.node);
+  }
+
+  // It has no say here any more.
+  void drop(connection link) {
+    nodes_.erase(link);
+    ends_.erase(link);
+    dropped_.push_back(link);
   }
 
   std::optional<std::string> objection(const rendezvous_messages::hello& said) const {
@@ -24407,8 +24418,7 @@ class rendezvous_coordinator {
   }
 
   void take(const node_id& node, const rendezvous_messages::leave&, time_point now) {
-    nodes_.erase(*members_.at(node).link);
-    dropped_.push_back(*members_.at(node).link);
+    drop(*members_.at(node).link);
     remove(node, "left", now);
   }
 
@@ -24513,10 +24523,7 @@ class rendezvous_coordinator {
 
   void give_up(const node_id& node, time_point now) {
     const member& one = members_.at(node);
-    if (one.link) {
-      nodes_.erase(*one.link);
-      dropped_.push_back(*one.link);
-    }
+    if (one.link) drop(*one.link);
     remove(node, one.link ? "is silent" : "is gone", now);
   }
 
@@ -24639,6 +24646,7 @@ class rendezvous_coordinator {
   round_state state_;
   std::map<node_id, member> members_;
   std::unordered_map<connection, node_id> nodes_;
+  /// The connections that may speak.
   std::unordered_map<connection, addresses> ends_;
   /// Those that wait for a place.
   std::set<node_id> joining_;
@@ -24686,8 +24694,8 @@ class rendezvous_service final : public store_extension {
       planned_ = next_deadline();
       co_await with_deadline(*time_, planned_, earlier_->wait());
       for (auto& [run_id, job] : jobs_) {
-        job.advance(time_->now());
-        deliver(job);
+        job->advance(time_->now());
+        deliver(*job);
       }
     }
   }
@@ -24720,8 +24728,8 @@ class rendezvous_service final : public store_extension {
 
   struct node_connection {
     client* peer;
-    /// Null until it has said which.
-    rendezvous_coordinator* job = nullptr;
+    /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
+    std::shared_ptr<rendezvous_coordinator> job = nullptr;
   };
 
   // ---- what clients do ------------------------------------------------------------------------
@@ -24733,9 +24741,9 @@ class rendezvous_service final : public store_extension {
 
   void gone(connection id) {
     const auto found = connections_.find(id);
-    rendezvous_coordinator* job = found->second.job;
+    const std::shared_ptr<rendezvous_coordinator> job = std::move(found->second.job);
     connections_.erase(found);
-    if (job == nullptr) return;
+    if (!job) return;
     job->disconnected(id, time_->now());
     plan(*job);
   }
@@ -24744,23 +24752,22 @@ class rendezvous_service final : public store_extension {
     const rendezvous_request said = parse_rendezvous_request(message);
     node_connection& from = connections_.at(id);
     if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
-      if (from.job == nullptr) introduce(id, from, greeting->run_id);
+      if (!from.job) introduce(id, from, greeting->run_id);
     }
-    if (from.job == nullptr) {
+    if (!from.job) {
       throw error(errc::protocol_violation, "a node of the rendezvous did not say which job it is "
                                             "of");
     }
-    rendezvous_coordinator& job = *from.job;
-    job.received(id, said, time_->now());
-    deliver(job);
-    plan(job);
+    const std::shared_ptr<rendezvous_coordinator> job = from.job;
+    job->received(id, said, time_->now());
+    deliver(*job);
+    plan(*job);
   }
 
   void introduce(connection id, node_connection& from, const std::string& run_id) {
     const auto found = jobs_.find(run_id);
     if (found == jobs_.end()) make_room();
-    from.job = found != jobs_.end() ? &found->second
-                                    : &jobs_.try_emplace(run_id, run_id, log_).first->second;
+    from.job = found != jobs_.end() ? found->second : begin_job(run_id);
     const auto here = from.peer->here();
     const auto there = from.peer->there();
     const asio::ip::address node = plain_address(there.address());
@@ -24769,13 +24776,19 @@ class rendezvous_service final : public store_extension {
                              node.is_loopback() || node == server});
   }
 
+  std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id) {
+    auto job = std::make_shared<rendezvous_coordinator>(run_id, log_);
+    jobs_.emplace(run_id, job);
+    return job;
+  }
+
   // Jobs that nobody takes part in are forgotten, those that have ended last of all.
   void make_room() {
     std::erase_if(jobs_, [](const auto& job) {
-      return job.second.is_idle() && !job.second.state().closed;
+      return job.second->is_idle() && !job.second->state().closed;
     });
     if (jobs_.size() < limits::rendezvous_jobs) return;
-    std::erase_if(jobs_, [](const auto& job) { return job.second.is_idle(); });
+    std::erase_if(jobs_, [](const auto& job) { return job.second->is_idle(); });
     if (jobs_.size() < limits::rendezvous_jobs) return;
     throw error(errc::protocol_violation,
                 fmt::format("a node of one more job than the {} that may meet here",
@@ -24803,7 +24816,7 @@ class rendezvous_service final : public store_extension {
 
   time_point next_deadline() const {
     time_point next = time_point::max();
-    for (const auto& [run_id, job] : jobs_) next = std::min(next, job.next_deadline());
+    for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
     return next;
   }
 
@@ -24813,7 +24826,7 @@ class rendezvous_service final : public store_extension {
 
   logger log_;
   std::shared_ptr<time_source> time_;
-  std::map<std::string, rendezvous_coordinator, std::less<>> jobs_;
+  std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
   std::optional<event_flag> earlier_;

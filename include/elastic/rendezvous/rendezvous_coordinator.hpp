@@ -59,8 +59,13 @@ class rendezvous_coordinator {
   void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
 
   /// A node says something. The first thing is its `hello`; a connection that says anything else
-  /// before, or after its node was given up, is dropped.
+  /// before, or anything at all after it was refused or its node has left or was given up, is
+  /// dropped.
   void received(connection from, const rendezvous_request& said, time_point now) {
+    if (ends_.count(from) == 0) {
+      dropped_.push_back(from);
+      return;
+    }
     if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
       welcome(from, *greeting, now);
       return;
@@ -111,8 +116,9 @@ class rendezvous_coordinator {
   const round_state& state() const { return state_; }
   int restarts() const { return restarts_; }
 
-  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping.
-  bool is_idle() const { return members_.empty() && nodes_.empty(); }
+  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
+  /// the connections so far can take part any more; they may still speak, and end.
+  bool is_idle() const { return members_.empty(); }
 
  private:
   struct member {
@@ -141,17 +147,15 @@ class rendezvous_coordinator {
       return;
     }
     if (const auto why = objection(said)) {
+      ends_.erase(from);
       answers_.push_back({from, rendezvous_messages::refused{false, *why}});
       return;
     }
     if (members_.empty()) settings_ = said.settings;
     const auto [place, is_new] = members_.try_emplace(said.node);
     member& node = place->second;
-    if (node.link) {
-      // It knows before we do that its former connection is of no use.
-      nodes_.erase(*node.link);
-      dropped_.push_back(*node.link);
-    }
+    // It knows before we do that its former connection is of no use.
+    if (node.link) drop(*node.link);
     nodes_[from] = said.node;
     node.link = from;
     node.ends = ends_[from];
@@ -161,6 +165,13 @@ class rendezvous_coordinator {
     answer(said.node, rendezvous_messages::welcome{!is_new});
     if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
     if (!is_new) repeat_news(said.node);
+  }
+
+  // It has no say here any more.
+  void drop(connection link) {
+    nodes_.erase(link);
+    ends_.erase(link);
+    dropped_.push_back(link);
   }
 
   std::optional<std::string> objection(const rendezvous_messages::hello& said) const {
@@ -240,8 +251,7 @@ class rendezvous_coordinator {
   }
 
   void take(const node_id& node, const rendezvous_messages::leave&, time_point now) {
-    nodes_.erase(*members_.at(node).link);
-    dropped_.push_back(*members_.at(node).link);
+    drop(*members_.at(node).link);
     remove(node, "left", now);
   }
 
@@ -346,10 +356,7 @@ class rendezvous_coordinator {
 
   void give_up(const node_id& node, time_point now) {
     const member& one = members_.at(node);
-    if (one.link) {
-      nodes_.erase(*one.link);
-      dropped_.push_back(*one.link);
-    }
+    if (one.link) drop(*one.link);
     remove(node, one.link ? "is silent" : "is gone", now);
   }
 
@@ -472,6 +479,7 @@ class rendezvous_coordinator {
   round_state state_;
   std::map<node_id, member> members_;
   std::unordered_map<connection, node_id> nodes_;
+  /// The connections that may speak.
   std::unordered_map<connection, addresses> ends_;
   /// Those that wait for a place.
   std::set<node_id> joining_;

@@ -52,8 +52,8 @@ class rendezvous_service final : public store_extension {
       planned_ = next_deadline();
       co_await with_deadline(*time_, planned_, earlier_->wait());
       for (auto& [run_id, job] : jobs_) {
-        job.advance(time_->now());
-        deliver(job);
+        job->advance(time_->now());
+        deliver(*job);
       }
     }
   }
@@ -86,8 +86,8 @@ class rendezvous_service final : public store_extension {
 
   struct node_connection {
     client* peer;
-    /// Null until it has said which.
-    rendezvous_coordinator* job = nullptr;
+    /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
+    std::shared_ptr<rendezvous_coordinator> job = nullptr;
   };
 
   // ---- what clients do ------------------------------------------------------------------------
@@ -99,9 +99,9 @@ class rendezvous_service final : public store_extension {
 
   void gone(connection id) {
     const auto found = connections_.find(id);
-    rendezvous_coordinator* job = found->second.job;
+    const std::shared_ptr<rendezvous_coordinator> job = std::move(found->second.job);
     connections_.erase(found);
-    if (job == nullptr) return;
+    if (!job) return;
     job->disconnected(id, time_->now());
     plan(*job);
   }
@@ -110,23 +110,22 @@ class rendezvous_service final : public store_extension {
     const rendezvous_request said = parse_rendezvous_request(message);
     node_connection& from = connections_.at(id);
     if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
-      if (from.job == nullptr) introduce(id, from, greeting->run_id);
+      if (!from.job) introduce(id, from, greeting->run_id);
     }
-    if (from.job == nullptr) {
+    if (!from.job) {
       throw error(errc::protocol_violation, "a node of the rendezvous did not say which job it is "
                                             "of");
     }
-    rendezvous_coordinator& job = *from.job;
-    job.received(id, said, time_->now());
-    deliver(job);
-    plan(job);
+    const std::shared_ptr<rendezvous_coordinator> job = from.job;
+    job->received(id, said, time_->now());
+    deliver(*job);
+    plan(*job);
   }
 
   void introduce(connection id, node_connection& from, const std::string& run_id) {
     const auto found = jobs_.find(run_id);
     if (found == jobs_.end()) make_room();
-    from.job = found != jobs_.end() ? &found->second
-                                    : &jobs_.try_emplace(run_id, run_id, log_).first->second;
+    from.job = found != jobs_.end() ? found->second : begin_job(run_id);
     const auto here = from.peer->here();
     const auto there = from.peer->there();
     const asio::ip::address node = plain_address(there.address());
@@ -135,13 +134,19 @@ class rendezvous_service final : public store_extension {
                              node.is_loopback() || node == server});
   }
 
+  std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id) {
+    auto job = std::make_shared<rendezvous_coordinator>(run_id, log_);
+    jobs_.emplace(run_id, job);
+    return job;
+  }
+
   // Jobs that nobody takes part in are forgotten, those that have ended last of all.
   void make_room() {
     std::erase_if(jobs_, [](const auto& job) {
-      return job.second.is_idle() && !job.second.state().closed;
+      return job.second->is_idle() && !job.second->state().closed;
     });
     if (jobs_.size() < limits::rendezvous_jobs) return;
-    std::erase_if(jobs_, [](const auto& job) { return job.second.is_idle(); });
+    std::erase_if(jobs_, [](const auto& job) { return job.second->is_idle(); });
     if (jobs_.size() < limits::rendezvous_jobs) return;
     throw error(errc::protocol_violation,
                 fmt::format("a node of one more job than the {} that may meet here",
@@ -169,7 +174,7 @@ class rendezvous_service final : public store_extension {
 
   time_point next_deadline() const {
     time_point next = time_point::max();
-    for (const auto& [run_id, job] : jobs_) next = std::min(next, job.next_deadline());
+    for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
     return next;
   }
 
@@ -179,7 +184,7 @@ class rendezvous_service final : public store_extension {
 
   logger log_;
   std::shared_ptr<time_source> time_;
-  std::map<std::string, rendezvous_coordinator, std::less<>> jobs_;
+  std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
   std::optional<event_flag> earlier_;

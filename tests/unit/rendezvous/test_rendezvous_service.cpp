@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/rendezvous_service.hpp>
+
+#include <elastic/net/message_frame.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rendezvous_service_tests {
+
+using namespace std::chrono_literals;
+using namespace elastic::rendezvous_messages;
+using elastic::rendezvous_request;
+
+// A client of the service: what it says arrives at once, and so does what it is told.
+class caller final : public elastic::store_extension::client {
+ public:
+  explicit caller(elastic::rendezvous_service& service) : conversation_(service.begin(*this)) {}
+
+  void send(std::string_view bytes) override { heard.append(bytes); }
+  void hang_up() override { is_dropped = true; }
+  asio::ip::tcp::endpoint here() const override { return {}; }
+  asio::ip::tcp::endpoint there() const override { return {}; }
+
+  void say(const rendezvous_request& what) {
+    std::string frame;
+    elastic::append_frame(frame, elastic::to_text(what));
+    conversation_->received(frame);
+  }
+  void hello_of(const std::string& run_id) { say(greeting(run_id)); }
+
+  static hello greeting(const std::string& run_id) {
+    hello said;
+    said.run_id = run_id;
+    said.node = {"host-" + run_id, 1, 0};
+    said.settings.min_nodes = said.settings.max_nodes = 1;
+    return said;
+  }
+
+  bool has_heard(const std::string& kind) const {
+    return heard.find("\"" + kind + "\"") != std::string::npos;
+  }
+
+  std::string heard;
+  bool is_dropped = false;
+
+ private:
+  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+};
+
+TEST_CASE("rendezvous service: a connection outlives the job that it spoke of", "[rendezvous]") {
+  // Refused as one of another version, or as one that never says that it lives; or its node has
+  // left, and it is still there.
+  const std::string how = GENERATE("version", "keep-alive", "left");
+  const bool speaks_on = GENERATE(true, false);
+  INFO(how);
+  elastic::rendezvous_service service{elastic::logger()};
+  auto first = std::make_unique<caller>(service);
+  hello greeting = caller::greeting("a");
+  if (how == "version") greeting.version = 2;
+  if (how == "keep-alive") greeting.settings.keep_alive_interval = 0s;
+  first->say(greeting);
+  if (how == "left") first->say(leave{});
+  CHECK(first->has_heard("refused") == (how != "left"));
+  // The job of the first has nobody in it, and is forgotten for this one.
+  caller second(service);
+  second.hello_of("b");
+  CHECK(second.has_heard("welcome"));
+  if (speaks_on) {
+    first->heard.clear();
+    first->hello_of("a");
+    CHECK(first->heard.empty());
+    CHECK(first->is_dropped);
+    // There is one job of that name all the same.
+    caller third(service);
+    third.hello_of("a");
+    third.say(join{-1, 60s, {}});
+    CHECK(third.has_heard("placed"));
+  }
+  first.reset();
+  second.say(join{-1, 60s, {}});
+  CHECK(second.has_heard("placed"));
+}
+
+}  // namespace rendezvous_service_tests
