@@ -13985,6 +13985,173 @@ inline node_id new_node(const std::string& host) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/detail/job_failures.hpp ----
+
+namespace elastic::detail {
+
+/// How often workers of a job have failed, as its agents' store has it:
+/// "<restarts> <round>\n<what>".
+struct counted_failures {
+  int restarts = 0;
+  /// The round in which they failed last, and what was said of it; -1: they have not.
+  std::int64_t round = -1;
+  std::string what;
+
+  /// What is kept of a sentence.
+  static std::string shortened(std::string_view what) {
+    constexpr std::size_t most_bytes = 500;
+    return std::string(what.substr(0, most_bytes));
+  }
+
+  std::string text() const { return fmt::format("{} {}\n{}", restarts, round, what); }
+
+  /// Errors: `errc::protocol_violation`.
+  static counted_failures parse(std::string_view text) {
+    constexpr int most_counted = std::numeric_limits<int>::max() / 2;
+    counted_failures read;
+    const char* const end = text.data() + text.size();
+    auto [place, failure] = std::from_chars(text.data(), end, read.restarts);
+    bool is_read = failure == std::errc() && place != end && *place == ' ';
+    if (is_read) {
+      const auto [stop, why] = std::from_chars(place + 1, end, read.round);
+      is_read = why == std::errc() && stop != end && *stop == '\n';
+      if (is_read) read.what = shortened(std::string_view(stop + 1, end));
+    }
+    if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
+    throw error(errc::protocol_violation,
+                fmt::format("the store says '{:.100}' where it counts failures of the job", text));
+  }
+};
+
+/// The failures of a job's workers, counted by nodes of elasticrun in the store of its agents. This
+/// is not part of torchrun's protocol: if nodes of torchrun are in a round, each node counts for
+/// itself.
+///
+/// Errors: those of the store, and `errc::protocol_violation` where it holds nonsense.
+/// Thread-safety: one strand at a time.
+class job_failures {
+ public:
+  /// What the nodes of a round agree on.
+  struct agreement {
+    /// Whether they count together; if not, each counts for itself.
+    bool is_joint = false;
+    /// How often workers of the job have failed before this round.
+    int restarts = 0;
+  };
+
+  job_failures(std::shared_ptr<store> agents, const std::string& run_id)
+      : agents_(std::move(agents)), prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)) {}
+
+  /// Says that this node is one of elasticrun: before it takes a place in its first round.
+  /// Cancellation: all types; it may or may not have been said.
+  task<void> introduce(node_id self) {
+    if (is_introduced_) co_return;
+    const std::string key = key_of(self);
+    const std::string text = "1";
+    co_await agents_->set(key, text);
+    is_introduced_ = true;
+  }
+
+  /// Agrees with the other nodes of a round, which may begin only then. The node of rank 0 decides:
+  /// if it is not one of elasticrun, or says that another is not, each counts for itself.
+  ///
+  /// @param agents   the store of the round
+  /// @param members  its nodes with their ranks
+  /// Cancellation: all types; the others may or may not have been told.
+  task<agreement> agree(std::shared_ptr<store> agents, std::map<node_id, int> members, int rank) {
+    const std::string key = restarts_key;
+    if (rank == 0) {
+      const agreement mine = co_await decided(std::move(members));
+      std::string text = mine.is_joint ? std::to_string(mine.restarts) : each_for_itself;
+      co_await agents->set(key, std::move(text));
+      co_return mine;
+    }
+    std::vector<std::string> first = keys_of(members, true);
+    const bool is_ours = co_await agents_->check(std::move(first));
+    if (!is_ours) co_return agreement();
+    const std::string told = co_await agents->get(key);
+    co_return parse(told);
+  }
+
+  /// The failures so far.
+  task<counted_failures> counted() {
+    const std::string text = co_await stored();
+    co_return parse_failures(text);
+  }
+
+  /// Counts a failure, unless one was counted in this round or a later one.
+  /// Result: what is counted then, by whomever.
+  /// Cancellation: all types; it may or may not have been counted.
+  task<counted_failures> count(std::int64_t round, std::string what) {
+    const std::string key = count_key();
+    for (;;) {
+      const std::string before = co_await stored();
+      const counted_failures seen = parse_failures(before);
+      if (seen.round >= round) co_return seen;
+      const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(what)};
+      const std::string after = more.text();
+      const std::string found = co_await agents_->compare_set(key, before, after);
+      if (found == after) co_return more;
+    }
+  }
+
+ private:
+  inline static const std::string restarts_key = "elastic/restarts";
+  inline static const std::string each_for_itself = "each for itself";
+
+  /// The key's text; empty where there is none.
+  task<std::string> stored() {
+    const std::string key = count_key();
+    std::vector<std::string> keys(1, key);
+    const bool has_begun = co_await agents_->check(std::move(keys));
+    if (!has_begun) co_return std::string();
+    co_return co_await agents_->get(key);
+  }
+
+  static counted_failures parse_failures(const std::string& text) {
+    return text.empty() ? counted_failures() : counted_failures::parse(text);
+  }
+
+  std::string count_key() const { return prefix_ + "failures"; }
+  std::string key_of(const node_id& node) const { return prefix_ + "nodes/" + node.text(); }
+
+  std::vector<std::string> keys_of(const std::map<node_id, int>& members, bool first_only) const {
+    std::vector<std::string> keys;
+    for (const auto& [node, rank] : members) {
+      if (rank == 0 || !first_only) keys.push_back(key_of(node));
+    }
+    return keys;
+  }
+
+  task<agreement> decided(std::map<node_id, int> members) {
+    agreement made;
+    std::vector<std::string> all = keys_of(members, false);
+    made.is_joint = co_await agents_->check(std::move(all));
+    if (!made.is_joint) co_return made;
+    const counted_failures so_far = co_await counted();
+    made.restarts = so_far.restarts;
+    co_return made;
+  }
+
+  static agreement parse(std::string_view told) {
+    agreement made;
+    if (told == each_for_itself) return made;
+    const char* const end = told.data() + told.size();
+    const auto [stop, failure] = std::from_chars(told.data(), end, made.restarts);
+    made.is_joint = failure == std::errc() && stop == end && made.restarts >= 0;
+    if (made.is_joint) return made;
+    throw error(
+        errc::protocol_violation,
+        fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", told));
+  }
+
+  std::shared_ptr<store> agents_;
+  std::string prefix_;
+  bool is_introduced_ = false;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/torch_dialect.hpp ----
 
 namespace elastic {
@@ -17403,7 +17570,9 @@ struct dynamic_rendezvous_options {
 /// its own steps in it, by the rules of torchrun, whose nodes may be among them.
 ///
 /// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
-/// another node counts. Worker failures are counted by each node for itself.
+/// another node counts. In a round of nodes of elasticrun alone failures of workers are counted
+/// for the job, and its nodes agree on the count. In one with nodes of torchrun each node counts
+/// those of its own workers, as these do.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
@@ -17419,7 +17588,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
         workers_(with_sharing(parameters_, dialect_)),
         shared_(std::make_shared<detail::torch_round>(
             parameters_.run_id, std::move(options.node), settings_, dialect_,
-            std::move(options.backend), agents_, parameters_.time, parameters_.log)) {}
+            std::move(options.backend), agents_, parameters_.time, parameters_.log)),
+        failures_(agents_, parameters_.run_id) {}
 
   std::string backend() const override { return parameters_.backend; }
   std::string run_id() const override { return parameters_.run_id; }
@@ -17431,6 +17601,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
       shared_->start_heartbeats(executor);
       change_.reset();
       is_finished_ = false;
+      counts_together_ = false;
       members_.clear();
       shared_->spare_ended(false);
       co_await with_rollback(join(), give_up_place());
@@ -17447,7 +17618,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
       if (seen.state.closed) {
         co_await check_end();
       } else {
-        std::optional<rendezvous_change> found = co_await change_of(seen);
+        std::optional<rendezvous_change> found = co_await explained_change_of(seen);
         // It may have been found by another meanwhile.
         if (found && !change_) change_ = std::move(found);
         if (change_) break;
@@ -17461,9 +17632,13 @@ class dynamic_rendezvous final : public rendezvous_handler {
   task<rendezvous_change> report_failure(std::string what) override {
     const view seen = co_await shared_->look();
     if (seen.state.closed) co_await throw_closed();
-    if (!change_) change_ = co_await change_of(seen);
     if (!change_) {
-      change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+      std::optional<rendezvous_change> found = co_await explained_change_of(seen);
+      if (!change_) change_ = std::move(found);
+    }
+    if (!change_) {
+      rendezvous_change failed = co_await count_failure(std::move(what));
+      if (!change_) change_ = std::move(failed);
     }
     co_return *change_;
   }
@@ -17510,6 +17685,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
  private:
   using view = detail::torch_round::view;
+  using counted_failures = detail::counted_failures;
+  using job_failures = detail::job_failures;
 
   struct job_ending {
     job_end how = job_end::failed;
@@ -17540,6 +17717,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
     time_point deadline = now() + settings_.join_timeout;
     co_await shared_->announce();
     view seen = co_await shared_->leave(true);
+    task<void> introduction = failures_.introduce(shared_->node());
+    co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
     std::string_view told;
     for (;;) {
       const round_decision next = decide_join(seen.state, shared_->node(), settings_,
@@ -17614,18 +17793,40 @@ class dynamic_rendezvous final : public rendezvous_handler {
     met.round = round_;
     met.group_rank = rank_;
     met.group_world_size = size();
-    met.restarts = restarts_;
     met.agents = round_agents_;
     met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
     if (rank_ == 0) {
       met.master = workers_.serve(co_await asio::this_coro::executor, address_,
                                   is_loopback(address_));
     }
+    const bool has_count = co_await agree_on_restarts();
+    if (!has_count) co_return std::nullopt;
+    met.restarts = restarts_;
     if (gathers()) co_return met;
     const std::optional<master_endpoint> master = co_await shared_master(met.master);
     if (!master) co_return std::nullopt;
     met.master = *master;
     co_return met;
+  }
+
+  // How often workers of the job have failed before this round, as the node of rank 0 says: one
+  // that fails early in the round changes it for nobody. Result: false where the round is to end
+  // first.
+  task<bool> agree_on_restarts() {
+    const time_point limit = now() + settings_.join_timeout;
+    std::optional<job_failures::agreement> told;
+    const std::map<node_id, int> members = members_;
+    task<void> agreeing = keep(failures_.agree(round_agents_, members, rank_), told);
+    task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+    co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+    if (!told && change_) co_return false;
+    if (!told) {
+      throw error(errc::rendezvous_timeout,
+                  "the node of rank 0 did not say how often workers of the job have failed");
+    }
+    counts_together_ = told->is_joint;
+    restarts_ = told->is_joint ? told->restarts : own_failures_;
+    co_return true;
   }
 
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
@@ -17644,7 +17845,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
                 "the node of rank 0 did not say where it serves the workers' store");
   }
 
-  static task<void> keep(task<master_endpoint> work, std::optional<master_endpoint>& result) {
+  template <class T>
+  static task<void> keep(task<T> work, std::optional<T>& result) {
     result = co_await std::move(work);
   }
 
@@ -17655,6 +17857,33 @@ class dynamic_rendezvous final : public rendezvous_handler {
   task<void> note_change() { co_await wait_for_change(); }
 
   // ---- what happens in a round ----------------------------------------------------------------
+
+  // A node that leaves because its workers failed looks like one that leaves to meet another.
+  task<std::optional<rendezvous_change>> explained_change_of(view seen) {
+    std::optional<rendezvous_change> found = co_await change_of(std::move(seen));
+    if (!found || !counts_together_) co_return found;
+    const counted_failures counted = co_await failures_.counted();
+    if (counted.round == round_) found = failure_of(counted);
+    co_return found;
+  }
+
+  // Once for each round, whoever fails in it.
+  task<rendezvous_change> count_failure(std::string what) {
+    std::string text = fmt::format("node {}: {}", shared_->node().text(), what);
+    const std::string mine = counted_failures::shortened(text);
+    const counted_failures counted = co_await failures_.count(round_, std::move(text));
+    if (counts_together_ && counted.round != round_) {
+      co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    }
+    if (!counts_together_ || counted.what == mine) ++own_failures_;
+    if (counts_together_) co_return failure_of(counted);
+    restarts_ = own_failures_;
+    co_return change(change_kind::worker_failed, std::move(what));
+  }
+
+  static rendezvous_change failure_of(const counted_failures& counted) {
+    return {change_kind::worker_failed, counted.what, counted.restarts};
+  }
 
   task<std::optional<rendezvous_change>> change_of(view seen) {
     const round_state& state = seen.state;
@@ -17810,7 +18039,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// Where the workers of the last round met.
   std::optional<master_endpoint> master_;
   std::optional<rendezvous_change> change_;
+  job_failures failures_;
+  /// Whether the round's nodes agree on `restarts_`; if not, these are `own_failures_`.
+  bool counts_together_ = false;
   int restarts_ = 0;
+  int own_failures_ = 0;
   bool is_finished_ = false;
 };
 

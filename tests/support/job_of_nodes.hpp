@@ -88,6 +88,10 @@ class job_of_nodes {
     environment_ = {{"LOGLEVEL", "INFO"}, {left_.name, left_.value}};
   }
 
+  /// What workers do after they have said their world and process; they get the path of a file that
+  /// is there when they are done.
+  std::vector<std::string> work = {ELASTIC_PUPPET, "await"};
+
   /// @param conf  further settings of the rendezvous
   std::unique_ptr<node_of_job> node(const std::string& conf = "") {
     std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--nnodes", nodes_, "--rdzv-id", "job",
@@ -120,9 +124,9 @@ class job_of_nodes {
  private:
   std::unique_ptr<node_of_job> start(std::vector<std::string> command) {
     command.insert(command.end(),
-                   {"sh", "-c",
-                    "echo \"works with $WORLD_SIZE, pid $$$$;\"; exec \"$0\" await \"$1\"",
-                    ELASTIC_PUPPET, stop_file()});
+                   {"sh", "-c", "echo \"works with $WORLD_SIZE, pid $$$$;\"; exec \"$0\" \"$@\""});
+    command.insert(command.end(), work.begin(), work.end());
+    command.push_back(stop_file());
     return std::make_unique<node_of_job>(std::move(command), environment_);
   }
 

@@ -72,9 +72,9 @@ struct simulated_node {
 ///
 /// How the nodes meet, which troubles that knows besides crashes and newcomers, and what it
 /// promises besides the following is the derived class's affair. For each: in a round every rank
-/// is there once, rounds are of the allowed sizes, a node never comes back to a round, restarts
-/// are within the budget, no worker outlives its agent, every node comes to an end in bounded time,
-/// and the job does not succeed for some and fail for others.
+/// is there once, rounds are of the allowed sizes, a node never comes back to a round, the nodes of
+/// a round agree on the restarts, which are within the budget, no worker outlives its agent, every
+/// node comes to an end in bounded time, and the job does not succeed for some and fail for others.
 class simulated_job {
  public:
   simulated_job(manual_time& time, std::uint64_t seed)
@@ -129,6 +129,7 @@ class simulated_job {
   struct known_round {
     std::set<int> worlds;
     std::set<int> ranks;
+    std::set<int> restarts;
   };
 
   // ---- how the nodes meet ---------------------------------------------------------------------
@@ -306,6 +307,10 @@ class simulated_job {
     if (round.group_rank < 0 || round.group_rank >= world) complain("a rank outside of its round");
     if (!known.ranks.insert(round.group_rank).second) {
       complain(fmt::format("rank {} of round {} is taken twice", round.group_rank, round.round));
+    }
+    known.restarts.insert(round.restarts);
+    if (known.restarts.size() > 1) {
+      complain(fmt::format("the nodes of round {} do not agree on the restarts", round.round));
     }
   }
 

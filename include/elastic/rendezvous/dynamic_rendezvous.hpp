@@ -8,6 +8,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/job_failures.hpp>
 #include <elastic/rendezvous/detail/torch_round.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/gather.hpp>
@@ -56,7 +57,9 @@ struct dynamic_rendezvous_options {
 /// its own steps in it, by the rules of torchrun, whose nodes may be among them.
 ///
 /// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
-/// another node counts. Worker failures are counted by each node for itself.
+/// another node counts. In a round of nodes of elasticrun alone failures of workers are counted
+/// for the job, and its nodes agree on the count. In one with nodes of torchrun each node counts
+/// those of its own workers, as these do.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
@@ -72,7 +75,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
         workers_(with_sharing(parameters_, dialect_)),
         shared_(std::make_shared<detail::torch_round>(
             parameters_.run_id, std::move(options.node), settings_, dialect_,
-            std::move(options.backend), agents_, parameters_.time, parameters_.log)) {}
+            std::move(options.backend), agents_, parameters_.time, parameters_.log)),
+        failures_(agents_, parameters_.run_id) {}
 
   std::string backend() const override { return parameters_.backend; }
   std::string run_id() const override { return parameters_.run_id; }
@@ -84,6 +88,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
       shared_->start_heartbeats(executor);
       change_.reset();
       is_finished_ = false;
+      counts_together_ = false;
       members_.clear();
       shared_->spare_ended(false);
       co_await with_rollback(join(), give_up_place());
@@ -100,7 +105,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
       if (seen.state.closed) {
         co_await check_end();
       } else {
-        std::optional<rendezvous_change> found = co_await change_of(seen);
+        std::optional<rendezvous_change> found = co_await explained_change_of(seen);
         // It may have been found by another meanwhile.
         if (found && !change_) change_ = std::move(found);
         if (change_) break;
@@ -114,9 +119,13 @@ class dynamic_rendezvous final : public rendezvous_handler {
   task<rendezvous_change> report_failure(std::string what) override {
     const view seen = co_await shared_->look();
     if (seen.state.closed) co_await throw_closed();
-    if (!change_) change_ = co_await change_of(seen);
     if (!change_) {
-      change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+      std::optional<rendezvous_change> found = co_await explained_change_of(seen);
+      if (!change_) change_ = std::move(found);
+    }
+    if (!change_) {
+      rendezvous_change failed = co_await count_failure(std::move(what));
+      if (!change_) change_ = std::move(failed);
     }
     co_return *change_;
   }
@@ -163,6 +172,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
  private:
   using view = detail::torch_round::view;
+  using counted_failures = detail::counted_failures;
+  using job_failures = detail::job_failures;
 
   struct job_ending {
     job_end how = job_end::failed;
@@ -193,6 +204,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
     time_point deadline = now() + settings_.join_timeout;
     co_await shared_->announce();
     view seen = co_await shared_->leave(true);
+    task<void> introduction = failures_.introduce(shared_->node());
+    co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
     std::string_view told;
     for (;;) {
       const round_decision next = decide_join(seen.state, shared_->node(), settings_,
@@ -267,18 +280,40 @@ class dynamic_rendezvous final : public rendezvous_handler {
     met.round = round_;
     met.group_rank = rank_;
     met.group_world_size = size();
-    met.restarts = restarts_;
     met.agents = round_agents_;
     met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
     if (rank_ == 0) {
       met.master = workers_.serve(co_await asio::this_coro::executor, address_,
                                   is_loopback(address_));
     }
+    const bool has_count = co_await agree_on_restarts();
+    if (!has_count) co_return std::nullopt;
+    met.restarts = restarts_;
     if (gathers()) co_return met;
     const std::optional<master_endpoint> master = co_await shared_master(met.master);
     if (!master) co_return std::nullopt;
     met.master = *master;
     co_return met;
+  }
+
+  // How often workers of the job have failed before this round, as the node of rank 0 says: one
+  // that fails early in the round changes it for nobody. Result: false where the round is to end
+  // first.
+  task<bool> agree_on_restarts() {
+    const time_point limit = now() + settings_.join_timeout;
+    std::optional<job_failures::agreement> told;
+    const std::map<node_id, int> members = members_;
+    task<void> agreeing = keep(failures_.agree(round_agents_, members, rank_), told);
+    task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+    co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+    if (!told && change_) co_return false;
+    if (!told) {
+      throw error(errc::rendezvous_timeout,
+                  "the node of rank 0 did not say how often workers of the job have failed");
+    }
+    counts_together_ = told->is_joint;
+    restarts_ = told->is_joint ? told->restarts : own_failures_;
+    co_return true;
   }
 
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
@@ -297,7 +332,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
                 "the node of rank 0 did not say where it serves the workers' store");
   }
 
-  static task<void> keep(task<master_endpoint> work, std::optional<master_endpoint>& result) {
+  template <class T>
+  static task<void> keep(task<T> work, std::optional<T>& result) {
     result = co_await std::move(work);
   }
 
@@ -308,6 +344,33 @@ class dynamic_rendezvous final : public rendezvous_handler {
   task<void> note_change() { co_await wait_for_change(); }
 
   // ---- what happens in a round ----------------------------------------------------------------
+
+  // A node that leaves because its workers failed looks like one that leaves to meet another.
+  task<std::optional<rendezvous_change>> explained_change_of(view seen) {
+    std::optional<rendezvous_change> found = co_await change_of(std::move(seen));
+    if (!found || !counts_together_) co_return found;
+    const counted_failures counted = co_await failures_.counted();
+    if (counted.round == round_) found = failure_of(counted);
+    co_return found;
+  }
+
+  // Once for each round, whoever fails in it.
+  task<rendezvous_change> count_failure(std::string what) {
+    std::string text = fmt::format("node {}: {}", shared_->node().text(), what);
+    const std::string mine = counted_failures::shortened(text);
+    const counted_failures counted = co_await failures_.count(round_, std::move(text));
+    if (counts_together_ && counted.round != round_) {
+      co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    }
+    if (!counts_together_ || counted.what == mine) ++own_failures_;
+    if (counts_together_) co_return failure_of(counted);
+    restarts_ = own_failures_;
+    co_return change(change_kind::worker_failed, std::move(what));
+  }
+
+  static rendezvous_change failure_of(const counted_failures& counted) {
+    return {change_kind::worker_failed, counted.what, counted.restarts};
+  }
 
   task<std::optional<rendezvous_change>> change_of(view seen) {
     const round_state& state = seen.state;
@@ -463,7 +526,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// Where the workers of the last round met.
   std::optional<master_endpoint> master_;
   std::optional<rendezvous_change> change_;
+  job_failures failures_;
+  /// Whether the round's nodes agree on `restarts_`; if not, these are `own_failures_`.
+  bool counts_together_ = false;
   int restarts_ = 0;
+  int own_failures_ = 0;
   bool is_finished_ = false;
 };
 

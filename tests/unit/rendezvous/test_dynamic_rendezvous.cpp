@@ -10,6 +10,7 @@
 #include <support/manual_time.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <map>
 #include <memory>
@@ -622,31 +623,181 @@ TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[re
   co_await b->shutdown();
 }
 
-TIME_TEST("dynamic rendezvous: a failure is counted by its node and seen by the others as a wait",
-          "[rendezvous]") {
+// All nodes as members of their next round, which meets when its last call is over.
+task<std::vector<rendezvous_round>> met_again(town& place, std::vector<node_pointer> nodes) {
+  std::vector<std::shared_ptr<outcome<rendezvous_round>>> starts;
+  for (const node_pointer& node : nodes) starts.push_back(start(place.time, node->next_round()));
+  co_await place.pass(place.parameters.settings().last_call_timeout + 2s);
+  std::vector<rendezvous_round> rounds;
+  for (const auto& one : starts) {
+    INFO(one->what());
+    REQUIRE(one->value);
+    rounds.push_back(*one->value);
+  }
+  co_return rounds;
+}
+
+TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all", "[rendezvous]") {
   town place(time);
+  place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
+  place.parameters.share_worker_store = false;
   const std::vector<std::string> names = {"a", "b"};
-  const auto nodes = co_await met_nodes(place, names);
-  const rendezvous_change told = co_await nodes[0]->report_failure("rank 0 ended: exit code 3");
+  std::vector<node_pointer> nodes = co_await met_nodes(place, names);
+  // Whichever node it is on.
+  const std::size_t failing = GENERATE(0, 1);
+  const std::string said = failing == 0 ? "node a_1_0: rank 0 ended: exit code 3"
+                                        : "node b_1_0: rank 0 ended: exit code 3";
+  const rendezvous_change told = co_await nodes[failing]->report_failure("rank 0 ended: exit code "
+                                                                         "3");
   CHECK(told.kind == change_kind::worker_failed);
-  CHECK(told.what == "rank 0 ended: exit code 3");
+  CHECK(told.what == said);
   CHECK(told.restarts == 1);
   // The change of a round stays.
-  const rendezvous_change same = co_await nodes[0]->wait_for_change();
+  const rendezvous_change same = co_await nodes[failing]->wait_for_change();
   CHECK(same.what == told.what);
-  const auto first = start(time, nodes[0]->next_round());
+  const auto first = start(time, nodes[failing]->next_round());
   co_await place.quiet();
+  const rendezvous_change seen = co_await nodes[1 - failing]->wait_for_change();
+  CHECK(seen.kind == change_kind::worker_failed);
+  CHECK(seen.what == said);
+  CHECK(seen.restarts == 1);
   // What fails now is taken for a consequence.
-  const rendezvous_change other = co_await nodes[1]->report_failure("rank 1 ended: exit code 1");
-  CHECK(other.kind == change_kind::node_waiting);
-  CHECK(other.restarts == 0);
-  const auto second = start(time, nodes[1]->next_round());
-  co_await place.pass(31s);
+  const rendezvous_change other =
+      co_await nodes[1 - failing]->report_failure("rank 1 ended: exit code 1");
+  CHECK(other.what == said);
+  CHECK(other.restarts == 1);
+  const auto second = start(time, nodes[1 - failing]->next_round());
+  co_await place.pass(32s);
   REQUIRE(first->value);
   REQUIRE(second->value);
   CHECK(first->value->restarts == 1);
-  CHECK(second->value->restarts == 0);
+  CHECK(second->value->restarts == 1);
+  // A node that joins learns it, and costs nothing.
+  nodes.push_back(place.node("0"));
+  std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
+  for (const rendezvous_round& round : rounds) {
+    CHECK(round.group_world_size == 3);
+    CHECK(round.restarts == 1);
+  }
+  // So does the loss of one; the next failure is the second.
+  co_await nodes[2]->shutdown();
+  nodes.pop_back();
+  rounds = co_await met_again(place, nodes);
+  for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
+  const rendezvous_change again = co_await nodes[1]->report_failure("rank 1 ended: exit code 1");
+  CHECK(again.restarts == 2);
+  rounds = co_await met_again(place, nodes);
+  for (const rendezvous_round& round : rounds) CHECK(round.restarts == 2);
   co_await shut(nodes);
+}
+
+TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b", "c"};
+  const std::vector<node_pointer> nodes = co_await met_nodes(place, names);
+  std::vector<std::shared_ptr<outcome<rendezvous_change>>> changes;
+  for (const node_pointer& node : nodes) {
+    changes.push_back(start(time, node->report_failure("a rank ended: exit code 1")));
+  }
+  co_await place.quiet();
+  for (const auto& one : changes) {
+    REQUIRE(one->value);
+    CHECK(one->value->kind == change_kind::worker_failed);
+    CHECK(one->value->restarts == 1);
+    CHECK(one->value->what == changes[0]->value->what);
+  }
+  const std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
+  for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
+  co_await shut(nodes);
+}
+
+TIME_TEST("dynamic rendezvous: a failure early in a round changes its count for nobody",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 2;
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto slow = start(time, b->next_round());
+  co_await place.quiet();
+  const rendezvous_round first = co_await a->next_round();
+  const rendezvous_change failed = co_await a->report_failure("rank 0 ended: exit code 1");
+  CHECK(first.restarts == 0);
+  CHECK(failed.restarts == 1);
+  co_await place.quiet();
+  REQUIRE(slow->value);
+  CHECK(slow->value->restarts == 0);
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: with a node of torchrun each counts failures for itself",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 3;
+  // In the order of ranks first, in the middle or last.
+  const elastic::node_id torch{GENERATE("A", "aa", "t"), 7, 0};
+  torch_state state;
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  auto first = start(time, a->next_round());
+  auto second = start(time, b->next_round());
+  co_await place.quiet();
+  REQUIRE(first->value);
+  REQUIRE(second->value);
+  const rendezvous_change told = co_await a->report_failure("rank 0 ended: exit code 3");
+  CHECK(told.kind == change_kind::worker_failed);
+  CHECK(told.what == "rank 0 ended: exit code 3");
+  CHECK(told.restarts == 1);
+  first = start(time, a->next_round());
+  co_await place.quiet();
+  const rendezvous_change other = co_await b->wait_for_change();
+  CHECK(other.kind == change_kind::node_waiting);
+  CHECK(other.restarts == 0);
+  // It is the first in the next round.
+  state = co_await place.state();
+  state.round = 1;
+  state.complete = false;
+  state.participants = {{torch, 0}};
+  state.wait_list.clear();
+  state.last_heartbeats[torch] = elastic::torch_time{2'000'000h};
+  co_await place.put(state);
+  second = start(time, b->next_round());
+  co_await place.quiet();
+  REQUIRE(first->value);
+  REQUIRE(second->value);
+  CHECK(first->value->group_world_size == 3);
+  CHECK(first->value->restarts == 1);
+  CHECK(second->value->restarts == 0);
+  // When it has gone, they count together: what had failed counts once more.
+  state = co_await place.state();
+  state.participants.erase(torch);
+  state.last_heartbeats.erase(torch);
+  co_await place.put(state);
+  const std::vector<node_pointer> nodes = {a, b};
+  const std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
+  for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
+  co_await shut(nodes);
+}
+
+TIME_TEST("dynamic rendezvous: a count that is none is told", "[rendezvous]") {
+  town place(time);
+  const std::string key = "torch.rendezvous.j.elastic/failures";
+  const std::string nonsense = GENERATE("many", "-1 0\nx", "1 0", "99999999999 0\nx", "1\n0 x");
+  co_await place.agents->set(key, nonsense);
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  const auto first = start(time, a->next_round());
+  const auto second = start(time, b->next_round());
+  co_await place.pass(32s);
+  CHECK(first->code() == errc::protocol_violation);
+  CHECK(first->what().find("where it counts failures of the job") != std::string::npos);
+  second->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.quiet();
+  co_await a->shutdown();
+  co_await b->shutdown();
 }
 
 TIME_TEST("dynamic rendezvous: a node that leaves is noticed, and does not close", "[rendezvous]") {

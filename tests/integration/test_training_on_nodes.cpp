@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/etcd_server.hpp>
+#include <support/job_of_nodes.hpp>
+#include <support/run_program.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+// Jobs of several nodes whose workers are PyTorch's, which find each other only where all of them
+// were told the same count of restarts.
+namespace {
+
+using elastic::test::etcd_server;
+using elastic::test::job_of_nodes;
+using elastic::test::node_of_job;
+
+// A worker is killed, which those on the other node do not notice by themselves; then a node joins.
+void check_training(const std::vector<std::string>& meeting, const std::string& conf = "") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  job_of_nodes job("2:3", meeting, "last_call_timeout=1" + conf);
+  job.work = {"env", "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", python,
+              ELASTIC_SOURCE_DIR "/tests/integration/python/torch_restart_worker.py"};
+  std::vector<std::unique_ptr<node_of_job>> nodes;
+  const auto await_training = [&](int attempt) {
+    for (const auto& node : nodes) {
+      (*node)->await_out(fmt::format("trains with {} in attempt {}", nodes.size(), attempt));
+    }
+  };
+  nodes.push_back(job.node());
+  nodes.push_back(job.node());
+  await_training(0);
+  ::kill(nodes[1]->worker(), SIGKILL);
+  await_training(1);
+  nodes.push_back(job.node());
+  await_training(1);
+  job.finish();
+  for (const auto& node : nodes) {
+    const elastic::test::program_result result = (*node)->wait();
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    // They have found each other each time.
+    std::size_t starts = 0;
+    std::size_t meetings = 0;
+    for (std::size_t at = 0; (at = result.out.find("works with", at) + 1) != 0;) ++starts;
+    for (std::size_t at = 0; (at = result.out.find("trains with", at) + 1) != 0;) ++meetings;
+    CHECK(starts == meetings);
+    CHECK(starts == (node == nodes.back() ? 1 : 3));
+  }
+  job.check_nothing_left();
+}
+
+TEST_CASE("training on nodes: goes on after a worker's death, over c10d", "[integration][nodes]") {
+  const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
+  const std::string dialect = GENERATE("", ",dialect=2.6", ",dialect=1.13");
+  check_training({"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint}, dialect);
+}
+
+TEST_CASE("training on nodes: goes on after a worker's death, over etcd", "[integration][etcd]") {
+  const etcd_server server({"--enable-v2"});
+  const std::string backend = GENERATE("etcd-v3", "etcd-v2");
+  check_training({"--rdzv-backend", backend, "--rdzv-endpoint", server.endpoint()});
+}
+
+TEST_CASE("training on nodes: goes on after a worker's death, over a directory",
+          "[integration][file]") {
+  const elastic::test::temporary_directory place;
+  check_training({"--rdzv-backend", "file", "--rdzv-endpoint", place.path()});
+}
+
+}  // namespace
