@@ -11,6 +11,7 @@
 // This process runs on core 0, who ends or writes on core 1. CPU time is that of this process,
 // threads of the kernel's that work for its ring included.
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/ring.hpp>
 
 #include <fcntl.h>

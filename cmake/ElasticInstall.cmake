@@ -8,13 +8,12 @@ set(elastic_config_version "${PROJECT_BINARY_DIR}/cmake/elastic-config-version.c
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/elastic-config.cmake.in"
   "${elastic_config}" INSTALL_DESTINATION "${elastic_package_dir}")
-# Header-only: the same package serves 32 and 64 bit.
-write_basic_package_version_file("${elastic_config_version}"
-  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+write_basic_package_version_file("${elastic_config_version}" COMPATIBILITY SameMinorVersion)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/elastic" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS elastic EXPORT elastic-targets)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp")
+install(TARGETS elastic elastic_compiled EXPORT elastic-targets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}")
 install(FILES
   "${elastic_config}"

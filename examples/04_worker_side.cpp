@@ -9,6 +9,7 @@
 // Each step takes the same global batch however many workers share it, so the parameters after an
 // epoch are the same (up to rounding) in every run, interrupted or not.
 
+#include <elastic/base/asio.hpp>
 #include <elastic/worker.hpp>
 
 #include <cmath>

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Makes the single header out of the umbrella header and everything that it includes.
+"""Makes the single header out of all headers of the library.
 
   amalgamate.py             writes single_include/elastic/elastic.hpp
-  amalgamate.py --check     compares it with what would be written; exit status 1 where it differs
+  amalgamate.py --check     compares it with what would be written; exit status 1 if it differs
 
-The result depends on the headers alone: no time, no path, no version control. Each of the
-library's own headers is put in once, where it is first included; includes of other libraries stay
-where they are, a repeated one is left out. Headers that the umbrella does not reach (the opt-in
-ones) are not in it.
+Declarations come first, then all definitions, which a program that is compiled separately takes in
+one of its translation units only. The result depends on the headers alone: no time, no path, no
+version control. Each of the library's own headers is put in once, where it is first included;
+includes of other libraries stay where they are, a repeated one is left out.
 """
 
 import argparse
@@ -23,25 +23,33 @@ BANNER = """\
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The whole library in one header, made by scripts/amalgamate.py. Do not edit it: change the
-// headers in include/ and run the script again.
+// The whole library in one header but for launch/command_line.hpp, which needs CLI11. Made by
+// scripts/amalgamate.py: do not edit it, change the headers in include/ and run the script again.
+//
+// Header-only as it is. To compile the library once, define ELASTIC_SEPARATE_COMPILATION for the
+// whole program, and ELASTIC_SOURCE in the one translation unit that is to hold the library.
 
 #if defined(__GNUC__) && !defined(__clang__)
-// Where g++ 12 inlines the allocation of a coroutine's frame but not its release, it takes the pair
+// If g++ 12 inlines the allocation of a frame of a coroutine but not its release, it takes the pair
 // for a mistake.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
 """
+DEFINITIONS = "#if defined(ELASTIC_HEADER_ONLY) || defined(ELASTIC_SOURCE)"
 END = """
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
 """
-OWN_INCLUDE = re.compile(r"#include <(elastic/[\w/]+\.hpp)>\s*$")
+# Only programs want it, and it needs a library of its own.
+LEFT_OUT = {"elastic/launch/command_line.hpp", "elastic/src.hpp"}
+
+OWN_INCLUDE = re.compile(r"#include <(elastic/[\w/]+\.[hi]pp)>\s*$")
 OTHER_INCLUDE = re.compile(r"#include <([^>]+)>\s*$")
 CONDITIONAL_START = re.compile(r"\s*#\s*if")
 CONDITIONAL_END = re.compile(r"\s*#\s*endif")
+DEFINITIONS_START = "#if defined(ELASTIC_HEADER_ONLY)"
 
 
 class Amalgamation:
@@ -52,6 +60,7 @@ class Amalgamation:
         self.expanded = set()
         self.included = set()
         self.lines = []
+        self.definitions = []
 
     def add(self, header):
         """Puts in `header`, preceded by the headers that it includes."""
@@ -64,10 +73,18 @@ class Amalgamation:
             elif CONDITIONAL_END.match(line):
                 depth -= 1
             own, other = OWN_INCLUDE.match(line), OTHER_INCLUDE.match(line)
-            if own and depth > 0:
+            if own and own[1].endswith(".ipp"):
+                # Between the two lines of its condition, which go with it.
+                assert body.pop() == DEFINITIONS_START, f"{header}:{number}"
+                body.append(None)
+                self.definitions.append(own[1])
+            elif body and body[-1] is None:
+                assert line == "#endif", f"{header}:{number}"
+                body.pop()
+            elif own and depth > 0:
                 sys.exit(f"{header}:{number}: a header of this library under a condition cannot "
                          "be put into the single header")
-            if own:
+            elif own:
                 if own[1] not in self.expanded:
                     self.add(own[1])
             elif other and depth == 0:
@@ -79,6 +96,18 @@ class Amalgamation:
         if any(line.strip() for line in body):
             self.lines += ["", f"// ---- {header} ----", ""] + body
 
+    def add_definitions(self):
+        """Puts in what the headers only declare, preceded by what only definitions include."""
+        done = 0
+        private = Amalgamation(self.include_dir)
+        private.expanded, private.included = self.expanded, self.included
+        while done < len(self.definitions):
+            private.add(self.definitions[done])
+            self.definitions += private.definitions
+            private.definitions = []
+            done += 1
+        self.lines += ["", DEFINITIONS, *private.lines, "", "#endif  // definitions"]
+
     def read(self, header):
         path = self.include_dir / header
         return path.read_text(encoding="utf-8").splitlines()
@@ -88,6 +117,19 @@ class Amalgamation:
         return re.sub(r"\n{3,}", "\n\n", whole).rstrip() + "\n" + END
 
 
+def amalgamated(include_dir):
+    amalgamation = Amalgamation(include_dir)
+    amalgamation.add("elastic/elastic.hpp")
+    headers = sorted(path.relative_to(include_dir).as_posix()
+                     for path in (include_dir / "elastic").rglob("*.hpp"))
+    for header in headers:
+        is_private = "/detail/" in header
+        if not is_private and header not in LEFT_OUT and header not in amalgamation.expanded:
+            amalgamation.add(header)
+    amalgamation.add_definitions()
+    return amalgamation.text()
+
+
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
     arguments = argparse.ArgumentParser(description="Makes the single header.")
@@ -95,16 +137,15 @@ def main():
     arguments.add_argument("--root", type=pathlib.Path, default=root, help="the repository")
     options = arguments.parse_args()
 
-    amalgamation = Amalgamation(options.root / "include")
-    amalgamation.add("elastic/elastic.hpp")
+    text = amalgamated(options.root / "include")
     target = options.root / "single_include" / "elastic" / "elastic.hpp"
     if not options.check:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(amalgamation.text(), encoding="utf-8")
+        target.write_text(text, encoding="utf-8")
         return
     current = target.read_text(encoding="utf-8") if target.exists() else ""
-    if current != amalgamation.text():
-        difference = difflib.unified_diff(current.splitlines(), amalgamation.text().splitlines(),
+    if current != text:
+        difference = difflib.unified_diff(current.splitlines(), text.splitlines(),
                                           "committed", "generated", lineterm="", n=1)
         print("\n".join(list(difference)[:40]))
         sys.exit(f"{target} is not up to date: run scripts/amalgamate.py")

@@ -25,12 +25,11 @@ LAYERS = {
     "contract": ["base"],
     "telemetry": ["base"],
     "process": ["base"],
-    "timer": ["base"],
     "store": ["base", "net"],
     "health": ["base", "net"],
     "rendezvous": ["base", "net", "telemetry", "store"],
-    "worker": ["base", "contract", "store", "timer", "health"],
-    "agent": ["base", "net", "contract", "telemetry", "process", "store", "timer", "health",
+    "worker": ["base", "contract", "store", "health"],
+    "agent": ["base", "net", "contract", "telemetry", "process", "store", "health",
               "rendezvous"],
     "launch": ["base", "net", "contract", "telemetry", "process", "rendezvous", "worker",
                "agent"],
@@ -39,12 +38,15 @@ LAYERS = {
 # A header with this line is not in its module's umbrella: who wants it includes it by name.
 OPT_IN = "// Opt-in:"
 
+# All definitions, for those who compile the library once without CMake.
+SOURCE = "elastic/src.hpp"
+
 HEADERS = r"include/elastic/"
 # What code may not say, where that does not hold, and what it says instead.
 BANNED = [
     # (pattern, files that it is banned in, files that are its one place, reason)
     (r"\b(system|steady|high_resolution)_clock::now\b|\b(clock_gettime|gettimeofday)\s*\(",
-     HEADERS, r"include/elastic/base/time\.hpp", "reads a clock; take a time_source"),
+     HEADERS, r"include/elastic/base/(impl/)?time\.[hi]pp", "reads a clock; take a time_source"),
     (r"\bsteady_timer\b",
      HEADERS, r"include/elastic/base/", "names a timer; take a time_source"),
     (r"\b(sleep_for|sleep_until\s*\(\s*std::|usleep|nanosleep)\b",
@@ -53,7 +55,7 @@ BANNED = [
     (r"\basio::detached\b",
      HEADERS, None, "starts a coroutine that nobody waits for"),
     (r"(?<![\w.>])(v?fork|popen|system)\s*\(",
-     r"include/elastic/|examples/", r"include/elastic/process/fork_launcher\.hpp",
+     r"include/elastic/|examples/", r"include/elastic/process/impl/fork_launcher\.ipp",
      "starts a process past process_launcher"),
     (r"\b(SYS_clone3|waitid|waitpid|pidfd_open|pidfd_send_signal|close_range|execvpe?|execve)\b",
      HEADERS, r"include/elastic/process/", "handles processes outside of process/"),
@@ -73,7 +75,7 @@ class Tree:
     """The files of a repository that the rules look at: path in the repository → lines."""
 
     FOLDERS = ["include", "tests", "examples", "benchmarks", "scripts", "cmake", "docs", ".ci"]
-    SUFFIXES = {".hpp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
+    SUFFIXES = {".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
     NAMES = {"run", ".clang-format", ".gitignore"}
 
     def __init__(self, root):
@@ -89,10 +91,10 @@ class Tree:
                 continue
             self.files[name] = path.read_text(encoding="utf-8").split("\n")
 
-    def headers(self):
+    def headers(self, suffixes=(".hpp",)):
         """The library's headers, named from include/ on."""
         return {name[len("include/"):]: lines for name, lines in self.files.items()
-                if name.startswith(HEADERS) and name.endswith(".hpp")}
+                if name.startswith(HEADERS) and name.endswith(suffixes)}
 
 
 def check_text(tree):
@@ -114,19 +116,19 @@ def check_start(tree):
     """Source files start with the two SPDX lines, headers go on with #pragma once."""
     spdx = ["SPDX-FileCopyrightText: 2026 The elastic authors", "SPDX-License-Identifier: MIT"]
     for name, lines in tree.files.items():
-        if not name.endswith((".hpp", ".cpp", ".py", ".sh")):
+        if not name.endswith((".hpp", ".ipp", ".cpp", ".py", ".sh")):
             continue
         comment = "// " if name.endswith("pp") else "# "
         start = lines[1:] if lines[0].startswith("#!") else lines
         if start[:2] != [comment + line for line in spdx]:
             yield name, 1, "does not start with the two SPDX lines"
-        if name.endswith(".hpp") and (len(lines) < 3 or lines[2] != "#pragma once"):
+        if name.endswith((".hpp", ".ipp")) and (len(lines) < 3 or lines[2] != "#pragma once"):
             yield name, 3, "#pragma once is missing in the third line"
 
 
 def check_layers(tree):
     """A header includes only what its module may; it names the headers that it needs."""
-    for header, lines in tree.headers().items():
+    for header, lines in tree.headers((".hpp", ".ipp")).items():
         parts = header.split("/")
         if len(parts) < 3:
             continue
@@ -155,7 +157,7 @@ def check_umbrellas(tree):
     expected = {"elastic/elastic.hpp": set()}
     for header, lines in headers.items():
         parts = header.split("/")
-        if len(parts) == 2 and header != "elastic/elastic.hpp":
+        if len(parts) == 2 and header not in ("elastic/elastic.hpp", SOURCE):
             expected["elastic/elastic.hpp"].add(header)
         elif len(parts) == 3:
             module = expected.setdefault(f"elastic/{parts[1]}.hpp", set())
@@ -173,6 +175,35 @@ def check_umbrellas(tree):
             yield "include/" + umbrella, 1, f"lists {header}, which is not of this folder or opt-in"
 
 
+def definitions_of(header):
+    """Where the definitions of a header are: elastic/base/time.hpp → elastic/base/impl/time.ipp."""
+    folder, name = header.rsplit("/", 1)
+    return f"{folder}/impl/{name.removesuffix('.hpp')}.ipp"
+
+
+def check_definitions(tree):
+    """A header ends with its definitions, these begin with it, and src.hpp lists all of them."""
+    headers = tree.headers()
+    definitions = tree.headers((".ipp",))
+    ending = ["#if defined(ELASTIC_HEADER_ONLY)", "#include <{}>", "#endif", ""]
+    for header, lines in headers.items():
+        wanted = [line.format(definitions_of(header)) for line in ending]
+        declares = any("ELASTIC_DECL" in code_of(line) for line in lines if line[:1] != "#")
+        if definitions_of(header) in definitions or declares:
+            if lines[-4:] != wanted:
+                yield "include/" + header, len(lines), "does not end with its definitions"
+    of = {definitions_of(header): header for header in headers}
+    for name, lines in definitions.items():
+        if name not in of:
+            yield "include/" + name, 1, "there is no header for these definitions"
+        elif f"#include <{of[name]}>" != next((x for x in lines if x.startswith("#include")), ""):
+            yield "include/" + name, 1, "does not include its header first"
+    listed = set(re.findall(r"^#include <(elastic/[^>]+\.ipp)>", "\n".join(headers.get(SOURCE, [])),
+                            re.MULTILINE))
+    for name in sorted(set(definitions) ^ listed):
+        yield "include/" + SOURCE, 1, f"does not list what there is: {name}"
+
+
 def code_of(line):
     """A line without its strings and comment, so that words in them break no rule."""
     line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
@@ -182,7 +213,7 @@ def code_of(line):
 def check_banned(tree):
     """The calls of BANNED stay in their one place."""
     for name, lines in tree.files.items():
-        if not name.endswith((".hpp", ".cpp")):
+        if not name.endswith((".hpp", ".ipp", ".cpp")):
             continue
         rules = [(re.compile(pattern), reason) for pattern, where, place, reason in BANNED
                  if re.match(where, name) and not (place and re.match(place, name))]
@@ -201,7 +232,8 @@ def check_debris(tree):
                 yield name, number, f"left over: {found[0].strip()}"
 
 
-CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_banned, check_debris]
+CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_banned,
+          check_debris]
 
 
 def findings(root):
@@ -213,6 +245,8 @@ def findings(root):
 
 START = ("// SPDX-FileCopyrightText: 2026 The elastic authors\n"
          "// SPDX-License-Identifier: MIT\n#pragma once\n")
+DEFINED = ("#if defined(ELASTIC_HEADER_ONLY)\n#include <elastic/process/impl/child.ipp>\n"
+           "#endif\n")
 CLEAN = {
     "include/elastic/elastic.hpp": START + "\n#include <elastic/base.hpp>\n"
                                    "#include <elastic/process.hpp>\n",
@@ -220,7 +254,10 @@ CLEAN = {
     "include/elastic/base/time.hpp": START + "// not asio::detached\nnow = steady_clock::now();\n",
     "include/elastic/base/extra.hpp": START + "\n// Opt-in: large.\n",
     "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n",
-    "include/elastic/process/child.hpp": START + "#include <elastic/base/time.hpp>\nwaitid(1);\n",
+    "include/elastic/src.hpp": START + "#include <elastic/process/impl/child.ipp>\n",
+    "include/elastic/process/impl/child.ipp": START + "#include <elastic/process/child.hpp>\n",
+    "include/elastic/process/child.hpp":
+        START + "#include <elastic/base/time.hpp>\nwaitid(1);\n" + DEFINED,
 }
 TIME = "include/elastic/base/time.hpp"
 CHILD = "include/elastic/process/child.hpp"
@@ -257,6 +294,11 @@ VIOLATIONS = [
     ("include/elastic/net.hpp", START, "does not list elastic/net.hpp"),
     ("examples/01_x.cpp", "int a;\n", "SPDX"),
     ("include/elastic/base/detail/x.hpp", START.replace("#pragma once\n", ""), "#pragma once"),
+    (CHILD, "int after_the_definitions;\n", "does not end with its definitions"),
+    (TIME, "ELASTIC_DECL int now();\n", "does not end with its definitions"),
+    ("include/elastic/base/impl/time.ipp", START + "#include <elastic/base/time.hpp>\n",
+     "does not list what there is"),
+    ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
 ]
 
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/base64.hpp>
 #include <elastic/base/blocking.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/json_text.hpp>
@@ -16,6 +16,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/base/ring.hpp>
+#include <elastic/base/ring_options.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>

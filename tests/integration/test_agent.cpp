@@ -11,6 +11,10 @@
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/detail/pickle_format.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
+#include <elastic/base/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>

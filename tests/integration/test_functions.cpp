@@ -6,11 +6,15 @@
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/asio.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
+#include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/process/fork_launcher.hpp>
+#include <elastic/rendezvous/detail/pickle_format.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>

@@ -3,8 +3,11 @@
 
 // No descendant outlives its worker, nor its agent, whatever either does.
 
+#include <elastic/agent/worker_group.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/process.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/leftovers.hpp>

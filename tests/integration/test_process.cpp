@@ -4,6 +4,9 @@
 // Real processes: each test leaves no process, no zombie and no descriptor behind.
 
 #include <elastic/process.hpp>
+#include <elastic/rendezvous/file_rendezvous.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/worker/entrypoint.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/freezer.hpp>

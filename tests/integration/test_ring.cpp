@@ -7,6 +7,11 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/ring.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/health/control_message.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/process/detail/spawn.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/worker/record.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/fake_rendezvous.hpp>
 #include <support/log_recorder.hpp>

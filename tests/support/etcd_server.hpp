@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/net/endpoint.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/process/detail/syscalls.hpp>
 #include <support/catch.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/launch/launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
 
 #include <unistd.h>

@@ -4,6 +4,7 @@
 // A program that launches a function of its own, but does not ask whether it is a worker: each of
 // its workers would do the same again.
 
+#include <elastic/base/asio.hpp>
 #include <elastic/launch/launcher.hpp>
 
 #include <cstdio>

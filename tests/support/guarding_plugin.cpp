@@ -3,6 +3,7 @@
 
 // A library that a program opens while it runs, and that starts a worker behind a guard there.
 
+#include <elastic/base/asio.hpp>
 #include <elastic/process.hpp>
 
 #include <exception>

@@ -6,7 +6,9 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/launch/machine.hpp>
 #include <elastic/store/leased_keys.hpp>
+#include <elastic/store/store.hpp>
 #include <support/manual_time.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/waiters.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>

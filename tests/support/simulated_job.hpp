@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/random.hpp>
+#include <elastic/process/detail/spawn.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/host_clock.hpp>

@@ -8,9 +8,13 @@
 #include <elastic/base/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/launch/early_exit.hpp>
+#include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/rendezvous_backend.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <elastic/rendezvous/store_rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch_state_codec.hpp>
+#include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
 #include <support/manual_time.hpp>

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
 #include <chrono>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -36,17 +33,10 @@ struct hang_hook {
 };
 
 /// Checks the bounds of a hang_hook. Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const hang_hook& hook) {
-  if (hook.command.find('\0') != std::string::npos) {
-    throw error(errc::invalid_argument, "the command of the hang hook has a zero byte in it");
-  }
-  if (hook.timeout <= duration::zero() || hook.timeout > limits::hang_hook_timeout) {
-    throw error(errc::invalid_argument,
-                fmt::format("the hang hook's timeout is {} s: more than 0 and at most {} s are "
-                            "allowed",
-                            std::chrono::duration<double>(hook.timeout).count(),
-                            limits::hang_hook_timeout.count()));
-  }
-}
+ELASTIC_DECL void validate(const hang_hook& hook);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/hang_hook.ipp>
+#endif

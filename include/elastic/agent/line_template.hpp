@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/contract/macros.hpp>
 #include <elastic/process/line_head.hpp>
 
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -27,60 +24,20 @@ class line_template {
 
   /// Empty text: as made by default.
   /// Errors: `errc::invalid_argument` for a field that there is not, naming those that there are.
-  explicit line_template(const std::string& text) : line_template() {
-    if (!text.empty()) text_ = text;
-    head_of({}, "");
-  }
+  ELASTIC_DECL explicit line_template(const std::string& text);
 
   /// What stands before the lines of one worker.
-  line_head head_of(const worker_identity& who, const std::string& host) const {
-    line_head head;
-    for (std::string_view rest = text_; !rest.empty();) {
-      const std::size_t dollar = rest.find('$');
-      head.add_text(rest.substr(0, dollar));
-      if (dollar == rest.npos) break;
-      rest.remove_prefix(dollar + 1);
-      if (rest.starts_with('$')) {
-        head.add_text("$");
-        rest.remove_prefix(1);
-        continue;
-      }
-      const detail::macro_reference reference = detail::read_macro_reference(rest);
-      if (reference.length == 0) {
-        head.add_text("$");
-      } else {
-        add_field(head, reference.name, who, host);
-      }
-      rest.remove_prefix(reference.length);
-    }
-    return head;
-  }
+  ELASTIC_DECL line_head head_of(const worker_identity& who, const std::string& host) const;
 
  private:
-  static void add_field(line_head& head, std::string_view name, const worker_identity& who,
-                        const std::string& host) {
-    if (name == "role_name") {
-      head.add_text(who.role_name);
-    } else if (name == "rank") {
-      head.add_text(std::to_string(who.rank));
-    } else if (name == "local_rank") {
-      head.add_text(std::to_string(who.local_rank));
-    } else if (name == "hostname") {
-      head.add_text(host);
-    } else if (name == "pid") {
-      head.add_pid();
-    } else if (name == "time") {
-      head.add_time();
-    } else {
-      throw error(errc::invalid_argument,
-                  fmt::format("a line prefix has no field '{}'; there are ${{role_name}}, ${{rank}}"
-                              ", ${{local_rank}}, ${{pid}}, ${{hostname}} and ${{time}}, and $$ "
-                              "means a $",
-                              name));
-    }
-  }
+  ELASTIC_DECL static void add_field(line_head& head, std::string_view name,
+                                     const worker_identity& who, const std::string& host);
 
   std::string text_;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/line_template.ipp>
+#endif

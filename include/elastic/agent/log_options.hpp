@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/process/log_file.hpp>
 
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -37,30 +35,10 @@ struct log_options {
 };
 
 /// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
-inline void validate(const log_options& options, int local_world_size, bool has_files) {
-  for (const int rank : options.console_ranks) {
-    if (rank < 0 || rank >= local_world_size) {
-      throw error(errc::invalid_argument,
-                  fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
-                              "to {}",
-                              rank, local_world_size, local_world_size - 1));
-    }
-  }
-  const bool filtered = !options.stdout_filters.empty() || !options.stderr_filters.empty();
-  if (filtered && !has_files) {
-    throw error(errc::invalid_argument,
-                "lines that match a filter go to a file, but the log directory is /dev/null");
-  }
-  for (const auto* filters : {&options.stdout_filters, &options.stderr_filters}) {
-    for (const std::string& text : *filters) {
-      if (text.empty()) throw error(errc::invalid_argument, "a filter of lines is empty");
-    }
-  }
-  if (options.rotation.max_files < 1 || options.rotation.max_files > limits::log_files) {
-    throw error(errc::invalid_argument, fmt::format("{} files of one log: 1 to {} are allowed",
-                                                    options.rotation.max_files,
-                                                    limits::log_files));
-  }
-}
+ELASTIC_DECL void validate(const log_options& options, int local_world_size, bool has_files);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/log_options.ipp>
+#endif

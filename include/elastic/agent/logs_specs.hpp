@@ -2,22 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/line_template.hpp>
 #include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/log_options.hpp>
 #include <elastic/agent/worker_spec.hpp>
-#include <elastic/base/json_text.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/stream_selection.hpp>
+#include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>
 #include <elastic/process/stdio.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -58,84 +55,21 @@ class logs_specs {
 /// and the end of stderr kept for the report where it is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
-  std::vector<worker_output> plan(const attempt_logs& attempt) override {
-    const log_options& options = attempt.spec.logs;
-    std::shared_ptr<log_file> matches[2];
-    if (!options.stdout_filters.empty()) {
-      matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
-    }
-    if (!options.stderr_filters.empty()) {
-      matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
-    }
-    std::vector<worker_output> all;
-    for (const worker_identity& who : attempt.workers) {
-      worker_output& output = all.emplace_back();
-      output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
-      output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
-    }
-    return all;
-  }
+  ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;
 
  private:
-  static output_plan plan_stream(const attempt_logs& attempt, const worker_identity& who,
-                                 std_streams stream, const std::shared_ptr<log_file>& matches) {
-    const worker_spec& spec = attempt.spec;
-    const log_options& options = spec.logs;
-    const bool is_err = stream == std_streams::err;
-    const bool teed = contains(spec.tee.of(who.local_rank), stream);
-    const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
-    const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
-    const bool as_json = options.format == log_format::json;
-
-    output_plan plan;
-    if (teed || redirected) {
-      plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
-                         : attempt.layout.stdout_file(who.local_rank);
-    }
-    const bool cut = !plan.file.empty() && options.rotation.max_bytes > 0;
-    if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
-      plan.kind = output_plan::how::copy;
-    } else if (redirected || teed) {
-      plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
-    } else if (is_err) {
-      plan.kind = output_plan::how::copy;  // for its end
-    } else if (!shown) {
-      plan.kind = output_plan::how::null;
-    }
-    plan.keep_tail = is_err && plan.kind != output_plan::how::null;
-    if (plan.kind != output_plan::how::copy) return plan;
-
-    plan.rotation = options.rotation;
-    plan.console = shown;
-    plan.json = as_json;
-    const line_head head = as_json ? object_head(attempt, who, is_err)
-                                   : line_template(spec.line_prefix_template)
-                                         .head_of(who, attempt.host);
-    if (teed || as_json) plan.prefix = head;
-    if (matches) {
-      plan.matches.filters = is_err ? options.stderr_filters : options.stdout_filters;
-      plan.matches.prefix = head;
-      plan.matches.file = matches;
-    }
-    return plan;
-  }
-
-  static bool is_shown(const log_options& options, int local_rank) {
-    const std::vector<int>& ranks = options.console_ranks;
-    return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
-  }
+  ELASTIC_DECL static output_plan plan_stream(const attempt_logs& attempt,
+                                              const worker_identity& who, std_streams stream,
+                                              const std::shared_ptr<log_file>& matches);
+  ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
 
   // All members of the object of a line, but its text.
-  static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
-                               bool is_err) {
-    line_head head(R"({"time":")");
-    head.add_time();
-    head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
-                              json_string(attempt.host), json_string(who.role_name), who.rank,
-                              who.local_rank, attempt.layout.attempt()));
-    head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
-    return head;
-  }
+  ELASTIC_DECL static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
+                                            bool is_err);
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/logs_specs.ipp>
+#endif

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <elastic/agent/logs_specs.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/named_factories.hpp>
-
-#include <memory>
 
 namespace elastic {
 
@@ -13,9 +12,11 @@ namespace elastic {
 class logs_specs_registry : public named_factories<logs_specs> {
  public:
   /// Knows "default".
-  logs_specs_registry() : named_factories("there are no logs specs") {
-    add("default", [] { return std::make_shared<default_logs_specs>(); });
-  }
+  ELASTIC_DECL logs_specs_registry();
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/logs_specs_registry.ipp>
+#endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/exit_selection.hpp>
 
@@ -30,17 +30,10 @@ struct restart_terms {
 };
 
 /// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const restart_terms& terms) {
-  const duration day = std::chrono::hours(24);
-  const auto demand = [](bool holds, const char* sentence) {
-    if (!holds) throw error(errc::invalid_argument, sentence);
-  };
-  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
-  demand(terms.delay >= duration::zero() && terms.delay <= day,
-         "the delay of restarts is 0 to 24 hours");
-  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
-         "the greatest delay of restarts is 0 to 24 hours");
-  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
-}
+ELASTIC_DECL void validate(const restart_terms& terms);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/restart_terms.ipp>
+#endif

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/process/exit_status.hpp>
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,17 +48,15 @@ struct worker_failure {
   bool stopped_by_agent = false;
 
   /// When it failed, in seconds since 1970: by its own account where it gave one.
-  std::int64_t timestamp() const {
-    if (error && error->timestamp != 0) return error->timestamp;
-    return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
-  }
+  ELASTIC_DECL std::int64_t timestamp() const;
 
   /// The finest that is known of the same moment: when its error file was written (a worker can
   /// live on for a while after that), else when the agent learned of its death.
-  wall_time moment() const {
-    if (error && error->timestamp != 0 && error->written) return *error->written;
-    return at;
-  }
+  ELASTIC_DECL wall_time moment() const;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/worker_failure.ipp>
+#endif

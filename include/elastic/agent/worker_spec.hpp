@@ -3,27 +3,22 @@
 #pragma once
 
 #include <elastic/agent/hang_hook.hpp>
-#include <elastic/agent/line_template.hpp>
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/contract/stream_selection.hpp>
-#include <elastic/contract/visible_devices.hpp>
 #include <elastic/health/worker_liveness.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -89,48 +84,10 @@ struct worker_spec {
 };
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
-inline void validate(const worker_spec& spec) {
-  const auto demand = [](bool holds, const std::string& sentence) {
-    if (!holds) throw error(errc::invalid_argument, sentence);
-  };
-  demand(!spec.program.empty(), "the worker's program is not named");
-  if (spec.function) validate(*spec.function);
-  demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
-         fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
-                     limits::local_world_size));
-  demand(spec.processors.empty() ||
-             spec.processors.size() == static_cast<std::size_t>(spec.local_world_size),
-         fmt::format("processors are given for {} workers, but the node has {}",
-                     spec.processors.size(), spec.local_world_size));
-  for (const auto& [name, value] : spec.variables) {
-    demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("'{}' is no name of a variable", name));
-  }
-  demand(!spec.virtual_local_rank ||
-             visible_devices(spec.environment).size() >=
-                 static_cast<std::size_t>(spec.local_world_size) ||
-             visible_devices(spec.environment).empty(),
-         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
-                     "which each is to have its own",
-                     spec.local_world_size));
-  demand(spec.max_restarts >= 0,
-         fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
-  validate(spec.restart);
-  validate(spec.logs, spec.local_world_size, spec.log_directory != "/dev/null");
-  line_template{spec.line_prefix_template};
-  demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
-  demand(spec.exit_barrier_timeout >= duration::zero(),
-         "exit_barrier_timeout must not be negative");
-  demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
-  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
-  validate(spec.on_hang);
-  const liveness_settings& liveness = spec.liveness;
-  demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
-             liveness.least_learned >= duration::zero(),
-         "the times of liveness must not be negative");
-  demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
-         fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
-                     liveness.learn_factor));
-}
+ELASTIC_DECL void validate(const worker_spec& spec);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/worker_spec.ipp>
+#endif

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The one place that knows which Asio is under us. Everything else includes this header and
-// writes `asio::`, so that a change in a newer Asio is answered here and nowhere else.
+// The one place that knows which Asio is under us, and everything that this library uses of it.
+// Opt-in: a header that declares tasks needs base/task.hpp alone; whoever runs them includes this
+// or the headers of Asio that it uses.
 
-// Before Asio: where no header of the standard library came first, it takes its memory from another
-// place, and must do so in all translation units or in none.
-#include <cstddef>
+#include <elastic/base/task.hpp>
 
 #include <asio/version.hpp>
 
-#include <asio/any_io_executor.hpp>
-#include <asio/awaitable.hpp>
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/bind_executor.hpp>
 #include <asio/buffer.hpp>
@@ -50,10 +47,6 @@
 #include <asio/deferred.hpp>
 #else
 #include <asio/experimental/deferred.hpp>
-#endif
-
-#if !defined(ASIO_HAS_CO_AWAIT)
-#error "elastic needs Asio's coroutines: compile as C++20 and define ASIO_HAS_CO_AWAIT=1 for clang"
 #endif
 
 namespace elastic::detail {

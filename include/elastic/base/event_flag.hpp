@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/detail/waiters.hpp>
 #include <elastic/base/task.hpp>
 
@@ -18,10 +19,7 @@ class event_flag {
   explicit event_flag(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
 
   /// Makes the condition true and wakes all that wait. Further calls do nothing.
-  void set() {
-    is_set_ = true;
-    while (!waiting_.empty()) waiting_.wake_first({});
-  }
+  ELASTIC_DECL void set();
 
   /// Makes the condition false again; who was woken before stays awake.
   void reset() { is_set_ = false; }
@@ -31,10 +29,7 @@ class event_flag {
   /// Waits until the condition is true.
   ///
   /// Cancellation: all types; throws `operation_aborted`. So does the end of the flag.
-  task<void> wait() {
-    // Nothing of the flag is touched after the wait: it may be gone by then.
-    if (!is_set_) co_await waiting_.wait(next_++);
-  }
+  ELASTIC_DECL task<void> wait();
 
  private:
   bool is_set_ = false;
@@ -43,3 +38,7 @@ class event_flag {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/impl/event_flag.ipp>
+#endif

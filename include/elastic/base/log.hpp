@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +30,7 @@ class log_handler {
 class logger {
  public:
   logger() = default;
-  logger(std::shared_ptr<log_handler> handler, log_level threshold)
-      : handler_(std::move(handler)), threshold_(threshold) {}
+  ELASTIC_DECL logger(std::shared_ptr<log_handler> handler, log_level threshold);
 
   bool enabled(log_level level) const { return handler_ && level >= threshold_; }
 
@@ -62,3 +62,7 @@ class logger {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/impl/log.ipp>
+#endif

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -29,22 +29,7 @@ task<void> keep_result(task<T> work, std::optional<T>& result) {
 /// Errors: those of `work`.
 /// Cancellation: none reaches `work`; a request that arrives meanwhile stays noted in the
 /// caller's state, so that its next `co_await` sees it.
-inline task<void> shielded(task<void> work) {
-  const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  co_await asio::this_coro::throw_if_cancelled(false);
-  auto executor = co_await asio::this_coro::executor;
-  std::exception_ptr failure;
-  try {
-    // An empty slot in the place of the caller's: nobody can signal through it.
-    co_await asio::co_spawn(
-        executor, std::move(work),
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  co_await asio::this_coro::throw_if_cancelled(throws);
-  if (failure) std::rethrow_exception(failure);
-}
+ELASTIC_DECL task<void> shielded(task<void> work);
 
 /// The same for work that has a result.
 template <class T>
@@ -59,26 +44,7 @@ namespace detail {
 
 enum class cleanup_when { always, after_failure };
 
-inline task<void> run_with_cleanup(task<void> body, task<void> cleanup, cleanup_when when) {
-  const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  std::exception_ptr failure;
-  try {
-    co_await std::move(body);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  if (failure || when == cleanup_when::always) {
-    // Without this a body that was cancelled takes the clean-up with it.
-    co_await asio::this_coro::throw_if_cancelled(false);
-    try {
-      co_await shielded(std::move(cleanup));
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  }
-  co_await asio::this_coro::throw_if_cancelled(throws);
-  if (failure) std::rethrow_exception(failure);
-}
+ELASTIC_DECL task<void> run_with_cleanup(task<void> body, task<void> cleanup, cleanup_when when);
 
 }  // namespace detail
 
@@ -89,10 +55,7 @@ inline task<void> run_with_cleanup(task<void> body, task<void> cleanup, cleanup_
 ///
 /// Errors: the first one; an error of `cleanup` is reported only where `body` had none.
 /// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
-inline task<void> with_cleanup(task<void> body, task<void> cleanup) {
-  return detail::run_with_cleanup(std::move(body), std::move(cleanup),
-                                  detail::cleanup_when::always);
-}
+ELASTIC_DECL task<void> with_cleanup(task<void> body, task<void> cleanup);
 
 /// The same for a body that has a result.
 template <class T>
@@ -107,10 +70,7 @@ task<T> with_cleanup(task<T> body, task<void> cleanup) {
 /// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
 ///
 /// Errors: that of `body`; one of `rollback` is dropped in its favour.
-inline task<void> with_rollback(task<void> body, task<void> rollback) {
-  return detail::run_with_cleanup(std::move(body), std::move(rollback),
-                                  detail::cleanup_when::after_failure);
-}
+ELASTIC_DECL task<void> with_rollback(task<void> body, task<void> rollback);
 
 /// The same for a body that has a result.
 template <class T>
@@ -122,3 +82,7 @@ task<T> with_rollback(task<T> body, task<void> rollback) {
 }
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/impl/scope.ipp>
+#endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/race.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 
@@ -41,10 +41,7 @@ class system_time final : public time_source {
  public:
   time_point now() const override { return std::chrono::steady_clock::now(); }
   wall_time wall_now() const override { return std::chrono::system_clock::now(); }
-  task<void> sleep_until(time_point deadline) override {
-    asio::steady_timer timer(co_await asio::this_coro::executor, deadline);
-    co_await timer.async_wait(asio::use_awaitable);
-  }
+  ELASTIC_DECL task<void> sleep_until(time_point deadline) override;
 };
 
 /// The one race against time: runs `work`, at most until `deadline`.
@@ -56,17 +53,7 @@ class system_time final : public time_source {
 /// Errors: those of `work`.
 /// Cancellation: every request is passed on to `work`, after the deadline too; then throws what
 /// `work` threw.
-inline task<bool> with_deadline(time_source& time, time_point deadline, task<void> work) {
-  auto executor = co_await asio::this_coro::executor;
-  // Requests are for the work alone: the deadline stays in force while it follows them.
-  const auto outcome = co_await detail::run_race(executor, 1, std::move(work),
-                                                 time.sleep_until(deadline));
-  const std::exception_ptr& failure = outcome.failures[0];
-  const bool expired = outcome.order[0] == 1 && !outcome.failures[1];
-  if (!failure) co_return true;
-  if (expired && detail::is_cancellation(failure)) co_return false;
-  std::rethrow_exception(failure);
-}
+ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work);
 
 /// The same for work that has a result: empty where the deadline came first.
 template <class T>
@@ -78,3 +65,7 @@ task<std::optional<T>> with_deadline(time_source& time, time_point deadline, tas
 }
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/impl/time.ipp>
+#endif

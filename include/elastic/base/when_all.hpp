@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/detail/concurrent_run.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 
-#include <cstddef>
-#include <exception>
-#include <utility>
 #include <vector>
 
 namespace elastic {
@@ -17,15 +14,10 @@ namespace elastic {
 ///
 /// Errors: that of the first that threw.
 /// Cancellation: every request is passed on to every task; then throws what the first threw.
-inline task<void> when_all(std::vector<task<void>> tasks) {
-  if (tasks.empty()) co_return;
-  auto executor = co_await asio::this_coro::executor;
-  const std::size_t count = tasks.size();
-  const auto outcome = co_await detail::run_concurrently(
-      executor, count, detail::cancelled_by::first_failure, std::move(tasks));
-  for (const std::size_t place : outcome.order) {
-    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
-  }
-}
+ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/impl/when_all.ipp>
+#endif

@@ -6,26 +6,14 @@
 // by C++ workers and by PyTorch's @record, read back by the agent. Includes the whole of
 // nlohmann/json, because reading and writing are inline.
 
-#include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -53,86 +41,15 @@ inline constexpr int error_file_depth = 64;
 inline constexpr int error_file_members = 4096;
 
 /// `text` as a JSON string as Python's json.dumps writes it: ASCII only, bad UTF-8 replaced.
-inline std::string json_quoted(std::string_view text) {
-  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
-/// A value as Python's json.dumps writes it, with a blank after each comma and colon.
-inline std::string json_dumped(const nlohmann::ordered_json& value) {
-  if (!value.is_structured()) {
-    return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  }
-  std::string body;
-  for (const auto& [key, element] : value.items()) {
-    if (!body.empty()) body += ", ";
-    if (value.is_object()) body += json_quoted(key) + ": ";
-    body += json_dumped(element);
-  }
-  return value.is_object() ? "{" + body + "}" : "[" + body + "]";
-}
-
-inline error_file_content unparsable_error_file(std::string reason) {
-  constexpr std::size_t longest = 300;
-  if (reason.size() > longest) reason.resize(longest);
-  error_file_content content;
-  content.message = "the error file cannot be understood: " + reason;
-  content.raw_json = fmt::format("{{\"message\": {}}}", json_quoted(content.message));
-  content.unparsable = std::move(reason);
-  return content;
-}
-
-/// A time as the schema has it, a number or (as torchelastic writes it) a text of digits.
-inline std::int64_t error_file_timestamp(const nlohmann::ordered_json& value) {
-  constexpr double largest = 253402300799.0;  // the end of the year 9999
-  if (value.is_number()) {
-    const double seconds = value.get<double>();
-    return seconds > 0 && seconds <= largest ? static_cast<std::int64_t>(seconds) : 0;
-  }
-  if (!value.is_string()) return 0;
-  const auto& text = value.get_ref<const std::string&>();
-  std::int64_t seconds = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, seconds);
-  const bool whole = failure == std::errc() && stop == end;
-  return whole && seconds > 0 && static_cast<double>(seconds) <= largest ? seconds : 0;
-}
-
-inline std::string text_or_json(const nlohmann::ordered_json& value) {
-  return value.is_string() ? value.get<std::string>() : json_dumped(value);
-}
+ELASTIC_DECL std::string json_quoted(std::string_view text);
 
 /// Why the text is beyond the bounds above; none where it is within. No callback of the parser
 /// would do: it runs after the level or member was made.
-inline std::optional<std::string> beyond_json_bounds(std::string_view text,
-                                                     int most_members = error_file_members) {
-  int depth = 0;
-  int members = 0;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char letter = text[at];
-    if (quoted && letter == '\\') {
-      ++at;
-    } else if (letter == '"') {
-      quoted = !quoted;
-    } else if (!quoted && (letter == '{' || letter == '[')) {
-      if (++depth > error_file_depth) {
-        return fmt::format("nested more than {} levels deep", error_file_depth);
-      }
-    } else if (!quoted && (letter == '}' || letter == ']')) {
-      --depth;
-    } else if (!quoted && letter == ':' && ++members > most_members) {
-      return fmt::format("more than {} members", most_members);
-    }
-  }
-  return std::nullopt;
-}
+ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
+                                                           int most_members = error_file_members);
 
 /// The part of nlohmann's message that says what is wrong, without its own numbering.
-inline std::string json_complaint(const std::exception& failure) {
-  const std::string_view text = failure.what();
-  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
-  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
-}
+ELASTIC_DECL std::string json_complaint(const std::exception& failure);
 
 }  // namespace detail
 
@@ -140,132 +57,34 @@ inline std::string json_complaint(const std::exception& failure) {
 /// …, "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
 ///
 /// Result: never fails; for text of any other form `unparsable` says what is wrong.
-inline error_file_content parse_error_file(std::string_view text) {
-  if (text.size() > limits::error_file_bytes) {
-    return detail::unparsable_error_file(
-        fmt::format("larger than {} bytes", limits::error_file_bytes));
-  }
-  if (auto reason = detail::beyond_json_bounds(text)) {
-    return detail::unparsable_error_file(std::move(*reason));
-  }
-  try {
-    const auto root = nlohmann::ordered_json::parse(text);
-    if (!root.is_object()) return detail::unparsable_error_file("not a JSON object");
-    const auto message = root.find("message");
-    if (message == root.end()) return detail::unparsable_error_file("it has no \"message\"");
-    error_file_content content;
-    content.raw_json = text;
-    if (message->is_string()) {
-      content.message = message->get<std::string>();
-      if (const auto at = root.find("timestamp"); at != root.end()) {
-        content.timestamp = detail::error_file_timestamp(*at);
-      }
-      return content;
-    }
-    if (!message->is_object()) {
-      return detail::unparsable_error_file("\"message\" is neither a text nor an object");
-    }
-    const auto inner = message->find("message");
-    content.message = inner == message->end() ? "<N/A>" : detail::text_or_json(*inner);
-    const auto extra = message->find("extraInfo");
-    if (extra == message->end() || !extra->is_object()) return content;
-    if (const auto stack = extra->find("py_callstack"); stack != extra->end()) {
-      content.callstack = detail::text_or_json(*stack);
-    }
-    if (const auto at = extra->find("timestamp"); at != extra->end()) {
-      content.timestamp = detail::error_file_timestamp(*at);
-    }
-    return content;
-  } catch (const std::exception& failure) {
-    return detail::unparsable_error_file(detail::json_complaint(failure));
-  }
-}
+ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
 
 /// Reads the error file that a worker may have left.
 ///
 /// Result: none where there is no such file. Where there is one that cannot be read or understood,
 /// or that is larger than `limits::error_file_bytes`, `unparsable` says what is wrong.
 /// Does not wait, also where somebody put a pipe in the file's place.
-inline std::optional<error_file_content> read_error_file(const std::string& path) {
-  if (path.empty()) return std::nullopt;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    return detail::unparsable_error_file(errno_text(errno));
-  }
-  struct stat about {};
-  if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
-    ::close(file);
-    return detail::unparsable_error_file("not a regular file");
-  }
-  std::string text;
-  int failure = 0;
-  while (text.size() <= limits::error_file_bytes) {
-    char part[16 * 1024];
-    const ssize_t count = ::read(file, part, sizeof part);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) failure = errno;
-    if (count <= 0) break;
-    text.append(part, static_cast<std::size_t>(count));
-  }
-  ::close(file);
-  if (failure != 0) return detail::unparsable_error_file(errno_text(failure));
-  error_file_content content = parse_error_file(text);
-  content.written = wall_time(std::chrono::duration_cast<wall_time::duration>(
-      std::chrono::seconds(about.st_mtim.tv_sec) +
-      std::chrono::nanoseconds(about.st_mtim.tv_nsec)));
-  return content;
-}
+ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
 
 /// The text of an error file as PyTorch's @record writes it.
 ///
 /// `callstack` may be empty: the schema's "py_callstack" is then left out and readers show the
 /// message. `timestamp` is in seconds since 1970.
-inline std::string error_file_text(std::string_view message, std::string_view callstack,
-                                   std::int64_t timestamp) {
-  const std::string stack =
-      callstack.empty() ? ""
-                        : fmt::format("\"py_callstack\": {}, ", detail::json_quoted(callstack));
-  return fmt::format(
-      "{{\"message\": {{\"message\": {}, \"extraInfo\": {{{}\"timestamp\": \"{}\"}}}}}}",
-      detail::json_quoted(message), stack, timestamp);
-}
+ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_view callstack,
+                                         std::int64_t timestamp);
 
 /// Puts `text` at `path` at once: a reader sees the old file or the whole new one.
 ///
 /// Errors: `errc::file_access`, the sentence names the file; then nothing is left behind.
-inline void write_error_file(const std::string& path, std::string_view text) {
-  const std::string draft = fmt::format("{}.{}.tmp", path, ::getpid());
-  const auto fail = [&](int number) {
-    ::unlink(draft.c_str());
-    throw error(errc::file_access,
-                fmt::format("cannot write error file {}: {}", path, errno_text(number)));
-  };
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) fail(errno);
-  while (!text.empty()) {
-    const ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int number = errno;
-      ::close(file);
-      fail(number);
-    }
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  ::close(file);
-  if (::rename(draft.c_str(), path.c_str()) != 0) fail(errno);
-}
+ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
 
 /// The text that a launcher leaves in its own error file: that of the failed worker, with the
 /// worker's exit code (a signal's number negated) added as `message.errorCode`. Text whose
 /// `message` is a plain text stays as it is.
-inline std::string launcher_error_file_text(const error_file_content& content, int exit_code) {
-  if (content.unparsable || exit_code == 0) return content.raw_json;
-  nlohmann::ordered_json root = nlohmann::ordered_json::parse(content.raw_json, nullptr, false);
-  if (!root.is_object() || !root.contains("message")) return content.raw_json;
-  if (root["message"].is_object()) root["message"]["errorCode"] = exit_code;
-  return detail::json_dumped(root);
-}
+ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content, int exit_code);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/contract/impl/error_file.ipp>
+#endif

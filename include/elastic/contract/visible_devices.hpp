@@ -2,35 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
 
-#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace elastic {
 
 /// The entries of CUDA_VISIBLE_DEVICES; empty where it is not set.
-inline std::vector<std::string> visible_devices(const environment_map& environment) {
-  const std::string list = find_variable(environment, "CUDA_VISIBLE_DEVICES").value_or("");
-  std::vector<std::string> entries;
-  for (std::string_view rest = list; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    entries.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-  }
-  return entries;
-}
+ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment);
 
 /// Leaves one GPU to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES that has this
 /// place, else the GPU that has this number.
 /// Source: `torchrun --virtual-local-rank` (PyTorch 2.14).
-inline void leave_one_device(environment_map& environment, int local_rank) {
-  const std::vector<std::string> entries = visible_devices(environment);
-  const auto place = static_cast<std::size_t>(local_rank);
-  environment["CUDA_VISIBLE_DEVICES"] =
-      place < entries.size() ? entries[place] : std::to_string(local_rank);
-}
+ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/contract/impl/visible_devices.ipp>
+#endif

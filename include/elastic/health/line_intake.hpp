@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/limits.hpp>
+#include <elastic/base/config.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -22,33 +22,11 @@ class line_intake {
     bool too_long = false;
   };
 
-  void append(std::string_view bytes) {
-    held_.erase(0, taken_);
-    taken_ = 0;
-    held_.append(bytes);
-  }
+  ELASTIC_DECL void append(std::string_view bytes);
 
   /// The next line; none where it is not whole yet. One that is too long is told of once, and what
   /// follows of it is passed over.
-  std::optional<item> next() {
-    for (;;) {
-      const std::string_view rest = std::string_view(held_).substr(taken_);
-      const std::size_t end = rest.find('\n');
-      if (end == rest.npos) {
-        if (rest.size() < limits::control_line_bytes) return std::nullopt;
-        taken_ = held_.size();
-        if (skipping_) return std::nullopt;
-        skipping_ = true;
-        return item{{}, true};
-      }
-      taken_ += end + 1;
-      const bool rest_of_long = skipping_;
-      skipping_ = false;
-      if (rest_of_long) continue;
-      if (end >= limits::control_line_bytes) return item{{}, true};
-      return item{rest.substr(0, end), false};
-    }
-  }
+  ELASTIC_DECL std::optional<item> next();
 
   std::size_t held() const { return held_.size() - taken_; }
 
@@ -59,3 +37,7 @@ class line_intake {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/impl/line_intake.ipp>
+#endif

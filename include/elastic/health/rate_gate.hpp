@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
-#include <chrono>
 #include <optional>
 
 namespace elastic {
@@ -15,15 +15,7 @@ class rate_gate {
   explicit rate_gate(int most) : most_(most) {}
 
   /// Result: when to go on, where this was one too many.
-  std::optional<time_point> count(time_point now, int how_many = 1) {
-    if (now - since_ >= std::chrono::seconds(1)) {
-      since_ = now;
-      count_ = 0;
-    }
-    count_ += how_many;
-    if (count_ <= most_) return std::nullopt;
-    return since_ + std::chrono::seconds(1);
-  }
+  ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
 
  private:
   int most_;
@@ -32,3 +24,7 @@ class rate_gate {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/impl/rate_gate.ipp>
+#endif

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
@@ -30,71 +31,39 @@ namespace elastic {
 /// Thread-safety: one strand at a time, the one it was given.
 class worker_channels {
  public:
-  worker_channels(asio::any_io_executor strand, worker_channels_options options)
-      : strand_(std::move(strand)),
-        options_(std::move(options)),
-        learned_(std::make_shared<learned_timeouts>(options_.liveness)) {
-    if (!options_.time) options_.time = std::make_shared<system_time>();
-  }
+  ELASTIC_DECL worker_channels(asio::any_io_executor strand, worker_channels_options options);
   worker_channels(const worker_channels&) = delete;
   worker_channels& operator=(const worker_channels&) = delete;
   ~worker_channels() { abandon(); }
 
   /// Opens the channel of one attempt of so many workers, under a new name. What cannot be opened
   /// is said in the log, and there is none then. The one before must be closed.
-  void open(int workers) {
-    abandon();
-    state_ = std::make_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
-    state_->listen();
-    state_->open_timer_file();
-  }
+  ELASTIC_DECL void open(int workers);
 
   /// What workers are to have in their environment; an empty value: the variable is to be removed.
-  std::vector<std::pair<std::string, std::string>> environment() const {
-    std::vector<std::pair<std::string, std::string>> variables;
-    variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
-    // A file that is no FIFO is not for the workers, who would write into it.
-    if (options_.timer_file) {
-      const bool is_there = state_ && state_->made_timer_file;
-      variables.emplace_back("TORCHELASTIC_TIMER_FILE",
-                             is_there ? state_->timer_path : std::string());
-    }
-    return variables;
-  }
+  ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
 
   /// That worker runs, and is watched from now on.
-  void started(int local_rank) {
-    if (state_) state_->started(local_rank);
-  }
+  ELASTIC_DECL void started(int local_rank);
 
   /// It has ended; nothing is expected of it any more.
-  void ended(int local_rank) {
-    if (state_) state_->ended(local_rank);
-  }
+  ELASTIC_DECL void ended(int local_rank);
 
   /// Whether somebody has a connection.
   bool has_connections() const { return state_ && !state_->connections.empty(); }
 
   /// Tells every connected worker to pause, or to go on. No heartbeat is due meanwhile.
-  void pause() {
-    if (state_) state_->pause();
-  }
-  void resume() {
-    if (state_) state_->resume();
-  }
+  ELASTIC_DECL void pause();
+  ELASTIC_DECL void resume();
 
   /// Tells every connected worker that it is being stopped.
-  void announce_stop(duration grace) {
-    if (state_) state_->send_all(agent_message(control_messages::stop{grace}));
-  }
+  ELASTIC_DECL void announce_stop(duration grace);
 
   /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
   /// `within`.
   ///
   /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
-  task<checkpoint_outcome> checkpoint(duration within) {
-    return detail::channel_attempt::ask_checkpoint(state_, within);
-  }
+  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within);
 
   /// Closes every connection and waits until nothing of the channel runs any more. May be called
   /// again, and where nothing was opened.
@@ -104,16 +73,8 @@ class worker_channels {
 
  private:
   using state_pointer = std::shared_ptr<detail::channel_attempt>;
-
-  static task<void> close_all(state_pointer all) {
-    if (!all) co_return;
-    all->shut();
-    co_await all->all_ended.wait();
-  }
-
-  void abandon() {
-    if (state_) state_->shut();
-  }
+  ELASTIC_DECL static task<void> close_all(state_pointer all);
+  ELASTIC_DECL void abandon();
 
   asio::any_io_executor strand_;
   worker_channels_options options_;
@@ -122,3 +83,7 @@ class worker_channels {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/impl/worker_channels.ipp>
+#endif

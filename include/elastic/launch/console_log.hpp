@@ -4,57 +4,23 @@
 
 // Opt-in: for programs, not for those who embed a job.
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/console_target.hpp>
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <ctime>
-#include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// "WARNING 2026-11-20 14:03:21.042 text": a record of `console_log`, with its line end. The time
 /// is local. Control characters other than line ends and tabs are spelled out, since log text may
 /// quote what came from outside.
-inline std::string log_line(log_level level, wall_time at, std::string_view text) {
-  constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
-  const auto since_epoch = at.time_since_epoch();
-  const auto milliseconds =
-      std::chrono::floor<std::chrono::milliseconds>(since_epoch) -
-      std::chrono::floor<std::chrono::seconds>(since_epoch);
-  std::tm local{};
-  ::localtime_r(&seconds, &local);
-  char date[32] = {};
-  std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
-  std::string line = fmt::format("{} {}.{:03} ", names[static_cast<std::size_t>(level) % 4], date,
-                                 milliseconds.count());
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    const bool plain = (byte >= 0x20 && byte != 0x7f) || letter == '\n' || letter == '\t';
-    if (plain) {
-      line += letter;
-    } else {
-      line += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return line + '\n';
-}
+ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text);
 
 /// Writes log records to a descriptor, such as that of stderr: for programs, not for libraries.
 ///
@@ -65,43 +31,13 @@ inline std::string log_line(log_level level, wall_time at, std::string_view text
 class console_log final : public log_handler {
  public:
   /// `descriptor` is borrowed: the log keeps one of its own.
-  explicit console_log(std::shared_ptr<time_source> time, int descriptor = STDERR_FILENO)
-      : time_(std::move(time)), target_(descriptor) {}
-
-  void write(log_level level, std::string_view text) noexcept override {
-    try {
-      const wall_time now = time_->wall_now();
-      const int lost = lost_.exchange(0);
-      std::string lines;
-      if (lost > 0) {
-        lines = log_line(log_level::warning, now,
-                         fmt::format("{} log records were left out: nobody read them", lost));
-      }
-      lines += log_line(level, now, text);
-      const std::lock_guard one_at_a_time(mutex_);
-      if (!send(lines, lost > 0)) lost_ += lost + 1;
-    } catch (const std::exception&) {
-      ++lost_;  // no memory to format it
-    }
-  }
+  ELASTIC_DECL explicit console_log(std::shared_ptr<time_source> time,
+                                    int descriptor = STDERR_FILENO);
+  ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;
 
  private:
   /// Result: false where nothing was written because there was no room.
-  bool send(std::string_view bytes, bool was_full) {
-    const std::size_t whole = bytes.size();
-    while (!bytes.empty()) {
-      const std::optional<std::size_t> written = target_.write_some(bytes);
-      if (written) {
-        bytes.remove_prefix(*written);
-        continue;
-      }
-      if (errno != EAGAIN && errno != EWOULDBLOCK) return true;  // there is nobody to tell
-      pollfd room{target_.fd(), POLLOUT, 0};
-      if (::poll(&room, 1, was_full ? 0 : patience_milliseconds) <= 0) break;
-      was_full = true;
-    }
-    return bytes.size() < whole;
-  }
+  ELASTIC_DECL bool send(std::string_view bytes, bool was_full);
 
   static constexpr int patience_milliseconds = 100;
 
@@ -112,3 +48,7 @@ class console_log final : public log_handler {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/console_log.ipp>
+#endif

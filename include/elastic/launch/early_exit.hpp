@@ -4,10 +4,10 @@
 
 // Opt-in: for programs, not for those who embed a job.
 
+#include <elastic/base/config.hpp>
+
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -26,23 +26,13 @@ struct early_exit {
 inline constexpr int exit_usage = 2;
 /// Text from outside as part of a one-line message: in quotes, control characters spelled out,
 /// cut where it is long.
-inline std::string in_quotes(std::string_view text) {
-  constexpr std::size_t most = 200;
-  std::string shown = "'";
-  for (const char letter : text.substr(0, most)) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte < 0x20 || byte == 0x7f) {
-      shown += fmt::format("\\x{:02x}", byte);
-    } else {
-      shown += letter;
-    }
-  }
-  return shown + (text.size() > most ? "…'" : "'");
-}
+ELASTIC_DECL std::string in_quotes(std::string_view text);
 
 /// Ends the program with "elasticrun: error: <sentence>" on stderr.
-inline early_exit refuse(std::string_view sentence) {
-  return {exit_usage, fmt::format("elasticrun: error: {}\n", sentence), true};
-}
+ELASTIC_DECL early_exit refuse(std::string_view sentence);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/early_exit.ipp>
+#endif

@@ -2,62 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/contract/visible_devices.hpp>
 
-#include <algorithm>
-#include <charconv>
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace elastic {
-
-namespace detail {
-
-/// The NUMA node of a PCI device; -1 where the kernel does not know it.
-inline int node_of_device(const std::string& root, std::string address) {
-  // The driver and the kernel write the same address in other cases.
-  for (char& letter : address) {
-    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  int node = -1;
-  std::ifstream(root + "/sys/bus/pci/devices/" + address + "/numa_node") >> node;
-  return node;
-}
-
-}  // namespace detail
 
 /// The NUMA nodes of the NVIDIA GPUs that workers see, in the order in which they see them: those
 /// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 where a node is not known. Empty
 /// where there are none. No driver library is asked.
 ///
 /// @param root  what stands before /proc and /sys
-inline std::vector<int> gpu_nodes(const environment_map& environment,
-                                  const std::string& root = "") {
-  std::vector<std::string> addresses;
-  std::error_code failure;
-  std::filesystem::directory_iterator entry(root + "/proc/driver/nvidia/gpus", failure);
-  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-    addresses.push_back(entry->path().filename().string());
-  }
-  std::sort(addresses.begin(), addresses.end());
-  std::vector<int> all;
-  for (const std::string& address : addresses) {
-    all.push_back(detail::node_of_device(root, address));
-  }
-  const std::vector<std::string> visible = visible_devices(environment);
-  if (visible.empty()) return all;
-  std::vector<int> seen;
-  for (const std::string& one : visible) {
-    std::size_t place = all.size();  // a name such as GPU-… says nothing about its place
-    std::from_chars(one.data(), one.data() + one.size(), place);
-    seen.push_back(place < all.size() ? all[place] : -1);
-  }
-  return all.empty() ? all : seen;
-}
+ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
+                                        const std::string& root = "");
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/gpu_nodes.ipp>
+#endif

@@ -4,15 +4,12 @@
 
 // Opt-in: for programs, not for those who embed a job.
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/ring.hpp>
-#include <elastic/base/version.hpp>
 #include <elastic/launch/early_exit.hpp>
 
 #include <optional>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -35,37 +32,19 @@ struct io_in_use {
 };
 
 /// Finds out what I/O a choice leads to on this machine, by making a ring and giving it up.
-inline io_in_use find_io(io_choice wanted) {
-#if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
-  return {"io_uring", {}};
-#endif
-  if (wanted == io_choice::epoll) return {"epoll", {}};
-  asio::io_context context(1);
-  std::string why_not;
-  if (ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
-  return {"epoll", why_not};
-}
+ELASTIC_DECL io_in_use find_io(io_choice wanted);
 
 /// "I/O: io_uring", or what is used instead of it and why.
-inline std::string describe(const io_in_use& found) {
-  const std::string reason =
-      found.why_not.empty() ? "" : fmt::format(", for want of io_uring: {}", found.why_not);
-  return fmt::format("I/O: {}{}", found.name, reason);
-}
+ELASTIC_DECL std::string describe(const io_in_use& found);
 
 /// What --version prints: "elasticrun 0.1.0 (I/O: io_uring)".
-inline early_exit show_version(io_choice wanted) {
-  return {0, fmt::format("elasticrun {} ({})\n", version_text, describe(find_io(wanted))), false};
-}
+ELASTIC_DECL early_exit show_version(io_choice wanted);
 
 /// Result: empty where the choice can be met, else what to say.
-inline std::optional<early_exit> check_io(io_choice wanted) {
-  if (wanted != io_choice::ring) return std::nullopt;
-  const io_in_use found = find_io(wanted);
-  if (found.why_not.empty()) return std::nullopt;
-  return refuse(fmt::format("ELASTIC_IO=ring, but io_uring is not available: {}; allowed are auto "
-                            "and epoll",
-                            found.why_not));
-}
+ELASTIC_DECL std::optional<early_exit> check_io(io_choice wanted);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/io_choice.ipp>
+#endif

@@ -4,22 +4,14 @@
 
 // Opt-in: for programs, not for those who embed a job.
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/launch/progress_line.hpp>
 #include <elastic/process/console_target.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstddef>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -34,63 +26,26 @@ namespace elastic {
 class progress_bar final : public worker_observer {
  public:
   /// `descriptor` is borrowed: of a terminal, see `can_show`.
-  explicit progress_bar(std::shared_ptr<time_source> time, int descriptor = STDERR_FILENO)
-      : time_(std::move(time)), terminal_(descriptor) {}
+  ELASTIC_DECL explicit progress_bar(std::shared_ptr<time_source> time,
+                                     int descriptor = STDERR_FILENO);
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
   ~progress_bar() override { hide(); }
 
   /// Whether a descriptor is of a terminal with room for it that understands its language.
-  static bool can_show(int descriptor, std::string_view terminal_name) {
-    winsize size{};
-    return ::isatty(descriptor) != 0 && terminal_name != "dumb" && !terminal_name.empty() &&
-           ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row >= 3 && size.ws_col >= 20;
-  }
-
-  void started(const started_workers& all) override {
-    line_.started(all);
-    if (rows_ > 0) draw();
-  }
-
-  void progress(const worker_progress& made) override {
-    const time_point now = time_->now();
-    line_.progress(made, now);
-    constexpr std::chrono::milliseconds pause(100);
-    if (rows_ > 0 && now - drawn_ < pause) return;
-    drawn_ = now;
-    draw();
-  }
+  ELASTIC_DECL static bool can_show(int descriptor, std::string_view terminal_name);
+  ELASTIC_DECL void started(const started_workers& all) override;
+  ELASTIC_DECL void progress(const worker_progress& made) override;
 
   /// Gives the row back.
-  void hide() {
-    if (std::exchange(rows_, 0) == 0) return;
-    write("\x1b" "7\x1b[r\x1b" "8\x1b[J");
-  }
+  ELASTIC_DECL void hide();
 
  private:
-  void draw() {
-    winsize size{};
-    if (::ioctl(terminal_.fd(), TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return;
-    std::string bytes;
-    if (rows_ != size.ws_row) {
-      // A line end makes room where the cursor is in the last row; then it goes up again.
-      bytes += fmt::format("\n\x1b" "7\x1b[1;{}r\x1b" "8\x1b[1A", size.ws_row - 1);
-      rows_ = size.ws_row;
-    }
-    const std::size_t width = size.ws_col > 0 ? size.ws_col - std::size_t{1} : 79;
-    bytes += fmt::format("\x1b" "7\x1b[{};1H\x1b[2K{}\x1b" "8", rows_, line_.text(width));
-    write(bytes);
-  }
+  ELASTIC_DECL void draw();
 
   // At once, so that nothing of somebody else's comes between; what a terminal does not take is
   // left out.
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto written = terminal_.write_some(bytes);
-      if (!written) return;
-      bytes.remove_prefix(*written);
-    }
-  }
+  ELASTIC_DECL void write(std::string_view bytes);
 
   std::shared_ptr<time_source> time_;
   console_target terminal_;
@@ -101,3 +56,7 @@ class progress_bar final : public worker_observer {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/progress_bar.ipp>
+#endif

@@ -2,20 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -27,36 +23,14 @@ namespace elastic {
 /// reports nothing is not waited for.
 class progress_line {
  public:
-  void started(const started_workers& all) {
-    job_ = all;
-    workers_.clear();
-    samples_.clear();
-  }
-
-  void progress(const worker_progress& made, time_point now) {
-    workers_[made.local_rank] = made;
-    const worker_progress& last = slowest();
-    if (!samples_.empty() && last.step <= samples_.back().step) return;
-    samples_.push_back({now, last.step});
-    // Enough for a steady rate, few enough to follow a change of it.
-    constexpr std::size_t most = 32;
-    if (samples_.size() > most) samples_.pop_front();
-  }
+  ELASTIC_DECL void started(const started_workers& all);
+  ELASTIC_DECL void progress(const worker_progress& made, time_point now);
 
   /// Whether a worker of the attempt of now has reported something.
   bool has_progress() const { return !workers_.empty(); }
 
   /// The line in at most `width` columns; what does not fit is left out from the end.
-  std::string text(std::size_t width) const {
-    std::string line;
-    for (const std::string& part : parts()) {
-      if (part.empty()) continue;
-      const std::string more = line.empty() ? part : " | " + part;
-      if (line.size() + more.size() > width) break;
-      line += more;
-    }
-    return line;
-  }
+  ELASTIC_DECL std::string text(std::size_t width) const;
 
  private:
   struct sample {
@@ -64,66 +38,15 @@ class progress_line {
     std::int64_t step;
   };
 
-  const worker_progress& slowest() const {
-    const auto is_slower = [](const auto& one, const auto& other) {
-      return one.second.step < other.second.step;
-    };
-    return std::min_element(workers_.begin(), workers_.end(), is_slower)->second;
-  }
-
-  std::vector<std::string> parts() const {
-    std::vector<std::string> all;
-    all.push_back(fmt::format("round {}", job_.round));
-    all.push_back(fmt::format("{} worker{} on {} node{}", job_.world_size,
-                              job_.world_size == 1 ? "" : "s", job_.group_world_size,
-                              job_.group_world_size == 1 ? "" : "s"));
-    if (job_.max_restarts > 0) {
-      all.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
-    }
-    if (workers_.empty()) return all;
-    const worker_progress& last = slowest();
-    all.push_back(steps(last));
-    all.push_back(speed(last));
-    std::string metrics;
-    for (const auto& [name, value] : last.metrics) {
-      metrics += fmt::format("{}{} {:.4g}", metrics.empty() ? "" : ", ", name, value);
-    }
-    all.push_back(metrics);
-    all.push_back(last.text);
-    return all;
-  }
-
-  static std::string steps(const worker_progress& made) {
-    if (made.total <= 0) return fmt::format("step {}", made.step);
-    const double share = 100.0 * static_cast<double>(made.step) / static_cast<double>(made.total);
-    return fmt::format("step {}/{} {:.0f}%", made.step, made.total, std::floor(share));
-  }
+  ELASTIC_DECL const worker_progress& slowest() const;
+  ELASTIC_DECL std::vector<std::string> parts() const;
+  ELASTIC_DECL static std::string steps(const worker_progress& made);
 
   /// Steps a second, and how long it takes at that rate.
-  std::string speed(const worker_progress& made) const {
-    if (samples_.size() < 2) return {};
-    const std::chrono::duration<double> took = samples_.back().at - samples_.front().at;
-    const auto taken = static_cast<double>(samples_.back().step - samples_.front().step);
-    if (took.count() <= 0 || taken <= 0) return {};
-    const double rate = taken / took.count();
-    std::string text = rate >= 0.1 ? fmt::format("{:.3g}/s", rate)
-                                   : fmt::format("{:.3g} s a step", 1 / rate);
-    if (made.total > made.step) {
-      const auto steps_left = static_cast<double>(made.total - made.step);
-      text += fmt::format(", {} left", clock_text(steps_left / rate));
-    }
-    return text;
-  }
+  ELASTIC_DECL std::string speed(const worker_progress& made) const;
 
   /// "1:02:03", "12 days".
-  static std::string clock_text(double seconds) {
-    constexpr double day = 24 * 3600;
-    if (seconds >= 3 * day) {
-      return fmt::format("{:.0f} days", std::floor(std::min(seconds / day, 1e6)));
-    }
-    const auto whole = static_cast<int>(seconds);
-    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-  }
+  ELASTIC_DECL static std::string clock_text(double seconds);
 
   started_workers job_;
   /// What each said last, by local rank.
@@ -133,3 +56,7 @@ class progress_line {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/progress_line.ipp>
+#endif

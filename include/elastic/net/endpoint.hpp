@@ -2,18 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/host_name.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
+#include <asio/ip/address.hpp>
 
 namespace elastic {
 
@@ -26,52 +24,11 @@ struct endpoint {
 };
 
 /// "host:port", with brackets around an IPv6 address.
-inline std::string to_text(const endpoint& at) {
-  const bool is_v6 = at.host.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", at.host, at.port) : fmt::format("{}:{}", at.host, at.port);
-}
+ELASTIC_DECL std::string to_text(const endpoint& at);
 
 namespace detail {
 
-inline std::string_view trimmed(std::string_view text) {
-  const auto is_blank = [](char letter) { return letter == ' ' || (letter >= 9 && letter <= 13); };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-inline std::uint16_t parse_port(std::string_view digits, std::string_view whole) {
-  constexpr std::size_t most_digits = 5;
-  std::uint32_t port = 0;
-  bool valid = !digits.empty() && digits.size() <= most_digits;
-  for (const char digit : digits) {
-    valid = valid && digit >= '0' && digit <= '9';
-    if (valid) port = port * 10 + static_cast<std::uint32_t>(digit - '0');
-  }
-  if (!valid || port > 65535) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}': the port must be a number from 0 to 65535", whole));
-  }
-  return static_cast<std::uint16_t>(port);
-}
-
-inline void check_host(std::string_view host, std::string_view whole) {
-  if (host.empty()) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}' has no host: write host[:port]", whole));
-  }
-  const auto is_allowed = [](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-           (letter >= '0' && letter <= '9') || letter == '_' || letter == '.' || letter == ':' ||
-           letter == '-';
-  };
-  if (!std::all_of(host.begin(), host.end(), is_allowed)) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}': a host consists of letters, digits and the signs "
-                            "._-: (an IPv6 address with a port is written [address]:port)",
-                            whole));
-  }
-}
+ELASTIC_DECL std::string_view trimmed(std::string_view text);
 
 }  // namespace detail
 
@@ -79,24 +36,7 @@ inline void check_host(std::string_view host, std::string_view whole) {
 /// the split is at the last colon, and an empty text means localhost at the default port.
 ///
 /// Errors: `errc::invalid_argument`, with a sentence that quotes the text and says what is allowed.
-inline endpoint parse_endpoint(std::string_view text, std::uint16_t default_port) {
-  const std::string_view whole = detail::trimmed(text);
-  if (whole.empty()) return endpoint{"localhost", default_port};
-
-  std::string_view host = whole;
-  std::uint16_t port = default_port;
-  const bool only_brackets = whole.front() == '[' && whole.back() == ']';
-  const std::size_t colon = only_brackets ? std::string_view::npos : whole.rfind(':');
-  if (colon != std::string_view::npos) {
-    host = whole.substr(0, colon);
-    port = detail::parse_port(whole.substr(colon + 1), whole);
-  }
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  detail::check_host(host, whole);
-  return endpoint{std::string(host), port};
-}
+ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t default_port);
 
 /// What a machine is called and how it is reached: what `is_this_machine` compares with.
 struct machine_identity {
@@ -112,46 +52,15 @@ struct machine_identity {
 /// host name resolve to.
 ///
 /// @param host_addresses  what `host` resolves to; empty where it does not.
-inline bool is_this_machine(const std::string& host, const machine_identity& machine,
-                            const std::vector<asio::ip::address>& host_addresses) {
-  if (host == "localhost") return true;
-  asio::error_code not_an_address;
-  const auto literal = asio::ip::make_address(host, not_an_address);
-  if (!not_an_address && literal.is_loopback()) return true;
-  if (!host.empty() && (host == machine.host_name || host == machine.canonical_name)) return true;
-  const auto is_ours = [&](const asio::ip::address& address) {
-    return std::find(machine.addresses.begin(), machine.addresses.end(), address) !=
-           machine.addresses.end();
-  };
-  if (!not_an_address) return is_ours(literal);
-  return std::any_of(host_addresses.begin(), host_addresses.end(), is_ours);
-}
+ELASTIC_DECL bool is_this_machine(const std::string& host, const machine_identity& machine,
+                                  const std::vector<asio::ip::address>& host_addresses);
 
 namespace detail {
 
 /// The addresses of `host`, and its canonical name where `canonical` is given. A failure to
 /// resolve leaves both empty.
-inline task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
-                                                              std::string* canonical) {
-  std::vector<asio::ip::address> found;
-  asio::error_code not_an_address;
-  const auto literal = asio::ip::make_address(host, not_an_address);
-  if (!not_an_address && canonical == nullptr) {
-    // No need for the resolver, nor for its thread.
-    found.push_back(literal);
-    co_return found;
-  }
-  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  const auto flags = canonical != nullptr ? asio::ip::tcp::resolver::canonical_name
-                                          : asio::ip::tcp::resolver::flags();
-  auto [failure, entries] = co_await resolver.async_resolve(host, "", flags, as_result);
-  if (failure) co_return found;
-  for (const auto& entry : entries) {
-    if (canonical != nullptr && canonical->empty()) *canonical = entry.host_name();
-    found.push_back(entry.endpoint().address());
-  }
-  co_return found;
-}
+ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
+                                                                    std::string* canonical);
 
 }  // namespace detail
 
@@ -159,16 +68,10 @@ inline task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
 /// on a thread of its own.
 ///
 /// Cancellation: all types, once the resolver has answered (it cannot be interrupted).
-inline task<bool> is_this_machine(std::string host) {
-  machine_identity machine;
-  machine.host_name = host_name();
-  const std::vector<asio::ip::address> none;
-  if (is_this_machine(host, machine, none)) co_return true;
-  machine.addresses =
-      co_await detail::resolve_addresses(machine.host_name, &machine.canonical_name);
-  if (is_this_machine(host, machine, none)) co_return true;
-  const auto of_host = co_await detail::resolve_addresses(host, nullptr);
-  co_return is_this_machine(host, machine, of_host);
-}
+ELASTIC_DECL task<bool> is_this_machine(std::string host);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/endpoint.ipp>
+#endif

@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 
 #include <cstdint>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -17,22 +14,10 @@ namespace elastic {
 ///
 /// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
 /// port of it can be bound.
-inline std::uint16_t free_port(const std::string& address) {
-  asio::error_code failure;
-  const auto parsed = asio::ip::make_address(address, failure);
-  if (failure) {
-    throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
-  }
-  asio::io_context context(1);
-  asio::ip::tcp::acceptor acceptor(context);
-  const asio::ip::tcp::endpoint any_port(parsed, 0);
-  acceptor.open(any_port.protocol(), failure);
-  if (!failure) acceptor.bind(any_port, failure);
-  if (failure) {
-    throw error(errc::connection_failed,
-                fmt::format("no port of {} can be bound: {}", address, failure.message()));
-  }
-  return acceptor.local_endpoint().port();
-}
+ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/free_port.ipp>
+#endif

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <unistd.h>
+#include <elastic/base/config.hpp>
 
 #include <string>
 
 namespace elastic {
 
 /// The name of this host as it is set, "localhost" where none is. No name server is asked.
-inline std::string host_name() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
-}
+ELASTIC_DECL std::string host_name();
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/host_name.ipp>
+#endif

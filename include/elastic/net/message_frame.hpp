@@ -2,29 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
 /// bytes.
-inline void append_frame(std::string& out, std::string_view message) {
-  const auto size = static_cast<std::uint32_t>(message.size());
-  for (int shift = 0; shift < 32; shift += 8) {
-    out.push_back(static_cast<char>((size >> shift) & 0xff));
-  }
-  out.append(message);
-}
+ELASTIC_DECL void append_frame(std::string& out, std::string_view message);
 
 /// Takes messages out of a stream that comes in pieces.
 class frame_reader {
@@ -32,29 +21,11 @@ class frame_reader {
   /// @param bound  the most bytes of a message
   explicit frame_reader(std::size_t bound) : bound_(bound) {}
 
-  void append(std::string_view bytes) {
-    if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
-    bytes_.append(bytes);
-  }
+  ELASTIC_DECL void append(std::string_view bytes);
 
   /// The next whole message, which stays valid until the next call of `append`.
   /// Errors: `errc::protocol_violation` where it is longer than the bound.
-  std::optional<std::string_view> next() {
-    const std::string_view rest = std::string_view(bytes_).substr(taken_);
-    if (rest.size() < header) return std::nullopt;
-    std::size_t size = 0;
-    for (std::size_t i = header; i-- > 0;) {
-      size = size << 8 | static_cast<unsigned char>(rest[i]);
-    }
-    if (size > bound_) {
-      throw error(errc::protocol_violation,
-                  fmt::format("a message of {} bytes was announced; up to {} are taken", size,
-                              bound_));
-    }
-    if (rest.size() < header + size) return std::nullopt;
-    taken_ += header + size;
-    return rest.substr(header, size);
-  }
+  ELASTIC_DECL std::optional<std::string_view> next();
 
  private:
   static constexpr std::size_t header = 4;
@@ -65,3 +36,7 @@ class frame_reader {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/message_frame.ipp>
+#endif

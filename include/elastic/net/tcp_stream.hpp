@@ -2,34 +2,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 
 #include <cstddef>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
-#include <fcntl.h>
-#include <fmt/format.h>
+#include <asio/buffer.hpp>
+#include <asio/ip/tcp.hpp>
 
 namespace elastic {
 
 namespace detail {
 
-inline task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                      asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
-  socket.close(failure);
-  socket.open(end.protocol(), failure);
-  if (failure) co_return failure;
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  co_return co_await socket.async_connect(end, as_result);
-}
+ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                            asio::ip::tcp::endpoint end);
 
 }  // namespace detail
 
@@ -37,64 +28,25 @@ inline task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& soc
 ///
 /// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
 /// Cancellation: all types; while a name is resolved, once the resolver has answered.
-inline task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
-  auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(to.host, nullptr);
-  if (addresses.empty()) {
-    throw error(errc::connection_failed,
-                fmt::format("the name '{}' cannot be resolved", to.host));
-  }
-  asio::ip::tcp::socket socket(executor);
-  std::string tried;
-  for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint end(address, to.port);
-    auto [failure] = co_await detail::connect_one(socket, end);
-    if (!failure) {
-      asio::error_code ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      co_return std::move(socket);
-    }
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
-    const endpoint shown{address.to_string(), to.port};
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
-  }
-  throw error(errc::connection_failed, tried);
-}
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to);
 
 /// A TCP connection as it is, without encryption.
 class tcp_stream final : public byte_stream {
  public:
   explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
 
-  task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await socket_.async_read_some(into, detail::as_result);
-    if (failure == asio::error::eof) co_return 0;
-    throw_if(failure);
-    co_return size;
-  }
-
-  task<void> write(std::string bytes) override {
-    auto [failure, size] =
-        co_await asio::async_write(socket_, asio::buffer(bytes), detail::as_result);
-    throw_if(failure);
-  }
-
-  void close() override {
-    asio::error_code ignored;
-    socket_.close(ignored);
-  }
+  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer into) override;
+  ELASTIC_DECL task<void> write(std::string bytes) override;
+  ELASTIC_DECL void close() override;
 
  private:
-  void throw_if(asio::error_code failure) const {
-    if (!failure) return;
-    if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw std::system_error(failure);
-    }
-    throw error(errc::connection_failed,
-                fmt::format("the connection broke: {}", failure.message()));
-  }
+  ELASTIC_DECL void throw_if(asio::error_code failure) const;
 
   asio::ip::tcp::socket socket_;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/tcp_stream.ipp>
+#endif

@@ -2,74 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/process/detail/unique_fd.hpp>
 
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/types.h>
 
-#include <cerrno>
+#include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
 namespace elastic {
-
-namespace detail {
-
-// Blocks SIGPIPE in this thread and takes away the one that a write has raised meanwhile: a host
-// that has not chosen to ignore it must not die of a console that went away.
-class without_sigpipe {
- public:
-  without_sigpipe() {
-    sigset_t pending;
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
-    if (!was_pending_) ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  without_sigpipe(const without_sigpipe&) = delete;
-  without_sigpipe& operator=(const without_sigpipe&) = delete;
-  ~without_sigpipe() {
-    if (was_pending_) return;
-    if (raised_) {
-      constexpr timespec at_once{0, 0};
-      while (::sigtimedwait(&pipe_, nullptr, &at_once) == -1 && errno == EINTR) {
-      }
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  void note_raised() { raised_ = true; }
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
-  bool raised_ = false;
-};
-
-inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size) {
-  ssize_t written;
-  int failure;
-  {
-    without_sigpipe guard;
-    written = ::write(fd, data, size);
-    failure = errno;
-    if (written < 0 && failure == EPIPE) guard.note_raised();
-  }
-  errno = failure;
-  return written;
-}
-
-}  // namespace detail
 
 /// A stdout or stderr, shared with other processes, that is written without blocking and without
 /// a change of the flags that they all see: a terminal, a pipe, a file, a socket.
@@ -78,17 +20,7 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
 class console_target {
  public:
   /// `fd` is borrowed: the target keeps a descriptor of its own, and none where `fd` is not open.
-  explicit console_target(int fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) return;
-    if (S_ISSOCK(status.st_mode)) {
-      how_ = how::socket;
-    } else if (S_ISFIFO(status.st_mode) || ::isatty(fd)) {
-      if (!is_terminal_master(fd)) fd_ = reopened(fd);
-      how_ = fd_ ? how::own : how::shared;
-    }
-    if (!fd_) fd_ = detail::unique_fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-  }
+  ELASTIC_DECL explicit console_target(int fd);
 
   explicit operator bool() const { return static_cast<bool>(fd_); }
 
@@ -97,13 +29,7 @@ class console_target {
 
   /// Result: how many bytes were written; empty where there is no room now, or with another
   /// `errno` than EAGAIN where there will never be any.
-  std::optional<std::size_t> write_some(std::string_view bytes) {
-    for (;;) {
-      const ssize_t written = attempt(bytes);
-      if (written >= 0) return static_cast<std::size_t>(written);
-      if (errno != EINTR) return std::nullopt;
-    }
-  }
+  ELASTIC_DECL std::optional<std::size_t> write_some(std::string_view bytes);
 
  private:
   enum class how {
@@ -118,34 +44,18 @@ class console_target {
   };
 
   // An open file description of its own, with flags of its own, for the same pipe or terminal.
-  static detail::unique_fd reopened(int fd) {
-    const std::string path = fmt::format("/proc/self/fd/{}", fd);
-    return detail::unique_fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  }
+  ELASTIC_DECL static detail::unique_fd reopened(int fd);
 
   // The side of a pseudo-terminal where its user sits: opened again, it would be a new one.
-  static bool is_terminal_master(int fd) {
-    unsigned number = 0;
-    return ::ioctl(fd, TIOCGPTN, &number) == 0;
-  }
-
-  ssize_t attempt(std::string_view bytes) {
-    if (how_ == how::socket) {
-      return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
-    if (how_ == how::shared) {
-      pollfd room{fd_.get(), POLLOUT, 0};
-      if (::poll(&room, 1, 0) == 0) {
-        errno = EAGAIN;
-        return -1;
-      }
-      bytes = bytes.substr(0, PIPE_BUF);
-    }
-    return detail::write_without_sigpipe(fd_.get(), bytes.data(), bytes.size());
-  }
+  ELASTIC_DECL static bool is_terminal_master(int fd);
+  ELASTIC_DECL ssize_t attempt(std::string_view bytes);
 
   how how_ = how::blocking;
   detail::unique_fd fd_;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/console_target.ipp>
+#endif

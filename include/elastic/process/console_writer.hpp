@@ -2,21 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/console_target.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
+
+#include <memory>
+#include <string_view>
 
 #include <asio/experimental/concurrent_channel.hpp>
-
-#include <sys/epoll.h>
-
-#include <cerrno>
-#include <memory>
-#include <optional>
-#include <string_view>
-#include <utility>
+#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic {
 
@@ -48,64 +43,23 @@ class console_writer final : public output_sink {
  public:
   /// `fd` is borrowed: the writer keeps a descriptor of its own. One that is not open takes
   /// everything and shows nothing.
-  console_writer(const asio::any_io_executor& executor, int fd, logger log = {})
-      : log_(std::move(log)), name_(fd), target_(fd), room_(executor), turn_(executor, 1) {
-    is_dropping_ = !target_;
-  }
-
-  task<void> write(std::string_view bytes) override {
-    // Room for one token: who has put it there has the turn.
-    if (!turn_.try_send(asio::error_code(), 0)) {
-      co_await turn_.async_send(asio::error_code(), 0, asio::use_awaitable);
-    }
-    const give_back turn{turn_};
-    while (!bytes.empty() && !is_dropping_) {
-      const std::optional<std::size_t> written = target_.write_some(bytes);
-      if (written) {
-        bytes.remove_prefix(*written);
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        co_await wait_for_room();
-      } else {
-        give_up(errno);
-      }
-    }
-  }
+  ELASTIC_DECL console_writer(const asio::any_io_executor& executor, int fd, logger log = {});
+  ELASTIC_DECL task<void> write(std::string_view bytes) override;
 
  private:
   using turn_channel = asio::experimental::concurrent_channel<void(asio::error_code, int)>;
 
   struct give_back {
     turn_channel& turn;
-    ~give_back() {
-      turn.try_receive([](asio::error_code, int) {});
-    }
+    ELASTIC_DECL ~give_back();
   };
 
-  task<void> wait_for_room() {
-    if (!room_.is_open() && !open_room()) {
-      give_up(errno);
-      co_return;
-    }
-    co_await room_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-  }
+  ELASTIC_DECL task<void> wait_for_room();
 
   // Waits by an epoll of its own around the target: Asio makes what it waits for not block, which
   // everybody who has the same stdout would feel.
-  bool open_room() {
-    detail::unique_fd waiting(::epoll_create1(EPOLL_CLOEXEC));
-    epoll_event writable{};
-    writable.events = EPOLLOUT;
-    if (!waiting || ::epoll_ctl(waiting.get(), EPOLL_CTL_ADD, target_.fd(), &writable) != 0) {
-      return false;
-    }
-    room_.assign(waiting.release());
-    return true;
-  }
-
-  void give_up(int number) {
-    is_dropping_ = true;
-    log_.warning("output can no longer be shown on descriptor {}: {}", name_, errno_text(number));
-  }
+  ELASTIC_DECL bool open_room();
+  ELASTIC_DECL void give_up(int number);
 
   logger log_;
   int name_;
@@ -117,9 +71,11 @@ class console_writer final : public output_sink {
 };
 
 /// The stdout (1) or stderr (2) of this process as the place where copied output is shown.
-inline std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
-                                                        int fd, logger log = {}) {
-  return std::make_shared<console_writer>(executor, fd, std::move(log));
-}
+ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
+                                                              int fd, logger log = {});
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/console_writer.ipp>
+#endif

@@ -2,17 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/process/exit_status.hpp>
-#include <elastic/process/signal_number.hpp>
 
-#include <charconv>
-#include <optional>
 #include <set>
 #include <string_view>
-#include <system_error>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -24,24 +18,14 @@ class exit_selection {
   /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
   ///
   /// Errors: `errc::invalid_argument`, naming the part that is neither.
-  static exit_selection parse(std::string_view text);
-
-  exit_selection& add_code(int code) {
-    codes_.insert(code);
-    return *this;
-  }
-  exit_selection& add_signal(int number) {
-    signals_.insert(number);
-    return *this;
-  }
+  ELASTIC_DECL static exit_selection parse(std::string_view text);
+  ELASTIC_DECL exit_selection& add_code(int code);
+  ELASTIC_DECL exit_selection& add_signal(int number);
 
   bool empty() const { return codes_.empty() && signals_.empty(); }
 
   /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
-  bool contains(const exit_status& status) const {
-    return (status.code() && codes_.count(*status.code()) > 0) ||
-           (status.signal() && signals_.count(*status.signal()) > 0);
-  }
+  ELASTIC_DECL bool contains(const exit_status& status) const;
 
   friend bool operator==(const exit_selection&, const exit_selection&) = default;
 
@@ -50,27 +34,8 @@ class exit_selection {
   std::set<int> signals_;
 };
 
-inline exit_selection exit_selection::parse(std::string_view text) {
-  exit_selection selection;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    int code = -1;
-    const char* const end = part.data() + part.size();
-    const auto [stop, failure] = std::from_chars(part.data(), end, code);
-    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
-    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
-    if (!is_code && !number) {
-      throw error(errc::invalid_argument,
-                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
-                              "signals is needed, such as 93,SIGSEGV",
-                              part));
-    }
-    if (is_code) selection.add_code(code);
-    if (number) selection.add_signal(*number);
-    if (comma == std::string_view::npos) return selection;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/exit_selection.ipp>
+#endif

@@ -2,20 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <csignal>
-#include <cstring>
+#include <elastic/base/config.hpp>
+
 #include <optional>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// "SIGKILL" for 9; "signal 42" for a number that has no name.
-inline std::string signal_name(int number) {
-  if (const char* name = sigabbrev_np(number)) return fmt::format("SIG{}", name);
-  return fmt::format("signal {}", number);
-}
+ELASTIC_DECL std::string signal_name(int number);
 
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
@@ -25,9 +20,7 @@ inline std::string signal_name(int number) {
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }
-  static exit_status signalled(int number, bool core_dumped = false) {
-    return {kind::signalled, number, core_dumped};
-  }
+  ELASTIC_DECL static exit_status signalled(int number, bool core_dumped = false);
   static exit_status unknown() { return {kind::unknown, 0, false}; }
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
@@ -40,37 +33,17 @@ class exit_status {
 
   /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
   /// 255 where neither is known.
-  int as_python() const {
-    switch (kind_) {
-      case kind::exited: return value_;
-      case kind::signalled: return -value_;
-      case kind::unknown:
-      case kind::guard_lost: break;
-    }
-    return 255;
-  }
+  ELASTIC_DECL int as_python() const;
 
   /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
-  std::string text() const {
-    switch (kind_) {
-      case kind::exited: return fmt::format("exit code {}", value_);
-      case kind::signalled:
-        return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
-      case kind::guard_lost: return "its guard was killed, descendants of it may survive";
-      case kind::unknown: break;
-    }
-    return "unknown status (taken by this process itself, or SIGCHLD is ignored)";
-  }
+  ELASTIC_DECL std::string text() const;
 
   friend bool operator==(const exit_status&, const exit_status&) = default;
 
  private:
   enum class kind { exited, signalled, unknown, guard_lost };
-  exit_status(kind how, int value, bool core_dumped)
-      : kind_(how), value_(value), core_dumped_(core_dumped) {}
-  std::optional<int> only(kind wanted) const {
-    return kind_ == wanted ? std::optional<int>(value_) : std::nullopt;
-  }
+  ELASTIC_DECL exit_status(kind how, int value, bool core_dumped);
+  ELASTIC_DECL std::optional<int> only(kind wanted) const;
 
   kind kind_;
   int value_;
@@ -78,3 +51,7 @@ class exit_status {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/exit_status.ipp>
+#endif

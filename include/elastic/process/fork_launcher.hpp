@@ -2,69 +2,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/process/child.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
-#include <elastic/process/pidfd_child.hpp>
 #include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_spec.hpp>
 
-#include <sys/socket.h>
-#include <unistd.h>
+#include <sys/types.h>
 
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cstddef>
 #include <functional>
 #include <memory>
-#include <sstream>
-#include <string>
-#include <system_error>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
-
-namespace detail {
-
-/// Whether a thread of this process is the kernel's own (a worker of an io_uring), by its line in
-/// /proc. A fork leaves it out, and it holds no lock of the program's.
-inline bool is_kernels_thread(const std::string& stat_line) {
-  constexpr unsigned long io_worker = 0x10;
-  const std::size_t name_end = stat_line.rfind(')');
-  if (name_end == std::string::npos) return false;
-  std::istringstream rest(stat_line.substr(name_end + 1));
-  std::string skipped;
-  for (int field = 3; field < 9; ++field) rest >> skipped;
-  unsigned long flags = 0;
-  rest >> flags;
-  return (flags & io_worker) != 0;
-}
-
-/// How many threads of the program's this process has. Errors: `errc::start_failed` where /proc
-/// does not say.
-inline int own_threads() {
-  std::error_code failure;
-  int count = 0;
-  for (std::filesystem::directory_iterator entry("/proc/self/task", failure), end;
-       !failure && entry != end; entry.increment(failure)) {
-    std::string line;
-    std::getline(std::ifstream(entry->path() / "stat"), line);
-    if (!is_kernels_thread(line)) ++count;
-  }
-  if (count > 0 && !failure) return count;
-  throw error(errc::start_failed,
-              "no worker can be forked: /proc does not say how many threads this process has");
-}
-
-}  // namespace detail
 
 /// Starts copies of this process in the place of programs: each calls a function and ends.
 ///
@@ -90,27 +43,12 @@ class fork_launcher final : public process_launcher {
  public:
   /// `body` is called in each copy and gives its exit code. It must not throw. `calls` must outlive
   /// the launcher and what it starts.
-  explicit fork_launcher(std::function<int()> body, logger log = {},
-                         const detail::syscalls& calls = detail::real_syscalls)
-      : body_(std::move(body)), log_(std::move(log)), calls_(calls) {}
+  ELASTIC_DECL explicit fork_launcher(std::function<int()> body, logger log = {},
+                                      const detail::syscalls& calls = detail::real_syscalls);
 
   /// Errors, besides those of the interface: `errc::start_failed` where this process has more
   /// threads than one. What it starts is awaited on the executor of the caller.
-  task<std::unique_ptr<child>> launch(process_spec spec) override {
-    const asio::any_io_executor executor = co_await asio::this_coro::executor;
-    if (const int threads = detail::own_threads(); threads != 1) {
-      throw error(errc::start_failed,
-                  fmt::format("a worker can be forked only where this process has one thread, it "
-                              "has {}: start it by start_method::spawn", threads));
-    }
-    if (!std::exchange(is_noted_, true)) {
-      log_.info("forked workers have no guard: they die with this program, what they leave behind "
-                "may outlive them");
-    }
-    const detail::spawn_result started = start(spec);
-    if (started.failure) detail::throw_start_error(spec, spec.program, started);
-    co_return std::make_unique<pidfd_child>(executor, started.pid, started.pidfd, calls_);
-  }
+  ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
   // What the copy says when it is in order, or why it is not.
@@ -119,140 +57,18 @@ class fork_launcher final : public process_launcher {
     detail::spawn_stage stage;
   };
 
-  static constexpr std::size_t signal_words =
-      detail::kernel_signal_bytes / sizeof(unsigned long);
-
-  detail::spawn_result start(const process_spec& spec) {
-    detail::spawn_result result;
-    result.stage = detail::spawn_stage::clone;
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-      result.failure = errno;
-      return result;
-    }
-    detail::unique_fd ours(ends[0]);
-    detail::unique_fd theirs(ends[1]);
-    // What is buffered would be written by each copy once more.
-    std::fflush(nullptr);
-    const pid_t parent = ::getpid();
-    std::array<unsigned long, signal_words> all;
-    std::array<unsigned long, signal_words> before{};
-    all.fill(~0UL);
-    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(),
-              detail::kernel_signal_bytes);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      // Else it would keep its own socket from ending.
-      ours.reset();
-      run_copy(spec, parent, theirs.release());
-    }
-    const int fork_error = errno;
-    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr,
-              detail::kernel_signal_bytes);
-    if (pid < 0) {
-      result.failure = fork_error;
-      return result;
-    }
-    theirs.reset();
-    // It waits for our word, so that its number is still its own.
-    detail::unique_fd pidfd(calls_.pidfd_open(pid));
-    if (!pidfd) {
-      result.failure = errno;
-      ours.reset();
-      siginfo_t ignored{};
-      detail::uninterrupted(
-          [&] { return calls_.waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED); });
-      return result;
-    }
-    report said{ECHILD, detail::spawn_stage::clone};
-    detail::uninterrupted([&] { return ::recv(ours.get(), &said, sizeof said, 0); });
-    if (said.failure == 0) {
-      const char go = 1;
-      ::send(ours.get(), &go, 1, MSG_NOSIGNAL);
-      result.pid = pid;
-      result.pidfd = pidfd.release();
-      return result;
-    }
-    result.failure = said.failure;
-    result.stage = said.stage;
-    siginfo_t ignored{};
-    detail::uninterrupted([&] {
-      return calls_.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()),
-                           &ignored, WEXITED);
-    });
-    return result;
-  }
+  static constexpr std::size_t signal_words = detail::kernel_signal_bytes / sizeof(unsigned long);
+  ELASTIC_DECL detail::spawn_result start(const process_spec& spec);
 
   // The one thread of the copy: no lock is held by another, so that all may be called.
-  [[noreturn]] void run_copy(const process_spec& spec, pid_t parent, int socket) noexcept {
-    const std::vector<unsigned long> processors = spec.processors.mask();
-    detail::child_plan plan{.calls = &calls_,
-                            .path = nullptr,
-                            .arguments = nullptr,
-                            .environment = nullptr,
-                            .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
-                            .processors = processors.empty() ? nullptr : processors.data(),
-                            .processor_bytes = processors.size() * sizeof(unsigned long),
-                            .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
-                            .passed = {-1, -1},
-                            .program = socket,
-                            .parent = parent,
-                            .die_with_parent = true};
-    report said{0, arrange(plan)};
-    if (said.stage != detail::spawn_stage::execute) said.failure = errno;
-    char go = 0;
-    const bool is_wanted =
-        ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 && said.failure == 0 &&
-        detail::uninterrupted([&] { return ::recv(plan.program, &go, 1, 0); }) == 1;
-    ::close(plan.program);
-    if (!is_wanted) ::_exit(127);
-    take_environment(spec);
-    static constexpr std::array<unsigned long, signal_words> no_signals{};
-    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals.data(), nullptr,
-              detail::kernel_signal_bytes);
-#if defined(__GLIBC__)
-    // The last to be registered, the first to be called: where the function calls std::exit, what
-    // this process had registered stays uncalled in the copy.
-    ::on_exit([](int status, void*) { leave(status); }, nullptr);
-#endif
-    leave(body_());
-  }
+  [[noreturn]] ELASTIC_DECL void run_copy(const process_spec& spec, pid_t parent,
+                                          int socket) noexcept;
 
-  [[noreturn]] static void leave(int code) {
-    std::fflush(nullptr);
-    ::_exit(code);
-  }
+  [[noreturn]] ELASTIC_DECL static void leave(int code);
 
   // Result: `execute` where all is in order, else the step that failed, with its error in `errno`.
-  static detail::spawn_stage arrange(detail::child_plan& plan) {
-    detail::reset_signal_handling();
-    if (plan.calls->set_session() < 0) return detail::spawn_stage::session;
-    if (plan.calls->die_with_parent() < 0) return detail::spawn_stage::parent_death;
-    if (::getppid() != plan.parent) ::_exit(127);
-    if (!detail::take_processors(plan)) return detail::spawn_stage::processors;
-    if (plan.directory && plan.calls->change_directory(plan.directory) < 0) {
-      return detail::spawn_stage::directory;
-    }
-    // Standard streams that were closed, and whose numbers are this process's own by now.
-    for (int target = 0; target < 3; ++target) {
-      if (plan.streams[target] >= 0 || !detail::is_private(target)) continue;
-      plan.streams[target] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    }
-    // The socket may have one of these numbers.
-    if (plan.program < 3) plan.program = ::fcntl(plan.program, F_DUPFD_CLOEXEC, 3);
-    if (plan.program < 0 || !detail::arrange_streams(plan)) return detail::spawn_stage::streams;
-    detail::close_others(plan);
-    return detail::spawn_stage::execute;
-  }
-
-  static void take_environment(const process_spec& spec) {
-    ::clearenv();
-    for (const std::string& entry : spec.environment) {
-      const std::size_t equals = entry.find('=');
-      if (equals == std::string::npos || equals == 0) continue;
-      ::setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
-    }
-  }
+  ELASTIC_DECL static detail::spawn_stage arrange(detail::child_plan& plan);
+  ELASTIC_DECL static void take_environment(const process_spec& spec);
 
   std::function<int()> body_;
   logger log_;
@@ -261,3 +77,7 @@ class fork_launcher final : public process_launcher {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/fork_launcher.ipp>
+#endif

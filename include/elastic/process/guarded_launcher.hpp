@@ -2,29 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/process/child.hpp>
 #include <elastic/process/detail/guard_file.hpp>
 #include <elastic/process/detail/guard_protocol.hpp>
-#include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/guard_policy.hpp>
-#include <elastic/process/guarded_child.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
-
-#include <sys/socket.h>
-#include <unistd.h>
+#include <elastic/process/process_spec.hpp>
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -50,32 +45,14 @@ struct guarded_launcher_options {
 class guarded_launcher final : public process_launcher {
  public:
   /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
-  explicit guarded_launcher(asio::any_io_executor executor, guarded_launcher_options options = {},
-                            const detail::syscalls& calls = detail::real_syscalls)
-      : executor_(std::move(executor)),
-        options_(std::move(options)),
-        calls_(calls),
-        sources_(options_.guard_file),
-        unguarded_(executor_, options_.unguarded, calls),
-        is_guarding_(options_.policy != guard_policy::none) {
-    if (!is_guarding_) note_unguarded("");
-  }
+  ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor,
+                                         guarded_launcher_options options = {},
+                                         const detail::syscalls& calls = detail::real_syscalls);
 
   /// Errors, besides those of the interface: `errc::start_failed` where a guard is required and
   /// cannot be had, naming the files that were tried, or where the file that the options name
   /// cannot be executed or is of another version.
-  task<std::unique_ptr<child>> launch(process_spec spec) override {
-    if (is_guarding_) {
-      detail::refuse_zero_bytes(spec);
-      const std::string path = detail::find_program(spec);
-      std::optional<started_guard> started = start_guard(spec, path);
-      if (started) {
-        std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
-        if (worker) co_return worker;
-      }
-    }
-    co_return co_await unguarded_.launch(std::move(spec));
-  }
+  ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
   struct started_guard {
@@ -84,151 +61,27 @@ class guarded_launcher final : public process_launcher {
   };
 
   // Result: empty where no guard can be had, and none is required.
-  std::optional<started_guard> start_guard(const process_spec& spec, const std::string& path) {
-    for (;;) {
-      if (!file_.fd && !take_next_source()) return std::nullopt;
-      int ends[2];
-      if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        const int number = errno;
-        const std::string why = errno_text(number);
-        if (is_forbidden(number)) {
-          give_up(fmt::format("a socket to it: {}", why));
-          return std::nullopt;
-        }
-        throw error(errc::start_failed,
-                    fmt::format("program '{}' cannot be started: {} (a socket to its guard)", path,
-                                why));
-      }
-      detail::unique_fd ours(ends[0]);
-      const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
-      const detail::spawn_result result = spawn_guard(spec, path, theirs.get());
-      if (!result.failure) {
-        return started_guard{std::move(ours), detail::unique_fd(result.pidfd)};
-      }
-      if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
-        detail::throw_start_error(spec, path, result);
-      }
-      // The file cannot be executed here: perhaps the next one can.
-      note_problem(file_.name, errno_text(result.failure));
-      file_.fd.reset();
-    }
-  }
-
-  detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path, int socket) {
-    if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
-    const bool must_hold = options_.policy == guard_policy::required;
-    const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
-    std::vector<char*> arguments{const_cast<char*>(detail::guard_version),
-                                 const_cast<char*>(promise), const_cast<char*>(path.c_str())};
-    for (char* one : detail::pointers_to(&spec.program, spec.arguments)) arguments.push_back(one);
-    const detail::spawn_request request{.spec = spec,
-                                        .path = file_.name,
-                                        .arguments = std::move(arguments),
-                                        .program = file_.fd.get(),
-                                        .passed = {socket, agent_.get()}};
-    return detail::spawn(request, stack_, calls_);
-  }
+  ELASTIC_DECL std::optional<started_guard> start_guard(const process_spec& spec,
+                                                        const std::string& path);
+  ELASTIC_DECL detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path,
+                                                int socket);
 
   // Result: false where there is none left, and none is required.
-  bool take_next_source() {
-    for (;;) {
-      std::optional<detail::guard_file> next = sources_.next();
-      if (!next) break;
-      if (next->fd) {
-        file_ = std::move(*next);
-        return true;
-      }
-      note_problem(next->name, next->problem);
-    }
-    sources_ = detail::guard_sources(options_.guard_file);
-    give_up(problems_.empty() ? "none for this processor" : std::exchange(problems_, {}));
-    return false;
-  }
+  ELASTIC_DECL bool take_next_source();
 
   // A limit that was reached is none: it may be otherwise with the next worker.
-  static bool is_forbidden(int number) {
-    return number == EPERM || number == EACCES || number == ENOSYS;
-  }
+  ELASTIC_DECL static bool is_forbidden(int number);
 
   // A file that somebody has named is what they want.
-  void give_up(const std::string& why) {
-    if (options_.policy == guard_policy::required || !options_.guard_file.empty()) {
-      throw error(errc::start_failed, fmt::format("no guard can be had: {}", why));
-    }
-    // Once, though several may be on their way.
-    if (std::exchange(is_guarding_, false)) note_unguarded(why);
-  }
-
-  void note_unguarded(std::string_view why) const {
-    const bool is_wanted = options_.policy == guard_policy::none;
-    const std::string_view lost =
-        options_.unguarded.parent
-            ? "what they leave behind may outlive them and this program"
-            : "they outlive this program if it is killed (no executor was named whose thread "
-              "lasts), and what they leave behind may outlive them";
-    if (is_wanted) {
-      options_.log.info("workers have no guard: {}", lost);
-    } else {
-      options_.log.warning("workers have no guard, so that {}; none can be had: {}", lost, why);
-    }
-  }
-
-  void note_unheld() {
-    if (std::exchange(is_unheld_noted_, true)) return;
-    options_.log.warning("this kernel gives guards no orphans: what workers leave behind may "
-                         "outlive them and this program");
-  }
-
-  void note_problem(std::string_view name, std::string_view problem) {
-    if (!problems_.empty()) problems_ += "; ";
-    problems_ += fmt::format("{}: {}", name, problem);
-  }
+  ELASTIC_DECL void give_up(const std::string& why);
+  ELASTIC_DECL void note_unguarded(std::string_view why) const;
+  ELASTIC_DECL void note_unheld();
+  ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
 
   // The first word of the guard: whether the program runs. Result: null where it cannot guard.
-  task<std::unique_ptr<child>> meet(process_spec spec, std::string path, started_guard started) {
-    asio::posix::stream_descriptor socket(executor_, started.socket.release());
-    bool has_ended = false;
-    std::optional<detail::received_news> first;
-    while (!(first = detail::receive_news(socket.native_handle(), has_ended)) && !has_ended) {
-      // Cancellation does not reach it: what was started is always handed over.
-      co_await socket.async_wait(
-          asio::posix::stream_descriptor::wait_read,
-          asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
-    }
-    if (first && first->message.news == detail::guard_news::started) {
-      if (first->message.stage == detail::guard_stage::hold) note_unheld();
-      co_return std::make_unique<guarded_child>(
-          executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
-          std::move(socket), std::move(started.pidfd), options_.log, calls_);
-    }
-    asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
-    detail::reaper::of(executor_).adopt(std::move(ending), calls_);
-    if (!first) {
-      give_up(fmt::format("the guard ({}) ended without a word: it is of another version, or was "
-                          "killed, and then what it had just started may survive", file_.name));
-      co_return nullptr;
-    }
-    if (first->message.stage == detail::guard_stage::hold) {
-      give_up(fmt::format("{} (what it needs of the kernel)", errno_text(first->message.value)));
-      co_return nullptr;
-    }
-    detail::throw_start_error(spec, path, as_spawn_result(first->message));
-  }
-
-  static detail::spawn_result as_spawn_result(const detail::guard_message& refused) {
-    detail::spawn_result result;
-    result.failure = refused.value;
-    switch (refused.stage) {
-      case detail::guard_stage::fork:
-      case detail::guard_stage::hold: result.stage = detail::spawn_stage::clone; break;
-      case detail::guard_stage::session: result.stage = detail::spawn_stage::session; break;
-      case detail::guard_stage::parent_death:
-        result.stage = detail::spawn_stage::parent_death;
-        break;
-      case detail::guard_stage::execute: result.stage = detail::spawn_stage::execute; break;
-    }
-    return result;
-  }
+  ELASTIC_DECL task<std::unique_ptr<child>> meet(process_spec spec, std::string path,
+                                                 started_guard started);
+  ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);
 
   asio::any_io_executor executor_;
   guarded_launcher_options options_;
@@ -244,3 +97,7 @@ class guarded_launcher final : public process_launcher {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/guarded_launcher.ipp>
+#endif

@@ -2,33 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
 #include <sys/types.h>
 
-#include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// "2026-11-20T14:03:21.042Z": a time of day as logs name it, in UTC.
-inline std::string time_text(wall_time at) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at) - whole;
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     milliseconds.count());
-}
+ELASTIC_DECL std::string time_text(wall_time at);
 
 /// What stands before each line of a process's output: text, and in it the time and the id of the
 /// process, which nobody knows before it runs. A plain text becomes one by itself.
@@ -38,43 +24,17 @@ class line_head {
   line_head(std::string text) { add_text(text); }
   line_head(const char* text) { add_text(text); }
 
-  line_head& add_text(std::string_view text) {
-    if (text.empty()) return *this;
-    if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
-      pieces_.push_back({piece::kind::text, {}});
-    }
-    pieces_.back().text += text;
-    return *this;
-  }
+  ELASTIC_DECL line_head& add_text(std::string_view text);
   /// When the line was read.
-  line_head& add_time() {
-    pieces_.push_back({piece::kind::time, {}});
-    return *this;
-  }
+  ELASTIC_DECL line_head& add_time();
   /// Which process wrote it.
-  line_head& add_pid() {
-    pieces_.push_back({piece::kind::pid, {}});
-    return *this;
-  }
+  ELASTIC_DECL line_head& add_pid();
 
   bool empty() const { return pieces_.empty(); }
-  bool has_time() const {
-    return std::any_of(pieces_.begin(), pieces_.end(),
-                       [](const piece& one) { return one.what == piece::kind::time; });
-  }
+  ELASTIC_DECL bool has_time() const;
 
   /// The text for lines that are read from one process at one time.
-  std::string text(pid_t pid, wall_time at) const {
-    std::string whole;
-    for (const piece& one : pieces_) {
-      switch (one.what) {
-        case piece::kind::text: whole += one.text; break;
-        case piece::kind::time: whole += time_text(at); break;
-        case piece::kind::pid: whole += std::to_string(pid); break;
-      }
-    }
-    return whole;
-  }
+  ELASTIC_DECL std::string text(pid_t pid, wall_time at) const;
 
   friend bool operator==(const line_head&, const line_head&) = default;
 
@@ -89,3 +49,7 @@ class line_head {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/line_head.ipp>
+#endif

@@ -2,18 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
-#include <elastic/process/detail/program_path.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/process/child.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/pidfd_child.hpp>
 #include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_spec.hpp>
 
 #include <memory>
-#include <string>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -41,33 +38,14 @@ struct pidfd_launcher_options {
 class pidfd_launcher final : public process_launcher {
  public:
   /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
-  explicit pidfd_launcher(asio::any_io_executor executor, pidfd_launcher_options options = {},
-                          const detail::syscalls& calls = detail::real_syscalls)
-      : executor_(std::move(executor)), options_(options), calls_(calls) {}
-
-  task<std::unique_ptr<child>> launch(process_spec spec) override {
-    if (!options_.parent) co_return start(spec);
-    // Cancellation does not reach it: what was started is always handed over.
-    co_return co_await asio::co_spawn(
-        options_.parent, start_on_parent(std::move(spec)),
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
-  }
+  ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor,
+                                       pidfd_launcher_options options = {},
+                                       const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
-  task<std::unique_ptr<child>> start_on_parent(process_spec spec) { co_return start(spec); }
-
-  std::unique_ptr<child> start(const process_spec& spec) {
-    detail::refuse_zero_bytes(spec);
-    const std::string path = detail::find_program(spec);
-    const detail::spawn_request request{
-        .spec = spec,
-        .path = path,
-        .arguments = detail::pointers_to(&spec.program, spec.arguments),
-        .die_with_parent = static_cast<bool>(options_.parent)};
-    const detail::spawn_result started = detail::spawn(request, stack_, calls_);
-    if (started.failure) detail::throw_start_error(spec, path, started);
-    return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
-  }
+  ELASTIC_DECL task<std::unique_ptr<child>> start_on_parent(process_spec spec);
+  ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec);
 
   asio::any_io_executor executor_;
   pidfd_launcher_options options_;
@@ -76,3 +54,7 @@ class pidfd_launcher final : public process_launcher {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/pidfd_launcher.ipp>
+#endif

@@ -2,23 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -67,32 +59,13 @@ struct output_plan {
 
 namespace detail {
 
-inline unique_fd open_null(const syscalls& calls) {
-  unique_fd file(
-      uninterrupted([&] { return calls.open("/dev/null", O_RDWR | O_CLOEXEC, 0); }));
-  if (!file) {
-    throw error(errc::file_access,
-                fmt::format("'/dev/null' cannot be opened: {}", errno_text(errno)));
-  }
-  return file;
-}
+ELASTIC_DECL unique_fd open_null(const syscalls& calls);
 
 /// A pipe whose read end never blocks.
 struct pipe_ends {
   unique_fd read;
   unique_fd write;
 };
-
-inline pipe_ends open_pipe(const syscalls& calls) {
-  int fds[2];
-  if (calls.pipe(fds) != 0) {
-    throw error(errc::start_failed,
-                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
-  }
-  pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
-  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
-  return pipe;
-}
 
 /// One stream opened for the start of a process.
 struct opened_stream {
@@ -104,23 +77,13 @@ struct opened_stream {
 };
 
 /// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
-inline opened_stream open_stream(const output_plan& plan, const syscalls& calls = real_syscalls) {
-  opened_stream stream;
-  switch (plan.kind) {
-    case output_plan::how::inherit: break;
-    case output_plan::how::null: stream.process_end = open_null(calls); break;
-    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
-    case output_plan::how::copy: {
-      if (!plan.file.empty()) stream.file = log_file::open(plan.file, plan.rotation, calls);
-      pipe_ends pipe = open_pipe(calls);
-      stream.pipe = std::move(pipe.read);
-      stream.process_end = std::move(pipe.write);
-      break;
-    }
-  }
-  return stream;
-}
+ELASTIC_DECL opened_stream open_stream(const output_plan& plan,
+                                       const syscalls& calls = real_syscalls);
 
 }  // namespace detail
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/stdio.ipp>
+#endif

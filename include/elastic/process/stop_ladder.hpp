@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <string_view>
 
@@ -44,46 +44,19 @@ struct stop_step {
 /// without clock and processes; who drives it tells it both.
 class stop_ladder {
  public:
-  explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience)
-      : plan_(plan), killed_patience_(killed_patience) {}
+  ELASTIC_DECL explicit stop_ladder(stop_plan plan,
+                                    duration killed_patience = limits::killed_patience);
 
   /// The next step when `running` processes are left at the time `now`. `hurry`: nobody wants to
   /// wait for the grace any more.
-  stop_step next(std::size_t running, time_point now, bool hurry = false) {
-    using action = stop_step::action;
-    if (running == 0) return {action::done, 0, now, "all have ended"};
-    if (stage_ == stage::killed) {
-      if (now < deadline_) {
-        return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
-      }
-      deadline_ = later(now, killed_patience_);
-      return {action::look, 0, deadline_, "killed a while ago"};
-    }
-    if (hurry) return kill(now, "told not to wait");
-    if (stage_ == stage::asked) {
-      if (now < deadline_) return {action::wait, 0, deadline_, "within their grace"};
-      return kill(now, "their grace is over");
-    }
-    if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
-    if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
-    stage_ = stage::asked;
-    deadline_ = later(now, plan_.grace);
-    return {action::send, plan_.signal, deadline_, "asked to end"};
-  }
+  ELASTIC_DECL stop_step next(std::size_t running, time_point now, bool hurry = false);
 
  private:
   enum class stage { running, asked, killed };
 
   // A time without end must not wrap around into the past.
-  static time_point later(time_point now, duration how_much) {
-    return how_much < time_point::max() - now ? now + how_much : time_point::max();
-  }
-
-  stop_step kill(time_point now, std::string_view reason) {
-    stage_ = stage::killed;
-    deadline_ = later(now, killed_patience_);
-    return {stop_step::action::send, SIGKILL, time_point::max(), reason};
-  }
+  ELASTIC_DECL static time_point later(time_point now, duration how_much);
+  ELASTIC_DECL stop_step kill(time_point now, std::string_view reason);
 
   stop_plan plan_;
   duration killed_patience_;
@@ -92,3 +65,7 @@ class stop_ladder {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/impl/stop_ladder.ipp>
+#endif

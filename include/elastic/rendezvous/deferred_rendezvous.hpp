@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace elastic {
 
@@ -22,46 +21,24 @@ class deferred_rendezvous final : public rendezvous_handler {
   using maker = std::function<task<std::shared_ptr<rendezvous_handler>>()>;
 
   /// @param make  called once, unless it fails; what it throws `next_round` throws
-  deferred_rendezvous(std::string backend, std::string run_id, maker make)
-      : backend_(std::move(backend)), run_id_(std::move(run_id)), make_(std::move(make)) {}
+  ELASTIC_DECL deferred_rendezvous(std::string backend, std::string run_id, maker make);
 
   std::string backend() const override { return backend_; }
   std::string run_id() const override { return run_id_; }
 
-  task<rendezvous_round> next_round() override {
-    if (!made_) made_ = co_await make_();
-    co_return co_await made_->next_round();
-  }
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
 
   task<rendezvous_change> wait_for_change() override { return made().wait_for_change(); }
-  task<rendezvous_change> report_failure(std::string what) override {
-    return made().report_failure(std::move(what));
-  }
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   task<void> exit_barrier() override { return made().exit_barrier(); }
 
-  task<int> num_nodes_waiting() override {
-    if (!made_) co_return 0;
-    co_return co_await made_->num_nodes_waiting();
-  }
-
-  task<bool> is_closed() override {
-    if (!made_) co_return false;
-    co_return co_await made_->is_closed();
-  }
-
-  task<void> close(job_end how, std::string why) override {
-    if (made_) co_await made_->close(how, std::move(why));
-  }
-
-  task<void> shutdown() override {
-    if (made_) co_await made_->shutdown();
-  }
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<bool> is_closed() override;
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> shutdown() override;
 
  private:
-  rendezvous_handler& made() const {
-    if (!made_) throw error(errc::invalid_argument, "this node was in no round yet");
-    return *made_;
-  }
+  ELASTIC_DECL rendezvous_handler& made() const;
 
   std::string backend_;
   std::string run_id_;
@@ -70,3 +47,7 @@ class deferred_rendezvous final : public rendezvous_handler {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/deferred_rendezvous.ipp>
+#endif

@@ -2,64 +2,32 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/store.hpp>
 
-#include <charconv>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// Tells the other agents of a round, as PyTorch's do, where the workers meet.
 /// Errors, cancellation: those of the store.
-inline task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master) {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.emplace_back("MASTER_ADDR", master.address);
-  pairs.emplace_back("MASTER_PORT", std::to_string(master.port));
-  co_await agents->multi_set(std::move(pairs));
-}
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master);
 
 /// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
 /// told.
 ///
 /// Errors: those of the store; `errc::protocol_violation` where it told nonsense.
 /// Cancellation: all types, no effect.
-inline task<master_endpoint> read_master(std::shared_ptr<store> agents) {
-  std::vector<std::string> keys;
-  keys.push_back("MASTER_ADDR");
-  keys.push_back("MASTER_PORT");
-  const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-  master_endpoint master;
-  master.address = told[0];
-  const char* end = told[1].data() + told[1].size();
-  const auto [stop, failure] = std::from_chars(told[1].data(), end, master.port);
-  if (master.address.empty() || failure != std::errc() || stop != end || master.port == 0) {
-    throw error(errc::protocol_violation,
-                fmt::format("the node of rank 0 told that the workers meet at '{:.200}', port "
-                            "'{:.20}'",
-                            told[0], told[1]));
-  }
-  co_return master;
-}
+ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
 
 /// Agrees on where the workers of a round meet: `mine`, where this is the node of group rank 0.
-inline task<master_endpoint> agree_on_master(std::shared_ptr<store> agents, master_endpoint mine,
-                                             int group_rank) {
-  if (group_rank == 0) {
-    co_await publish_master(std::move(agents), mine);
-    co_return mine;
-  }
-  master_endpoint told = co_await read_master(std::move(agents));
-  told.served_by_agent = mine.served_by_agent;
-  co_return told;
-}
+ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
+                                                   master_endpoint mine, int group_rank);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/master_keys.ipp>
+#endif

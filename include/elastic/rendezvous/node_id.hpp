@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/host_name.hpp>
+#include <elastic/base/config.hpp>
 
-#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <string>
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 namespace elastic {
 
@@ -28,14 +24,15 @@ struct node_id {
   friend bool operator==(const node_id&, const node_id&) = default;
 
   /// "host_pid_localid", as messages show it.
-  std::string text() const { return fmt::format("{}_{}_{}", host, pid, local_id); }
+  ELASTIC_DECL std::string text() const;
 };
 
 /// A new name for an agent of this process: each of its handlers is a node of its own.
 /// @param host  what the user calls this host; empty: its own name
-inline node_id new_node(const std::string& host) {
-  static std::atomic<std::int64_t> next = 0;
-  return {host.empty() ? host_name() : host, ::getpid(), next++};
-}
+ELASTIC_DECL node_id new_node(const std::string& host);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/node_id.ipp>
+#endif

@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/endpoint.hpp>
-#include <elastic/net/host_name.hpp>
-#include <elastic/net/local_address.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace elastic {
@@ -17,24 +13,10 @@ namespace elastic {
 /// A numeric address by which other hosts probably reach this one: that on the way to one of
 /// `towards`, else to the outside, else what its own name stands for. Loopback only where there is
 /// no other: what is reached by loopback may be there on every host.
-inline task<std::string> reachable_address(std::vector<std::string> towards) {
-  auto executor = co_await asio::this_coro::executor;
-  // Addresses for documentation: nobody has them, and nothing is sent.
-  towards.push_back("192.0.2.1");
-  towards.push_back("2001:db8::1");
-  for (const std::string& host : towards) {
-    const auto found = co_await detail::resolve_addresses(host, nullptr);
-    for (const auto& address : found) {
-      const asio::ip::address own = address_towards(executor, address);
-      if (!own.is_unspecified() && !own.is_loopback()) co_return own.to_string();
-    }
-  }
-  const std::string name = host_name();
-  const auto own = co_await detail::resolve_addresses(name, nullptr);
-  for (const auto& address : own) {
-    if (!address.is_loopback()) co_return address.to_string();
-  }
-  co_return std::string("127.0.0.1");
-}
+ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/reachable_address.ipp>
+#endif

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/torch_state.hpp>
@@ -62,19 +63,17 @@ class rendezvous_backend {
   virtual bool watches_over_nodes() const { return false; }
 
   /// This node lives, and will say so again. Called before the node takes a place.
-  virtual task<void> say_alive(node_id) { co_return; }
+  ELASTIC_DECL virtual task<void> say_alive(node_id);
 
   /// This node says so no more: others hear of it at once.
-  virtual task<void> say_gone() { co_return; }
+  ELASTIC_DECL virtual task<void> say_gone();
 };
 
 /// All nodes that a state names.
-inline std::set<node_id> nodes_of(const torch_state& state) {
-  std::set<node_id> nodes = state.wait_list;
-  nodes.insert(state.redundancy_list.begin(), state.redundancy_list.end());
-  for (const auto& [node, rank] : state.participants) nodes.insert(node);
-  for (const auto& [node, time] : state.last_heartbeats) nodes.insert(node);
-  return nodes;
-}
+ELASTIC_DECL std::set<node_id> nodes_of(const torch_state& state);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/rendezvous_backend.ipp>
+#endif

@@ -2,22 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
-#include <algorithm>
-#include <charconv>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace elastic {
 
@@ -48,80 +44,27 @@ struct rendezvous_parameters {
 
   /// A setting in seconds, `fallback` where it was not given.
   /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
-  duration seconds(std::string_view name, duration fallback) const {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return fallback;
-    double value = 0;
-    const char* end = found->second.data() + found->second.size();
-    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
-    if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
-      throw error(errc::invalid_argument,
-                  fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
-                              found->second));
-    }
-    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
-  }
+  ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
   /// A setting that is a whole number over 0, `fallback` where it was not given.
   /// Errors: `errc::invalid_argument` where it is none.
-  int whole_number(std::string_view name, int fallback) const {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return fallback;
-    int value = 0;
-    const char* end = found->second.data() + found->second.size();
-    const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
-    if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
-                            found->second));
-  }
+  ELASTIC_DECL int whole_number(std::string_view name, int fallback) const;
 
   /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
   /// Errors: `errc::invalid_argument` where it is none.
-  std::optional<bool> yes_or_no(std::string_view name) const {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return std::nullopt;
-    std::string value = found->second;
-    for (char& letter : value) {
-      if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    }
-    for (const char* yes : {"1", "true", "t", "yes", "y"}) {
-      if (value == yes) return true;
-    }
-    for (const char* no : {"0", "false", "f", "no", "n"}) {
-      if (value == no) return false;
-    }
-    throw error(errc::invalid_argument, fmt::format("--rdzv-conf {}={}: yes or no is needed", name,
-                                                    found->second));
-  }
+  ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
   /// By which numbers the nodes meet.
   /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
   /// waits that do not exist here.
-  rendezvous_settings settings() const {
-    rendezvous_settings settings;
-    settings.min_nodes = min_nodes;
-    settings.max_nodes = max_nodes;
-    settings.join_timeout = seconds("join_timeout", settings.join_timeout);
-    settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
-    settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
-    settings.keep_alive_max_attempt =
-        whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
-    settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
-    for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
-      seconds(name, {});
-    }
-    return settings;
-  }
+  ELASTIC_DECL rendezvous_settings settings() const;
 
   /// Warns of settings that `backend` does not use, such as misspelt ones.
-  void warn_of_unused(std::vector<std::string_view> used) const {
-    for (const auto& [name, value] : configuration) {
-      if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-      log.warning("--rdzv-conf {}={} is not used by the rendezvous backend '{}', which knows: {}",
-                  name, value, backend, fmt::join(used, ", "));
-    }
-  }
+  ELASTIC_DECL void warn_of_unused(std::vector<std::string_view> used) const;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
+#endif

@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -22,23 +20,14 @@ enum class torch_dialect {
 };
 
 /// "1.13", "2.0" or "2.6": the release that a dialect began with.
-inline std::string_view to_text(torch_dialect dialect) {
-  switch (dialect) {
-    case torch_dialect::torch_1_13: return "1.13";
-    case torch_dialect::torch_2_0: return "2.0";
-    default: return "2.6";
-  }
-}
+ELASTIC_DECL std::string_view to_text(torch_dialect dialect);
 
 /// The dialect that `to_text` shows as `text`.
 /// Errors: `errc::invalid_argument` for any other text.
-inline torch_dialect parse_torch_dialect(std::string_view text) {
-  for (const torch_dialect each :
-       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
-    if (to_text(each) == text) return each;
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
-}
+ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/torch_dialect.ipp>
+#endif

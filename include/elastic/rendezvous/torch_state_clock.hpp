@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/torch_state.hpp>
@@ -18,39 +19,16 @@ namespace elastic {
 class torch_state_clock {
  public:
   /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
-  void observe(const torch_state& state, time_point now) {
-    observed_ = now;
-    std::map<node_id, seen> heartbeats;
-    for (const auto& [id, value] : state.last_heartbeats) {
-      const auto known = heartbeats_.find(id);
-      const bool is_new = known == heartbeats_.end() || known->second.value != value;
-      heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
-    }
-    heartbeats_.swap(heartbeats);
-    if (!state.deadline) {
-      deadline_.reset();
-    } else if (!deadline_ || deadline_->value != *state.deadline) {
-      deadline_ = seen{*state.deadline, now};
-    }
-  }
+  ELASTIC_DECL void observe(const torch_state& state, time_point now);
 
   /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
   /// read, in their order. What happened since is not known, so a node is not lost only because
   /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
   /// says that it is.
-  std::vector<node_id> dead(duration allowed) const {
-    std::vector<node_id> nodes;
-    for (const auto& [id, heartbeat] : heartbeats_) {
-      if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
-    }
-    return nodes;
-  }
+  ELASTIC_DECL std::vector<node_id> dead(duration allowed) const;
 
   /// When the deadline that the state has now was first seen; none where it has none.
-  std::optional<time_point> deadline_seen() const {
-    if (!deadline_) return std::nullopt;
-    return deadline_->since;
-  }
+  ELASTIC_DECL std::optional<time_point> deadline_seen() const;
 
  private:
   struct seen {
@@ -64,3 +42,7 @@ class torch_state_clock {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/torch_state_clock.ipp>
+#endif

@@ -2,28 +2,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/base64.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/base/time.hpp>
 #include <elastic/net/http_connection.hpp>
-#include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/leased_keys.hpp>
 #include <elastic/store/versioned_keys.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -45,158 +38,31 @@ class etcd_v2_keys final : public leased_keys {
  public:
   /// @param directory  "/torch/elastic/store"
   /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
-  etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory, etcd_v2_form form,
-               int life = 0)
-      : client_(std::move(client)), directory_(std::move(directory)), form_(form), life_(life) {}
-
-  std::string place_of(const std::string& key) const override {
-    return fmt::format("the key '{}/{}' of the etcd at {} (v2)", directory_, encoded(key),
-                       client_->name());
-  }
-
-  task<versioned_value> get(std::string key) override {
-    http_request request = request_of("GET", key, "?quorum=true");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    versioned_value seen;
-    seen.version = fmt::format("0:{}", index_in(response, answer));
-    if (code_in(answer) == key_not_found) co_return seen;
-    refuse_any(answer);
-    const json& node = etcd_client::part_of(answer, "node");
-    if (!node.is_object() || !node.contains("value")) refuse_value(key);
-    seen.value = decoded(key, etcd_client::text_in(node, "value"));
-    seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
-                               index_in(response, answer));
-    co_return seen;
-  }
+  ELASTIC_DECL etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
+                            etcd_v2_form form, int life = 0);
+  ELASTIC_DECL std::string place_of(const std::string& key) const override;
+  ELASTIC_DECL task<versioned_value> get(std::string key) override;
 
   /// Whether there is such a key, or directory of keys.
-  task<bool> exists(std::string key) const {
-    http_request request = request_of("GET", key, "");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) == key_not_found) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
+  ELASTIC_DECL task<bool> exists(std::string key) const;
 
   /// Waits until the directory of all these keys is there.
-  task<void> await_existence() {
-    for (;;) {
-      const std::string itself;
-      http_request request = request_of("GET", itself, "");
-      const http_response response = co_await client_->ask(std::move(request));
-      const json answer = read_answer(response);
-      if (code_in(answer) != key_not_found) {
-        refuse_any(answer);
-        co_return;
-      }
-      const std::string version = fmt::format("0:{}", index_in(response, answer));
-      const std::string scope;
-      co_await watch(itself, version, scope);
-    }
-  }
-
-  task<bool> put(std::string key, std::string value, std::string version) override {
-    const std::chrono::seconds life(life_);
-    co_return co_await put(std::move(key), std::move(value), std::move(version), life);
-  }
-
-  task<bool> put(std::string key, std::string value, std::string version,
-                 std::chrono::seconds life) override {
-    const std::string index = version.substr(0, version.find(':'));
-    std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
-    condition += life_text(life);
-    co_return co_await write(std::move(key), std::move(value), condition);
-  }
-
-  task<void> put(std::string key, std::string value) override {
-    const std::string condition = life_text(std::chrono::seconds(life_));
-    co_await write(std::move(key), std::move(value), condition);
-  }
-
-  task<bool> erase(std::string key, std::string version) override {
-    const std::string index = version.substr(0, version.find(':'));
-    http_request request = request_of("DELETE", key, "?prevIndex=" + index);
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    const int code = code_in(answer);
-    if (code == key_not_found || code == compare_failed) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
-
-  task<void> prolong(std::string key, std::chrono::seconds life) override {
-    const std::string wish = "refresh=true&prevExist=true" + life_text(life);
-    const bool was_there = co_await send_form(key, wish);
-    if (was_there) co_return;
-    const std::string value;
-    const std::string condition = life_text(life);
-    co_await write(std::move(key), value, condition);
-  }
-
-  task<void> make_directory(std::string key) override {
-    const std::string wish = "dir=true&prevExist=false";
-    co_await send_form(std::move(key), wish);
-  }
+  ELASTIC_DECL task<void> await_existence();
+  ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
+  ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version,
+                              std::chrono::seconds life) override;
+  ELASTIC_DECL task<void> put(std::string key, std::string value) override;
+  ELASTIC_DECL task<bool> erase(std::string key, std::string version) override;
+  ELASTIC_DECL task<void> prolong(std::string key, std::chrono::seconds life) override;
+  ELASTIC_DECL task<void> make_directory(std::string key) override;
 
   /// Makes the directory of all these keys, or has it end no sooner than `life` from now.
-  task<void> prolong_directory(std::chrono::seconds life) {
-    const std::string wish = "dir=true" + life_text(life);
-    const std::string itself;
-    const std::string if_new = wish + "&prevExist=false";
-    const bool is_new = co_await send_form(itself, if_new);
-    if (is_new) co_return;
-    const std::string if_there = wish + "&prevExist=true";
-    co_await send_form(itself, if_there);
-  }
-
-  task<std::set<std::string>> names_in(std::string directory) override {
-    http_request request = request_of("GET", directory, "?quorum=true");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    std::set<std::string> names;
-    if (code_in(answer) == key_not_found) co_return names;
-    refuse_any(answer);
-    const json& node = etcd_client::part_of(answer, "node");
-    if (!node.is_object()) refuse_value(directory);
-    const json& found = etcd_client::part_of(node, "nodes");
-    if (!found.is_array()) co_return names;
-    for (const json& each : found) {
-      const std::string path = etcd_client::text_in(each, "key");
-      names.insert(path.substr(path.rfind('/') + 1));
-    }
-    co_return names;
-  }
-
-  task<bool> erase(std::string key) override {
-    http_request request = request_of("DELETE", key, "");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) == key_not_found) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
-
-  task<std::int64_t> count() override {
-    const std::string query = "?recursive=true";
-    http_request request;
-    request.target = "/v2/keys" + path_of(directory_) + query;
-    authorize(request);
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) == key_not_found) co_return 0;
-    refuse_any(answer);
-    co_return leaves_of(etcd_client::part_of(answer, "node"));
-  }
-
-  task<void> wait_for_change(std::string key, std::string version) override {
-    return watch(std::move(key), std::move(version), "");
-  }
-
-  task<void> wait_for_any_change(std::string version) override {
-    return watch("", std::move(version), "&recursive=true");
-  }
+  ELASTIC_DECL task<void> prolong_directory(std::chrono::seconds life);
+  ELASTIC_DECL task<std::set<std::string>> names_in(std::string directory) override;
+  ELASTIC_DECL task<bool> erase(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> count() override;
+  ELASTIC_DECL task<void> wait_for_change(std::string key, std::string version) override;
+  ELASTIC_DECL task<void> wait_for_any_change(std::string version) override;
 
  private:
   using json = nlohmann::json;
@@ -208,152 +74,35 @@ class etcd_v2_keys final : public leased_keys {
   static constexpr std::chrono::seconds longest_wait{5};
   static constexpr std::chrono::milliseconds pause{200};
 
-  task<void> watch(std::string key, std::string version, std::string scope) {
-    const std::int64_t index = number_of(version.substr(version.find(':') + 1));
-    http_request request = request_of(
-        "GET", key, fmt::format("?wait=true&waitIndex={}{}", index + 1, scope));
-    time_source& time = client_->time();
-    bool is_told = false;
-    try {
-      task<http_response> waiting = client_->ask_patiently(std::move(request));
-      const std::optional<http_response> response =
-          co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
-      is_told = !response || response->status == 200;
-    } catch (const error& failure) {
-      client_->options().log.debug("etcd does not tell of changes: {}", failure.what());
-    }
-    if (!is_told) co_await time.sleep_until(time.now() + pause);
-  }
+  ELASTIC_DECL task<void> watch(std::string key, std::string version, std::string scope);
 
   // ---- what is sent ---------------------------------------------------------------------------
 
-  std::string encoded(const std::string& text) const {
-    return form_ == etcd_v2_form::base64 ? to_base64(text) : text;
-  }
-
-  static std::string percent_encoded(std::string_view text, std::string_view also) {
-    std::string result;
-    for (const char letter : text) {
-      const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                            (letter >= '0' && letter <= '9') ||
-                            also.find(letter) != std::string_view::npos;
-      if (is_plain) result.push_back(letter);
-      if (!is_plain) result += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
-    }
-    return result;
-  }
-
-  static std::string path_of(std::string_view text) {
-    return percent_encoded(text, "-._~!$&'()*+,;=:@/");
-  }
-
-  http_request request_of(const char* method, const std::string& key,
-                          const std::string& query) const {
-    http_request request;
-    request.method = method;
-    // Without a key that of all of them.
-    const std::string below = key.empty() ? "" : "/" + encoded(key);
-    request.target = "/v2/keys" + path_of(directory_ + below) + query;
-    authorize(request);
-    return request;
-  }
-
-  void authorize(http_request& request) const {
-    const etcd_options& options = client_->options();
-    if (options.user.empty()) return;
-    const std::string who = to_base64(options.user + ":" + options.password);
-    request.headers.emplace_back("Authorization", "Basic " + who);
-  }
-
-  static std::string life_text(std::chrono::seconds life) {
-    return life.count() == 0 ? "" : fmt::format("&ttl={}", life.count());
-  }
-
-  task<bool> write(std::string key, std::string value, std::string condition) {
-    std::string form = "value=" + percent_encoded(encoded(value), "-._~") + condition;
-    co_return co_await send_form(std::move(key), std::move(form));
-  }
+  ELASTIC_DECL std::string encoded(const std::string& text) const;
+  ELASTIC_DECL static std::string percent_encoded(std::string_view text, std::string_view also);
+  ELASTIC_DECL static std::string path_of(std::string_view text);
+  ELASTIC_DECL http_request request_of(const char* method, const std::string& key,
+                                       const std::string& query) const;
+  ELASTIC_DECL void authorize(http_request& request) const;
+  ELASTIC_DECL static std::string life_text(std::chrono::seconds life);
+  ELASTIC_DECL task<bool> write(std::string key, std::string value, std::string condition);
 
   // Result: whether the conditions in it held.
-  task<bool> send_form(std::string key, std::string form) {
-    http_request request = request_of("PUT", key, "");
-    request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
-    request.body = std::move(form);
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    const int code = code_in(answer);
-    if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
-    refuse_any(answer);
-    co_return true;
-  }
+  ELASTIC_DECL task<bool> send_form(std::string key, std::string form);
 
   // ---- what is answered -----------------------------------------------------------------------
 
-  json read_answer(const http_response& response) const {
-    json answer = json::parse(response.body, nullptr, false);
-    if (answer.is_object() && (answer.contains("node") || answer.contains("errorCode"))) {
-      return answer;
-    }
-    if (response.status == 401) {
-      throw error(errc::invalid_argument,
-                  fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
-                              "user=…,password=…)",
-                              client_->name(), client_->options().user));
-    }
-    throw error(errc::not_supported,
-                fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
-                            "--enable-v2, and be older than 3.6 (HTTP status {})",
-                            client_->name(), response.status));
-  }
-
-  static int code_in(const json& answer) {
-    return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
-  }
-
-  void refuse_any(const json& answer) const {
-    const int code = code_in(answer);
-    if (code == 0) return;
-    std::string advice;
-    if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
-    throw error(errc::invalid_argument,
-                fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
-                            etcd_client::text_in(answer, "message"), advice));
-  }
+  ELASTIC_DECL json read_answer(const http_response& response) const;
+  ELASTIC_DECL static int code_in(const json& answer);
+  ELASTIC_DECL void refuse_any(const json& answer) const;
 
   // That of etcd at the time of the answer.
-  static std::int64_t index_in(const http_response& response, const json& answer) {
-    const auto found = response.headers.find("x-etcd-index");
-    if (found != response.headers.end()) return number_of(found->second);
-    return etcd_client::number_in(answer, "index");
-  }
+  ELASTIC_DECL static std::int64_t index_in(const http_response& response, const json& answer);
+  ELASTIC_DECL static std::int64_t number_of(const std::string& text);
+  ELASTIC_DECL std::string decoded(const std::string& key, std::string text) const;
 
-  static std::int64_t number_of(const std::string& text) {
-    return detail::leading_number(text).value_or(0);
-  }
-
-  std::string decoded(const std::string& key, std::string text) const {
-    if (form_ == etcd_v2_form::plain) return text;
-    std::optional<std::string> bytes = from_base64(text);
-    if (!bytes) refuse_value(key);
-    return std::move(*bytes);
-  }
-
-  [[noreturn]] void refuse_value(const std::string& key) const {
-    throw error(errc::store_value,
-                fmt::format("{} does not hold what elasticrun or torchrun store",
-                            place_of(key)));
-  }
-
-  static std::int64_t leaves_of(const json& node) {
-    const json& nodes = etcd_client::part_of(node, "nodes");
-    if (!nodes.is_array()) {
-      const json& is_directory = etcd_client::part_of(node, "dir");
-      return is_directory.is_boolean() ? 0 : 1;
-    }
-    std::int64_t count = 0;
-    for (const json& each : nodes) count += leaves_of(each);
-    return count;
-  }
+  [[noreturn]] ELASTIC_DECL void refuse_value(const std::string& key) const;
+  ELASTIC_DECL static std::int64_t leaves_of(const json& node);
 
   std::shared_ptr<etcd_client> client_;
   std::string directory_;
@@ -362,3 +111,7 @@ class etcd_v2_keys final : public leased_keys {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/impl/etcd_v2_keys.ipp>
+#endif

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/assert.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/store/detail/store_keys.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
@@ -61,19 +56,17 @@ class key_value_engine {
   };
 
   /// @param max_bytes  the most that keys and values may take together
-  explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes)
-      : max_bytes_(max_bytes) {}
+  ELASTIC_DECL explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes);
 
   key_value_engine(const key_value_engine&) = delete;
   key_value_engine& operator=(const key_value_engine&) = delete;
-
-  void set(std::string_view key, std::string_view value);
+  ELASTIC_DECL void set(std::string_view key, std::string_view value);
 
   /// Appends to the value, which is made where it is missing.
-  void append(std::string_view key, std::string_view value);
+  ELASTIC_DECL void append(std::string_view key, std::string_view value);
 
   /// The value, empty where there is none.
-  std::optional<std::string> find(std::string_view key) const;
+  ELASTIC_DECL std::optional<std::string> find(std::string_view key) const;
 
   /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
   /// the lock of this table and must not call into it.
@@ -89,38 +82,39 @@ class key_value_engine {
   /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
   /// before it and text behind it are ignored and lost. The sum wraps around.
   /// Errors: `errc::store_value` where the value does not begin with a number of 64 bits.
-  std::int64_t add(std::string_view key, std::int64_t delta);
+  ELASTIC_DECL std::int64_t add(std::string_view key, std::int64_t delta);
 
   /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
   /// Result: what is stored afterwards, `expected` where nothing is.
-  std::string compare_set(std::string_view key, std::string_view expected,
-                          std::string_view desired);
+  ELASTIC_DECL std::string compare_set(std::string_view key, std::string_view expected,
+                                       std::string_view desired);
 
   /// Whether every key has a value or a queue that is not empty.
-  bool check(std::span<const std::string_view> keys) const;
+  ELASTIC_DECL bool check(std::span<const std::string_view> keys) const;
 
   /// Waits for every key to have a value (or something in its queue). A key that is removed again
   /// meanwhile counts as seen.
   /// Result: 0 where all have one already; then `who` is not told.
-  wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
+  ELASTIC_DECL wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
 
   /// Adds 1 to the number under `key` and waits until `world` have done so.
   /// Result: 0 where they have; all that wait are told.
   /// Errors: `errc::store_value`.
-  wait_id barrier(std::string_view key, std::int64_t world, std::weak_ptr<listener> who);
+  ELASTIC_DECL wait_id barrier(std::string_view key, std::int64_t world,
+                               std::weak_ptr<listener> who);
 
   /// Ends a wait. Result: whether it was still waiting.
-  bool cancel(wait_id wait);
+  ELASTIC_DECL bool cancel(wait_id wait);
 
   /// Tells `who` of every change of the key's value until `unwatch`.
-  wait_id watch(std::string_view key, std::weak_ptr<listener> who);
-  void unwatch(wait_id watch);
+  ELASTIC_DECL wait_id watch(std::string_view key, std::weak_ptr<listener> who);
+  ELASTIC_DECL void unwatch(wait_id watch);
 
   /// Result: whether there was a value.
-  bool erase(std::string_view key);
+  ELASTIC_DECL bool erase(std::string_view key);
 
   /// The number of values; queues do not count.
-  std::int64_t num_keys() const;
+  ELASTIC_DECL std::int64_t num_keys() const;
 
   /// Hands every key that has a value to `use(std::string_view)`, in no order, under the lock.
   template <class Use>
@@ -130,24 +124,21 @@ class key_value_engine {
   }
 
   /// Puts an item at the end of the queue and tells at most one that waits for the key.
-  void queue_push(std::string_view key, std::string_view item);
+  ELASTIC_DECL void queue_push(std::string_view key, std::string_view item);
 
   /// The oldest item, empty where there is none. `length` becomes the length before.
-  std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
-
-  std::int64_t queue_length(std::string_view key) const;
+  ELASTIC_DECL std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
+  ELASTIC_DECL std::int64_t queue_length(std::string_view key) const;
 
   /// How many waits, watches and bytes are held.
-  std::size_t waiters() const;
-  std::size_t watchers() const;
-  std::size_t bytes() const;
+  ELASTIC_DECL std::size_t waiters() const;
+  ELASTIC_DECL std::size_t watchers() const;
+  ELASTIC_DECL std::size_t bytes() const;
 
  private:
   struct text_hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>{}(text);
-    }
+    ELASTIC_DECL std::size_t operator()(std::string_view text) const;
   };
   template <class T>
   using table = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
@@ -181,22 +172,20 @@ class key_value_engine {
     std::optional<change> what;
   };
 
-  bool exists(std::string_view key) const {
-    return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
-  }
-  void grow(std::size_t added, std::size_t removed);
-  void refuse_if_full() const;
-  void store(std::string_view key, std::string_view value);
-  void store_number(std::string_view key, std::int64_t number);
-  std::int64_t number_of(std::string_view key) const;
-  void note_change(change_kind kind, std::string_view key, std::string_view old_value,
-                   std::string_view new_value);
-  pending_wait& new_wait(std::weak_ptr<listener> who);
-  void register_for(pending_wait& wait, std::string_view key);
-  void count_down(registration at);
-  void wake_all(std::string_view key);
-  void wake_one(std::string_view key);
-  void deliver(std::unique_lock<std::mutex>& lock);
+  ELASTIC_DECL bool exists(std::string_view key) const;
+  ELASTIC_DECL void grow(std::size_t added, std::size_t removed);
+  ELASTIC_DECL void refuse_if_full() const;
+  ELASTIC_DECL void store(std::string_view key, std::string_view value);
+  ELASTIC_DECL void store_number(std::string_view key, std::int64_t number);
+  ELASTIC_DECL std::int64_t number_of(std::string_view key) const;
+  ELASTIC_DECL void note_change(change_kind kind, std::string_view key, std::string_view old_value,
+                                std::string_view new_value);
+  ELASTIC_DECL pending_wait& new_wait(std::weak_ptr<listener> who);
+  ELASTIC_DECL void register_for(pending_wait& wait, std::string_view key);
+  ELASTIC_DECL void count_down(registration at);
+  ELASTIC_DECL void wake_all(std::string_view key);
+  ELASTIC_DECL void wake_one(std::string_view key);
+  ELASTIC_DECL void deliver(std::unique_lock<std::mutex>& lock);
 
   mutable std::mutex mutex_;
   table<std::string> values_;
@@ -215,333 +204,16 @@ class key_value_engine {
 
 // ---- values ---------------------------------------------------------------------------------
 
-inline void key_value_engine::set(std::string_view key, std::string_view value) {
-  std::unique_lock lock(mutex_);
-  store(key, value);
-  wake_all(key);
-  deliver(lock);
-}
-
-inline void key_value_engine::append(std::string_view key, std::string_view value) {
-  std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
-    store(key, value);
-  } else {
-    if (found->second.size() + value.size() > limits::store_value_bytes) {
-      throw error(errc::invalid_argument,
-                  fmt::format("appending would make a value of more than {} bytes",
-                              limits::store_value_bytes));
-    }
-    grow(value.size(), 0);
-    const std::string old_value = watching_.empty() ? std::string() : found->second;
-    found->second.append(value);
-    note_change(change_kind::updated, key, old_value, found->second);
-  }
-  wake_all(key);
-  deliver(lock);
-}
-
-inline std::optional<std::string> key_value_engine::find(std::string_view key) const {
-  std::optional<std::string> result;
-  read(key, [&](std::string_view value) { result.emplace(value); });
-  return result;
-}
-
-inline std::int64_t key_value_engine::add(std::string_view key, std::int64_t delta) {
-  std::unique_lock lock(mutex_);
-  const auto sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) +
-                                             static_cast<std::uint64_t>(delta));
-  store_number(key, sum);
-  wake_all(key);
-  deliver(lock);
-  return sum;
-}
-
-inline std::string key_value_engine::compare_set(std::string_view key, std::string_view expected,
-                                                 std::string_view desired) {
-  std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  const bool is_missing = found == values_.end();
-  if (is_missing && !expected.empty()) return std::string(expected);
-  if (!is_missing && found->second != expected) {
-    std::string unchanged = found->second;
-    wake_all(key);
-    deliver(lock);
-    return unchanged;
-  }
-  store(key, desired);
-  wake_all(key);
-  deliver(lock);
-  return std::string(desired);
-}
-
-inline bool key_value_engine::check(std::span<const std::string_view> keys) const {
-  const std::lock_guard lock(mutex_);
-  for (const std::string_view key : keys) {
-    if (!exists(key)) return false;
-  }
-  return true;
-}
-
-inline bool key_value_engine::erase(std::string_view key) {
-  std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) return false;
-  grow(0, found->first.size() + found->second.size());
-  note_change(change_kind::removed, key, found->second, {});
-  values_.erase(found);
-  deliver(lock);
-  return true;
-}
-
-inline std::int64_t key_value_engine::num_keys() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::int64_t>(values_.size());
-}
-
-inline void key_value_engine::grow(std::size_t added, std::size_t removed) {
-  ELASTIC_ASSERT(bytes_ >= removed);
-  const std::size_t after = bytes_ - removed + added;
-  if (after > max_bytes_ && after > bytes_) {
-    throw error(errc::invalid_argument,
-                fmt::format("the store is full: it may hold {} bytes", max_bytes_));
-  }
-  bytes_ = after;
-}
-
-inline void key_value_engine::refuse_if_full() const {
-  if (values_.size() + queued_items_ < limits::store_entries) return;
-  throw error(errc::invalid_argument,
-              fmt::format("the store is full: it may hold {} keys and items",
-                          limits::store_entries));
-}
-
-inline void key_value_engine::store(std::string_view key, std::string_view value) {
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
-    refuse_if_full();
-    grow(key.size() + value.size(), 0);
-    values_.emplace(key, value);
-    note_change(change_kind::created, key, {}, value);
-    return;
-  }
-  grow(value.size(), found->second.size());
-  note_change(change_kind::updated, key, found->second, value);
-  found->second.assign(value);
-}
-
-inline void key_value_engine::store_number(std::string_view key, std::int64_t number) {
-  const fmt::format_int text(number);
-  store(key, std::string_view(text.data(), text.size()));
-}
-
-inline std::int64_t key_value_engine::number_of(std::string_view key) const {
-  const auto found = values_.find(key);
-  if (found == values_.end()) return 0;
-  const auto number = detail::leading_number(found->second);
-  if (!number) {
-    throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
-  }
-  return *number;
-}
-
 // ---- waits ----------------------------------------------------------------------------------
-
-inline key_value_engine::wait_id key_value_engine::wait(std::span<const std::string_view> keys,
-                                                        std::weak_ptr<listener> who) {
-  const std::lock_guard lock(mutex_);
-  pending_wait* wait = nullptr;
-  for (const std::string_view key : keys) {
-    if (exists(key)) continue;
-    if (wait == nullptr) wait = &new_wait(std::move(who));
-    register_for(*wait, key);
-  }
-  return wait != nullptr ? wait->id : 0;
-}
-
-inline key_value_engine::wait_id key_value_engine::barrier(std::string_view key,
-                                                           std::int64_t world,
-                                                           std::weak_ptr<listener> who) {
-  std::unique_lock lock(mutex_);
-  const auto arrived =
-      static_cast<std::int64_t>(static_cast<std::uint64_t>(number_of(key)) + 1);
-  store_number(key, arrived);
-  wait_id id = 0;
-  if (arrived < world) {
-    pending_wait& wait = new_wait(std::move(who));
-    register_for(wait, key);
-    id = wait.id;
-  } else {
-    wake_all(key);
-  }
-  deliver(lock);
-  return id;
-}
-
-inline bool key_value_engine::cancel(wait_id wait) {
-  const std::lock_guard lock(mutex_);
-  const auto found = waits_.find(wait);
-  if (found == waits_.end()) return false;
-  for (const place& at : found->second.places) {
-    if (at.key == nullptr) continue;
-    at.key->second.erase(at.at);
-    if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
-  }
-  waits_.erase(found);
-  return true;
-}
-
-inline key_value_engine::pending_wait& key_value_engine::new_wait(std::weak_ptr<listener> who) {
-  pending_wait& wait = waits_[++last_id_];
-  wait.id = last_id_;
-  wait.who = std::move(who);
-  return wait;
-}
-
-inline void key_value_engine::register_for(pending_wait& wait, std::string_view key) {
-  auto found = waiting_.find(key);
-  if (found == waiting_.end()) found = waiting_.emplace(key, registrations()).first;
-  found->second.push_back(registration{&wait, wait.places.size()});
-  wait.places.push_back(place{&*found, std::prev(found->second.end())});
-  ++wait.missing;
-}
-
-// The registration itself is removed by the caller, from the list in which it stands.
-inline void key_value_engine::count_down(registration at) {
-  pending_wait& wait = *at.wait;
-  wait.places[at.index].key = nullptr;
-  ELASTIC_ASSERT(wait.missing > 0);
-  if (--wait.missing > 0) return;
-  notices_.push_back(notice{std::move(wait.who), wait.id, std::nullopt});
-  waits_.erase(wait.id);
-}
-
-inline void key_value_engine::wake_all(std::string_view key) {
-  if (waiting_.empty()) return;
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  for (const registration& at : found->second) count_down(at);
-  waiting_.erase(found);
-}
-
-inline void key_value_engine::wake_one(std::string_view key) {
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  registrations& all = found->second;
-  bool woke_one = false;
-  while (!all.empty() && !woke_one) {
-    const registration first = all.front();
-    all.pop_front();
-    woke_one = first.wait->missing == 1;
-    count_down(first);
-  }
-  if (all.empty()) waiting_.erase(found);
-}
 
 // ---- watches --------------------------------------------------------------------------------
 
-inline key_value_engine::wait_id key_value_engine::watch(std::string_view key,
-                                                         std::weak_ptr<listener> who) {
-  const std::lock_guard lock(mutex_);
-  watch_entry added{++last_id_, std::move(who)};
-  watching_[std::string(key)].push_back(std::move(added));
-  watches_.emplace(last_id_, key);
-  return last_id_;
-}
-
-inline void key_value_engine::unwatch(wait_id watch) {
-  const std::lock_guard lock(mutex_);
-  const auto key = watches_.find(watch);
-  if (key == watches_.end()) return;
-  const auto found = watching_.find(key->second);
-  ELASTIC_ASSERT(found != watching_.end());
-  std::erase_if(found->second, [&](const watch_entry& entry) { return entry.id == watch; });
-  if (found->second.empty()) watching_.erase(found);
-  watches_.erase(key);
-}
-
-inline void key_value_engine::note_change(change_kind kind, std::string_view key,
-                                          std::string_view old_value,
-                                          std::string_view new_value) {
-  if (watching_.empty()) return;
-  const auto found = watching_.find(key);
-  if (found == watching_.end()) return;
-  for (const watch_entry& entry : found->second) {
-    change what{kind, std::string(key), std::string(old_value), std::string(new_value)};
-    notices_.push_back(notice{entry.who, entry.id, std::move(what)});
-  }
-}
-
 // ---- queues ---------------------------------------------------------------------------------
-
-inline void key_value_engine::queue_push(std::string_view key, std::string_view item) {
-  std::unique_lock lock(mutex_);
-  refuse_if_full();
-  grow(key.size() + item.size(), 0);
-  ++queued_items_;
-  queues_[std::string(key)].emplace_back(item);
-  wake_one(key);
-  deliver(lock);
-}
-
-inline std::optional<std::string> key_value_engine::queue_pop(std::string_view key,
-                                                              std::int64_t& length) {
-  const std::lock_guard lock(mutex_);
-  length = 0;
-  const auto found = queues_.find(key);
-  if (found == queues_.end()) return std::nullopt;
-  length = static_cast<std::int64_t>(found->second.size());
-  std::string item = std::move(found->second.front());
-  found->second.pop_front();
-  --queued_items_;
-  grow(0, found->first.size() + item.size());
-  if (found->second.empty()) queues_.erase(found);
-  return item;
-}
-
-inline std::int64_t key_value_engine::queue_length(std::string_view key) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  return found == queues_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-}
 
 // ---- telling --------------------------------------------------------------------------------
 
-// Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
-// under way leaves its notices to it, which keeps their order.
-inline void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) {
-  if (notices_.empty() || delivering_) return;
-  delivering_ = true;
-  while (!notices_.empty()) {
-    const notice next = std::move(notices_.front());
-    notices_.pop_front();
-    lock.unlock();
-    if (const auto who = next.who.lock()) {
-      if (next.what) {
-        who->on_change(*next.what);
-      } else {
-        who->on_ready(next.wait);
-      }
-    }
-    lock.lock();
-  }
-  delivering_ = false;
-}
-
-inline std::size_t key_value_engine::waiters() const {
-  const std::lock_guard lock(mutex_);
-  return waits_.size();
-}
-
-inline std::size_t key_value_engine::watchers() const {
-  const std::lock_guard lock(mutex_);
-  return watches_.size();
-}
-
-inline std::size_t key_value_engine::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return bytes_;
-}
-
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/impl/key_value_engine.ipp>
+#endif

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/store/detail/store_keys.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/store/key_value_engine.hpp>
 
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace elastic {
 
@@ -22,44 +21,28 @@ namespace elastic {
 class key_watch {
  public:
   /// @param key  as users of a store name it
-  key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
-            const std::string& key)
-      : engine_(std::move(engine)),
-        key_(detail::store_wire_key(key)),
-        changed_(executor),
-        listening_(std::make_shared<listener>(executor, changed_)),
-        id_(engine_->watch(key_, listening_)) {}
-  ~key_watch() {
-    engine_->unwatch(id_);
-    listening_->forget();
-  }
+  ELASTIC_DECL key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
+                         const std::string& key);
+  ELASTIC_DECL ~key_watch();
   key_watch(const key_watch&) = delete;
   key_watch& operator=(const key_watch&) = delete;
 
   /// The value at present; empty where there is none.
-  std::string value() const { return engine_->find(key_).value_or(std::string()); }
+  ELASTIC_DECL std::string value() const;
 
   /// Waits for a change after the last that was waited for.
   /// Cancellation: all types, no effect.
-  task<void> changed() {
-    co_await changed_.wait();
-    changed_.reset();
-  }
+  ELASTIC_DECL task<void> changed();
 
  private:
   // The flag is the watch's own, and taken away with it: a notice may still be under way then.
   class listener final : public key_value_engine::listener,
                          public std::enable_shared_from_this<listener> {
    public:
-    listener(asio::any_io_executor executor, event_flag& flag)
-        : executor_(std::move(executor)), flag_(&flag) {}
+    ELASTIC_DECL listener(asio::any_io_executor executor, event_flag& flag);
 
     void on_ready(key_value_engine::wait_id) noexcept override {}
-    void on_change(const key_value_engine::change&) noexcept override {
-      asio::post(executor_, [self = shared_from_this()] {
-        if (self->flag_ != nullptr) self->flag_->set();
-      });
-    }
+    ELASTIC_DECL void on_change(const key_value_engine::change&) noexcept override;
 
     void forget() { flag_ = nullptr; }
 
@@ -76,3 +59,7 @@ class key_watch {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/impl/key_watch.ipp>
+#endif

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/event_flag.hpp>
-#include <elastic/store/detail/store_keys.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/store.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,52 +15,6 @@
 #include <vector>
 
 namespace elastic {
-
-namespace detail {
-
-/// Tells a coroutine that waits for the engine. The flag is the coroutine's own, so that whoever
-/// still holds this object holds nothing of the coroutine; it is taken away when the wait ends.
-class engine_wait final : public key_value_engine::listener,
-                          public std::enable_shared_from_this<engine_wait> {
- public:
-  engine_wait(asio::any_io_executor executor, event_flag& flag)
-      : executor_(std::move(executor)), flag_(&flag) {}
-
-  void on_ready(key_value_engine::wait_id) noexcept override {
-    asio::post(executor_, [self = shared_from_this()] {
-      if (self->flag_ != nullptr) self->flag_->set();
-    });
-  }
-
-  void forget() { flag_ = nullptr; }
-
- private:
-  asio::any_io_executor executor_;
-  event_flag* flag_;
-};
-
-/// Ends a wait with its scope.
-class engine_wait_scope {
- public:
-  engine_wait_scope(key_value_engine& engine, const std::vector<std::string_view>& keys,
-                    std::shared_ptr<engine_wait> waiting)
-      : engine_(engine), waiting_(std::move(waiting)), id_(engine.wait(keys, waiting_)) {}
-  ~engine_wait_scope() {
-    engine_.cancel(id_);
-    waiting_->forget();
-  }
-  engine_wait_scope(const engine_wait_scope&) = delete;
-  engine_wait_scope& operator=(const engine_wait_scope&) = delete;
-
-  bool is_waiting() const { return id_ != 0; }
-
- private:
-  key_value_engine& engine_;
-  std::shared_ptr<engine_wait> waiting_;
-  key_value_engine::wait_id id_;
-};
-
-}  // namespace detail
 
 /// A store in this process. Where its table is that of a `tcp_store_server`, it sees what the
 /// server's clients see, under the same keys, without a socket between.
@@ -73,93 +28,33 @@ class memory_store final : public store {
   /// A store on a table that others use as well.
   explicit memory_store(std::shared_ptr<key_value_engine> engine) : engine_(std::move(engine)) {}
 
-  task<void> set(std::string key, std::string value) override {
-    detail::check_store_value(value);
-    engine_->set(detail::store_wire_key(key), value);
-    co_return;
-  }
-
-  task<std::string> get(std::string key) override {
-    const std::string wire = detail::store_wire_key(key);
-    const std::vector<std::string_view> keys(1, wire);
-    for (;;) {
-      auto value = engine_->find(wire);
-      if (value) co_return std::move(*value);
-      co_await wait_for(keys);
-    }
-  }
-
-  task<std::int64_t> add(std::string key, std::int64_t delta) override {
-    co_return engine_->add(detail::store_wire_key(key), delta);
-  }
-
-  task<std::string> compare_set(std::string key, std::string expected,
-                                std::string desired) override {
-    detail::check_store_value(expected);
-    detail::check_store_value(desired);
-    co_return engine_->compare_set(detail::store_wire_key(key), expected, desired);
-  }
-
-  task<void> wait(std::vector<std::string> keys) override {
-    const std::vector<std::string> wire = detail::store_wire_keys(keys);
-    co_await wait_for(views_of(wire));
-  }
-
-  task<bool> check(std::vector<std::string> keys) override {
-    const std::vector<std::string> wire = detail::store_wire_keys(keys);
-    co_return engine_->check(views_of(wire));
-  }
-
-  task<bool> erase(std::string key) override {
-    co_return engine_->erase(detail::store_wire_key(key));
-  }
-
-  task<std::int64_t> num_keys() override { co_return engine_->num_keys(); }
-
-  task<void> append(std::string key, std::string value) override {
-    detail::check_store_value(value);
-    engine_->append(detail::store_wire_key(key), value);
-    co_return;
-  }
-
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
-    co_await wait(keys);
-    std::vector<std::string> values;
-    values.reserve(keys.size());
-    for (const std::string& key : keys) values.push_back(co_await get(key));
-    co_return values;
-  }
-
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
-    for (const auto& [key, value] : pairs) detail::check_store_value(value);
-    const std::vector<std::string> wire = wire_keys_of(pairs);
-    for (std::size_t i = 0; i < pairs.size(); ++i) engine_->set(wire[i], pairs[i].second);
-    co_return;
-  }
+  ELASTIC_DECL task<void> set(std::string key, std::string value) override;
+  ELASTIC_DECL task<std::string> get(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
+  ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
+                                             std::string desired) override;
+  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<bool> erase(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> num_keys() override;
+  ELASTIC_DECL task<void> append(std::string key, std::string value) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> multi_set(
+      std::vector<std::pair<std::string, std::string>> pairs) override;
 
  private:
-  static std::vector<std::string> wire_keys_of(
-      const std::vector<std::pair<std::string, std::string>>& pairs) {
-    std::vector<std::string> wire;
-    wire.reserve(pairs.size());
-    for (const auto& pair : pairs) wire.push_back(detail::store_wire_key(pair.first));
-    return wire;
-  }
-
-  static std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
-    return std::vector<std::string_view>(texts.begin(), texts.end());
-  }
+  ELASTIC_DECL static std::vector<std::string> wire_keys_of(
+      const std::vector<std::pair<std::string, std::string>>& pairs);
+  ELASTIC_DECL static std::vector<std::string_view> views_of(const std::vector<std::string>& texts);
 
   // The views must outlive the call: the engine reads them only before the first suspension.
-  task<void> wait_for(std::vector<std::string_view> keys) {
-    auto executor = co_await asio::this_coro::executor;
-    event_flag is_ready(executor);
-    auto waiting = std::make_shared<detail::engine_wait>(executor, is_ready);
-    const detail::engine_wait_scope scope(*engine_, keys, std::move(waiting));
-    if (scope.is_waiting()) co_await is_ready.wait();
-  }
+  ELASTIC_DECL task<void> wait_for(std::vector<std::string_view> keys);
 
   std::shared_ptr<key_value_engine> engine_;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/impl/memory_store.ipp>
+#endif

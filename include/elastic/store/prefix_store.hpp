@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/store/store.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,57 +20,35 @@ namespace elastic {
 /// Errors, cancellation and thread-safety: those of the store within.
 class prefix_store final : public store {
  public:
-  prefix_store(std::string prefix, std::shared_ptr<store> inner)
-      : prefix_(std::move(prefix) + "/"), inner_(std::move(inner)) {}
-
-  task<void> set(std::string key, std::string value) override {
-    return inner_->set(prefix_ + key, std::move(value));
-  }
+  ELASTIC_DECL prefix_store(std::string prefix, std::shared_ptr<store> inner);
+  ELASTIC_DECL task<void> set(std::string key, std::string value) override;
 
   task<std::string> get(std::string key) override { return inner_->get(prefix_ + key); }
 
-  task<std::int64_t> add(std::string key, std::int64_t delta) override {
-    return inner_->add(prefix_ + key, delta);
-  }
-
-  task<std::string> compare_set(std::string key, std::string expected,
-                                std::string desired) override {
-    return inner_->compare_set(prefix_ + key, std::move(expected), std::move(desired));
-  }
-
-  task<void> wait(std::vector<std::string> keys) override {
-    return inner_->wait(prefixed(std::move(keys)));
-  }
-
-  task<bool> check(std::vector<std::string> keys) override {
-    return inner_->check(prefixed(std::move(keys)));
-  }
+  ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
+  ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
+                                             std::string desired) override;
+  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
 
   task<bool> erase(std::string key) override { return inner_->erase(prefix_ + key); }
 
   task<std::int64_t> num_keys() override { return inner_->num_keys(); }
 
-  task<void> append(std::string key, std::string value) override {
-    return inner_->append(prefix_ + key, std::move(value));
-  }
-
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
-    return inner_->multi_get(prefixed(std::move(keys)));
-  }
-
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
-    for (auto& pair : pairs) pair.first.insert(0, prefix_);
-    return inner_->multi_set(std::move(pairs));
-  }
+  ELASTIC_DECL task<void> append(std::string key, std::string value) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> multi_set(
+      std::vector<std::pair<std::string, std::string>> pairs) override;
 
  private:
-  std::vector<std::string> prefixed(std::vector<std::string> keys) const {
-    for (std::string& key : keys) key.insert(0, prefix_);
-    return keys;
-  }
+  ELASTIC_DECL std::vector<std::string> prefixed(std::vector<std::string> keys) const;
 
   std::string prefix_;
   std::shared_ptr<store> inner_;
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/impl/prefix_store.ipp>
+#endif

@@ -2,30 +2,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/detail/tcp_store_link.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 
-#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
+#include <asio/ip/tcp.hpp>
 
 namespace elastic {
 
@@ -64,12 +62,7 @@ struct tcp_store_options {
 class tcp_store final : public store {
  public:
   /// Does not connect: `connect` does, or the first operation.
-  tcp_store(asio::any_io_executor executor, tcp_store_options options)
-      : executor_(std::move(executor)),
-        options_(std::move(options)),
-        generation_(options_.generation) {
-    if (!options_.time) options_.time = std::make_shared<system_time>();
-  }
+  ELASTIC_DECL tcp_store(asio::any_io_executor executor, tcp_store_options options);
 
   ~tcp_store() override { close(); }
 
@@ -81,7 +74,7 @@ class tcp_store final : public store {
   ///
   /// Errors: `errc::protocol_violation` where something else answers, `errc::stopped`.
   /// Cancellation: all types.
-  task<void> connect();
+  ELASTIC_DECL task<void> connect();
 
   /// Why the last attempt to connect failed or what it waits for; empty before one.
   const std::string& last_problem() const { return last_problem_; }
@@ -92,23 +85,23 @@ class tcp_store final : public store {
   /// Waits until so many processes have announced themselves, as PyTorch's `wait_for_workers` of
   /// the process that hosts the store.
   /// Cancellation: all types, no effect.
-  task<void> wait_for_workers(std::int64_t world_size);
+  ELASTIC_DECL task<void> wait_for_workers(std::int64_t world_size);
 
   /// Closes every connection; operations that run end with `errc::stopped`, as do later ones.
-  void close();
-
-  task<void> set(std::string key, std::string value) override;
-  task<std::string> get(std::string key) override;
-  task<std::int64_t> add(std::string key, std::int64_t delta) override;
-  task<std::string> compare_set(std::string key, std::string expected,
-                                std::string desired) override;
-  task<void> wait(std::vector<std::string> keys) override;
-  task<bool> check(std::vector<std::string> keys) override;
-  task<bool> erase(std::string key) override;
-  task<std::int64_t> num_keys() override;
-  task<void> append(std::string key, std::string value) override;
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL void close();
+  ELASTIC_DECL task<void> set(std::string key, std::string value) override;
+  ELASTIC_DECL task<std::string> get(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
+  ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
+                                             std::string desired) override;
+  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<bool> erase(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> num_keys() override;
+  ELASTIC_DECL task<void> append(std::string key, std::string value) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> multi_set(
+      std::vector<std::pair<std::string, std::string>> pairs) override;
 
  private:
   using link = detail::tcp_store_link;
@@ -119,17 +112,10 @@ class tcp_store final : public store {
   // called: else a reply may be due on it.
   class lease {
    public:
-    lease(tcp_store& of, std::unique_ptr<link> held) : of_(&of), held_(std::move(held)) {
-      of_->in_use_.push_back(held_.get());
-    }
-    lease(lease&& other) noexcept
-        : of_(other.of_), held_(std::move(other.held_)), keep_(other.keep_) {}
+    ELASTIC_DECL lease(tcp_store& of, std::unique_ptr<link> held);
+    ELASTIC_DECL lease(lease&& other) noexcept;
     lease& operator=(lease&&) = delete;
-    ~lease() {
-      if (!held_) return;
-      std::erase(of_->in_use_, held_.get());
-      if (keep_ && !of_->is_closed_) of_->idle_.push_back(std::move(held_));
-    }
+    ELASTIC_DECL ~lease();
     link* operator->() const { return held_.get(); }
     void keep() { keep_ = true; }
 
@@ -140,33 +126,33 @@ class tcp_store final : public store {
   };
 
   detail::request_writer write() const { return detail::request_writer(generation_); }
-  std::string where() const { return to_text(elastic::endpoint{options_.host, options_.port}); }
-
-  task<lease> any_link();
-  task<lease> new_link();
-  task<lease> dial();
-  task<std::vector<asio::ip::tcp::endpoint>> addresses();
-  task<void> probe();
-  task<void> confirm(lease& on);
-  task<void> announce(lease& on);
+  ELASTIC_DECL std::string where() const;
+  ELASTIC_DECL task<lease> any_link();
+  ELASTIC_DECL task<lease> new_link();
+  ELASTIC_DECL task<lease> dial();
+  ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> addresses();
+  ELASTIC_DECL task<void> probe();
+  ELASTIC_DECL task<void> confirm(lease& on);
+  ELASTIC_DECL task<void> announce(lease& on);
 
   template <class T>
   task<T> guarded(task<T> work, const char* what);
-  [[noreturn]] void throw_translated(const std::system_error& failure, const char* what);
-  task<void> explain_refused_add(std::string key);
-
-  task<void> do_set(std::string key, std::string value);
-  task<std::string> do_get(std::string key);
-  task<std::int64_t> do_add(std::string key, std::int64_t delta);
-  task<std::string> do_compare_set(std::string key, std::string expected, std::string desired);
-  task<void> do_wait(std::vector<std::string> keys);
-  task<bool> do_check(std::vector<std::string> keys);
-  task<bool> do_erase(std::string key);
-  task<std::int64_t> do_num_keys();
-  task<void> do_append(std::string key, std::string value);
-  task<std::vector<std::string>> do_multi_get(std::vector<std::string> keys);
-  task<void> do_multi_set(pairs_of_texts pairs);
-  task<void> wait_on(lease& on, const std::vector<std::string>& keys);
+  [[noreturn]] ELASTIC_DECL void throw_translated(const std::system_error& failure,
+                                                  const char* what);
+  ELASTIC_DECL task<void> explain_refused_add(std::string key);
+  ELASTIC_DECL task<void> do_set(std::string key, std::string value);
+  ELASTIC_DECL task<std::string> do_get(std::string key);
+  ELASTIC_DECL task<std::int64_t> do_add(std::string key, std::int64_t delta);
+  ELASTIC_DECL task<std::string> do_compare_set(std::string key, std::string expected,
+                                                std::string desired);
+  ELASTIC_DECL task<void> do_wait(std::vector<std::string> keys);
+  ELASTIC_DECL task<bool> do_check(std::vector<std::string> keys);
+  ELASTIC_DECL task<bool> do_erase(std::string key);
+  ELASTIC_DECL task<std::int64_t> do_num_keys();
+  ELASTIC_DECL task<void> do_append(std::string key, std::string value);
+  ELASTIC_DECL task<std::vector<std::string>> do_multi_get(std::vector<std::string> keys);
+  ELASTIC_DECL task<void> do_multi_set(pairs_of_texts pairs);
+  ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;
   tcp_store_options options_;
@@ -179,140 +165,6 @@ class tcp_store final : public store {
 };
 
 // ---- connections ----------------------------------------------------------------------------
-
-inline void tcp_store::close() {
-  is_closed_ = true;
-  idle_.clear();
-  for (link* each : in_use_) each->close();
-}
-
-inline task<void> tcp_store::connect() {
-  constexpr std::chrono::milliseconds first_pause{20};
-  constexpr std::chrono::milliseconds longest_pause{500};
-  for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
-    bool is_connected = false;
-    try {
-      lease on = co_await guarded(any_link(), "connecting");
-      on.keep();
-      is_connected = true;
-    } catch (const error& failure) {
-      if (failure.code() != errc::connection_failed) throw;
-      if (last_problem_ != failure.what()) {
-        options_.log.debug("{}; trying again", failure.what());
-      }
-      last_problem_ = failure.what();
-    }
-    if (is_connected) break;
-    co_await options_.time->sleep_until(options_.time->now() + pause);
-  }
-  last_problem_.clear();
-}
-
-inline task<tcp_store::lease> tcp_store::any_link() {
-  if (is_closed_) throw error(errc::stopped, "the store was closed");
-  if (!idle_.empty()) {
-    std::unique_ptr<link> last = std::move(idle_.back());
-    idle_.pop_back();
-    co_return lease(*this, std::move(last));
-  }
-  co_return co_await new_link();
-}
-
-inline task<tcp_store::lease> tcp_store::new_link() {
-  if (generation_ == tcp_store_generation::probe) co_await probe();
-  lease on = co_await dial();
-  write().greeting(on->out());
-  // One round trip tells that the server is a store and of that generation.
-  last_problem_ = fmt::format(
-      "{} does not answer; is it a store, and one of the PyTorch generation that was configured?",
-      where());
-  co_await confirm(on);
-  last_problem_.clear();
-  if (options_.announce_worker && !is_announced_) co_await announce(on);
-  co_return on;
-}
-
-inline task<tcp_store::lease> tcp_store::dial() {
-  lease on(*this, std::make_unique<link>(executor_));
-  co_await on->connect(co_await addresses());
-  if (is_closed_) throw error(errc::stopped, "the store was closed");
-  co_return on;
-}
-
-inline task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
-  std::vector<asio::ip::tcp::endpoint> found;
-  asio::error_code failure;
-  const auto literal = asio::ip::make_address(options_.host, failure);
-  if (!failure) {
-    found.emplace_back(literal, options_.port);
-  } else if (options_.host == "localhost") {
-    found.emplace_back(asio::ip::address_v4::loopback(), options_.port);
-    found.emplace_back(asio::ip::address_v6::loopback(), options_.port);
-  } else {
-    const auto resolved = co_await detail::resolve_addresses(options_.host, nullptr);
-    for (const auto& address : resolved) found.emplace_back(address, options_.port);
-  }
-  co_return found;
-}
-
-// A server of before 2.2 answers the question whether no keys exist. Ours does too. PyTorch's of
-// later hangs up or, with libuv, stays silent.
-inline task<void> tcp_store::probe() {
-  lease on = co_await dial();
-  const detail::request_writer as_1_13(tcp_store_generation::torch_1_13);
-  const std::vector<std::string> no_keys;
-  as_1_13.with_keys(on->out(), op::check, no_keys);
-  std::optional<char> answer;
-  try {
-    co_await on->flush();
-    answer = co_await with_deadline(*options_.time, options_.time->now() + options_.probe_silence,
-                                    on->read_byte());
-  } catch (const std::system_error& failure) {
-    const bool hung_up = failure.code() == asio::error::eof ||
-                         failure.code() == asio::error::connection_reset ||
-                         failure.code() == asio::error::broken_pipe;
-    if (!hung_up) throw;
-  }
-  if (answer && *answer != detail::reply_ready) {
-    throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
-  }
-  generation_ = answer ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
-}
-
-// What was sent before on this connection has been executed when this returns.
-inline task<void> tcp_store::confirm(lease& on) {
-  const std::vector<std::string> no_keys;
-  write().with_keys(on->out(), op::check, no_keys);
-  co_await on->flush();
-  const char reply = co_await on->read_byte();
-  if (reply != detail::reply_ready) {
-    throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
-  }
-}
-
-inline task<void> tcp_store::announce(lease& on) {
-  write().with_number(on->out(), op::add, detail::workers_key, 1);
-  co_await on->flush();
-  co_await on->read_number();
-  is_announced_ = true;
-}
-
-inline task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
-  // The server can only be asked again: no operation waits for a number to be reached.
-  constexpr std::chrono::milliseconds pause{10};
-  for (;;) {
-    task<lease> connecting = any_link();
-    lease on = co_await guarded(std::move(connecting), "waiting for the workers");
-    write().with_number(on->out(), op::add, detail::workers_key, 0);
-    task<void> sending = on->flush();
-    co_await guarded(std::move(sending), "waiting for the workers");
-    task<std::int64_t> reading = on->read_number();
-    const std::int64_t count = co_await guarded(std::move(reading), "waiting for the workers");
-    on.keep();
-    if (count >= world_size) co_return;
-    co_await options_.time->sleep_until(options_.time->now() + pause);
-  }
-}
 
 // ---- errors ---------------------------------------------------------------------------------
 
@@ -327,227 +179,10 @@ task<T> tcp_store::guarded(task<T> work, const char* what) {
   }
 }
 
-inline void tcp_store::throw_translated(const std::system_error& failure, const char* what) {
-  if (is_closed_) throw error(errc::stopped, "the store was closed");
-  if (failure.code() == asio::error::operation_aborted) throw failure;
-  // What broke one connection has most likely broken the idle ones.
-  idle_.clear();
-  throw error(errc::connection_failed,
-              fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(), what,
-                          failure.code().message()));
-}
-
-// The protocol has no way to refuse an addition but to hang up. Looks whether that is the reason.
-inline task<void> tcp_store::explain_refused_add(std::string key) {
-  const bool exists = co_await do_check(std::vector<std::string>(1, key));
-  if (!exists) co_return;
-  const std::string value = co_await do_get(key);
-  if (detail::leading_number(value)) co_return;
-  throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
-}
-
 // ---- operations -----------------------------------------------------------------------------
 
-inline task<void> tcp_store::set(std::string key, std::string value) {
-  return guarded(do_set(std::move(key), std::move(value)), "set");
-}
-inline task<std::string> tcp_store::get(std::string key) {
-  return guarded(do_get(std::move(key)), "get");
-}
-inline task<std::int64_t> tcp_store::add(std::string key, std::int64_t delta) {
-  return guarded(do_add(std::move(key), delta), "add");
-}
-inline task<std::string> tcp_store::compare_set(std::string key, std::string expected,
-                                                std::string desired) {
-  return guarded(do_compare_set(std::move(key), std::move(expected), std::move(desired)),
-                 "compare_set");
-}
-inline task<void> tcp_store::wait(std::vector<std::string> keys) {
-  return guarded(do_wait(std::move(keys)), "wait");
-}
-inline task<bool> tcp_store::check(std::vector<std::string> keys) {
-  return guarded(do_check(std::move(keys)), "check");
-}
-inline task<bool> tcp_store::erase(std::string key) {
-  return guarded(do_erase(std::move(key)), "erase");
-}
-inline task<std::int64_t> tcp_store::num_keys() { return guarded(do_num_keys(), "num_keys"); }
-inline task<void> tcp_store::append(std::string key, std::string value) {
-  return guarded(do_append(std::move(key), std::move(value)), "append");
-}
-inline task<std::vector<std::string>> tcp_store::multi_get(std::vector<std::string> keys) {
-  return guarded(do_multi_get(std::move(keys)), "multi_get");
-}
-inline task<void> tcp_store::multi_set(pairs_of_texts pairs) {
-  return guarded(do_multi_set(std::move(pairs)), "multi_set");
-}
-
-// SET has no reply. A question behind it has, so that an operation on another connection that
-// comes later finds the value, and a broken connection is noticed.
-inline task<void> tcp_store::do_set(std::string key, std::string value) {
-  const std::string wire = detail::store_wire_key(key);
-  detail::check_store_value(value);
-  lease on = co_await any_link();
-  write().with_value(on->out(), op::set, wire, value);
-  co_await confirm(on);
-  on.keep();
-}
-
-inline task<std::string> tcp_store::do_get(std::string key) {
-  const std::vector<std::string> wire(1, detail::store_wire_key(key));
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  write().with_key(on->out(), op::get, wire.front());
-  co_await on->flush();
-  std::string value = co_await on->read_text(options_.value_bytes);
-  on.keep();
-  co_return value;
-}
-
-inline task<std::int64_t> tcp_store::do_add(std::string key, std::int64_t delta) {
-  const std::string wire = detail::store_wire_key(key);
-  lease on = co_await any_link();
-  write().with_number(on->out(), op::add, wire, delta);
-  std::optional<std::system_error> hung_up;
-  std::int64_t sum = 0;
-  try {
-    co_await on->flush();
-    sum = co_await on->read_number();
-    on.keep();
-  } catch (const std::system_error& failure) {
-    const bool may_be_refused = failure.code() == asio::error::eof ||
-                                failure.code() == asio::error::connection_reset;
-    if (!may_be_refused) throw;
-    hung_up.emplace(failure);
-  }
-  if (hung_up) {
-    co_await explain_refused_add(std::move(key));
-    throw *hung_up;
-  }
-  co_return sum;
-}
-
-inline task<std::string> tcp_store::do_compare_set(std::string key, std::string expected,
-                                                   std::string desired) {
-  const std::string wire = detail::store_wire_key(key);
-  detail::check_store_value(expected);
-  detail::check_store_value(desired);
-  lease on = co_await any_link();
-  write().compare_set(on->out(), wire, expected, desired);
-  co_await on->flush();
-  std::string stored = co_await on->read_text(options_.value_bytes);
-  on.keep();
-  co_return stored;
-}
-
-inline task<void> tcp_store::do_wait(std::vector<std::string> keys) {
-  const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  on.keep();
-}
-
-inline task<void> tcp_store::wait_on(lease& on, const std::vector<std::string>& keys) {
-  write().with_keys(on->out(), op::wait, keys);
-  co_await on->flush();
-  char reply = 0;
-  try {
-    reply = co_await on->read_byte();
-  } catch (const std::system_error& failure) {
-    if (failure.code() == asio::error::operation_aborted && on->cancel_wait(write())) on.keep();
-    throw;
-  }
-  if (reply != detail::reply_stop_waiting) {
-    throw error(errc::protocol_violation, "the store did not answer WAIT");
-  }
-}
-
-inline task<bool> tcp_store::do_check(std::vector<std::string> keys) {
-  const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  write().with_keys(on->out(), op::check, wire);
-  co_await on->flush();
-  const char reply = co_await on->read_byte();
-  if (reply != detail::reply_ready && reply != detail::reply_not_ready) {
-    throw error(errc::protocol_violation, "the store did not answer CHECK");
-  }
-  on.keep();
-  co_return reply == detail::reply_ready;
-}
-
-inline task<bool> tcp_store::do_erase(std::string key) {
-  const std::string wire = detail::store_wire_key(key);
-  lease on = co_await any_link();
-  write().with_key(on->out(), op::erase, wire);
-  co_await on->flush();
-  const std::int64_t erased = co_await on->read_number();
-  on.keep();
-  co_return erased != 0;
-}
-
-inline task<std::int64_t> tcp_store::do_num_keys() {
-  lease on = co_await any_link();
-  write().operation(on->out(), op::num_keys);
-  co_await on->flush();
-  const std::int64_t count = co_await on->read_number();
-  on.keep();
-  co_return count;
-}
-
-inline task<void> tcp_store::do_append(std::string key, std::string value) {
-  const std::string wire = detail::store_wire_key(key);
-  detail::check_store_value(value);
-  lease on = co_await any_link();
-  if (!write().knows(op::append)) {
-    on.keep();
-    throw error(errc::not_supported,
-                fmt::format("the store at {} is of before PyTorch 2.1 and cannot append", where()));
-  }
-  write().with_value(on->out(), op::append, wire, value);
-  co_await confirm(on);
-  on.keep();
-}
-
-inline task<std::vector<std::string>> tcp_store::do_multi_get(std::vector<std::string> keys) {
-  const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  if (write().knows(op::multi_get)) {
-    write().with_keys(on->out(), op::multi_get, wire);
-  } else {
-    for (const std::string& key : wire) write().with_key(on->out(), op::get, key);
-  }
-  co_await on->flush();
-  std::vector<std::string> values;
-  values.reserve(wire.size());
-  while (values.size() < wire.size()) {
-    values.push_back(co_await on->read_text(options_.value_bytes));
-  }
-  on.keep();
-  co_return values;
-}
-
-inline task<void> tcp_store::do_multi_set(pairs_of_texts pairs) {
-  std::vector<std::string> wire;
-  for (const auto& [key, value] : pairs) {
-    detail::check_store_value(value);
-    wire.push_back(detail::store_wire_key(key));
-  }
-  detail::check_store_key_count(wire.size());
-  lease on = co_await any_link();
-  const bool at_once = write().knows(op::multi_set);
-  if (at_once) {
-    write().operation(on->out(), op::multi_set);
-    detail::append_integer<std::uint64_t>(on->out(), wire.size());
-  }
-  for (std::size_t i = 0; i < wire.size(); ++i) {
-    if (!at_once) write().operation(on->out(), op::set);
-    detail::append_text(on->out(), wire[i]);
-    detail::append_text(on->out(), pairs[i].second);
-  }
-  detail::check_store_request(on->out().size());
-  co_await confirm(on);
-  on.keep();
-}
-
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/impl/tcp_store.ipp>
+#endif

@@ -2,27 +2,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/telemetry/detail/stderr_line.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace elastic {
 
 /// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
 /// with six decimals.
-inline std::string to_console_line(const metric& measured) {
-  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
-  return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
-                     measured.group, measured.name, measured.value);
-}
+ELASTIC_DECL std::string to_console_line(const metric& measured);
 
 /// Writes each value as one line.
 class console_metric_handler final : public metric_handler {
@@ -42,3 +35,7 @@ class console_metric_handler final : public metric_handler {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/telemetry/impl/console_metric_handler.ipp>
+#endif

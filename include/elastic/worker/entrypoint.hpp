@@ -2,22 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/base/time.hpp>
-#include <elastic/contract/call_sheet.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
-#include <elastic/worker/record.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,7 +21,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -47,51 +39,16 @@ struct registered_function {
 /// The functions of this program. Thread-safe.
 class function_table {
  public:
-  static function_table& here() {
-    static function_table table;
-    return table;
-  }
-
-  void add(std::shared_ptr<const registered_function> one) {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    all_.push_back(std::move(one));
-  }
-
-  void remove(const registered_function* one) noexcept {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
-  }
+  ELASTIC_DECL static function_table& here();
+  ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
+  ELASTIC_DECL void remove(const registered_function* one) noexcept;
 
   /// Errors: `errc::invalid_argument` where no function has this name, or several.
-  std::shared_ptr<const registered_function> find(const std::string& name) {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    std::shared_ptr<const registered_function> found;
-    std::string names;
-    for (const auto& one : all_) {
-      if (!names.empty()) names += ", ";
-      names += "'" + one->name + "'";
-      if (one->name != name) continue;
-      if (found) {
-        throw error(errc::invalid_argument,
-                    fmt::format("two functions of this program are registered as '{}'", name));
-      }
-      found = one;
-    }
-    if (found) return found;
-    throw error(errc::invalid_argument,
-                fmt::format("no function of this program is registered as '{}': there {}", name,
-                            names.empty() ? "is none at all" : "is " + names));
-  }
+  ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
   /// Whether main has asked for calls: a program that does not would begin anew in each worker.
-  void note_main() {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    main_asks_ = true;
-  }
-  bool main_asks() {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    return main_asks_;
-  }
+  ELASTIC_DECL void note_main();
+  ELASTIC_DECL bool main_asks();
 
  private:
   std::mutex mutex_;
@@ -111,20 +68,7 @@ struct result_of<task<T>> {
 };
 
 /// Runs a coroutine on a context of its own, on this thread.
-inline void run_to_end(task<void> work) {
-  asio::io_context context(1);
-  bool has_ended = false;
-  std::exception_ptr failure;
-  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
-    has_ended = true;
-    failure = thrown;
-  });
-  context.run();
-  if (failure) std::rethrow_exception(failure);
-  if (!has_ended) {
-    throw error(errc::stopped, "the function waits for something that can no longer come");
-  }
-}
+ELASTIC_DECL void run_to_end(task<void> work);
 
 /// Calls a function; of what it returns, a task is run to its end.
 template <class R, class Call>
@@ -160,9 +104,8 @@ T argument_of(const std::string& function, const nlohmann::json& arguments, std:
   try {
     return arguments[place].template get<T>();
   } catch (const nlohmann::json::exception& failure) {
-    throw error(errc::invalid_argument,
-                fmt::format("argument {} of function '{}' does not fit: {}", place + 1, function,
-                            json_complaint(failure)));
+    throw error(errc::invalid_argument, fmt::format("argument {} of function '{}' does not fit: {}",
+                                                    place + 1, function, json_complaint(failure)));
   }
 }
 
@@ -209,8 +152,8 @@ template <class R, class... P>
 class entrypoint<R(P...)> {
   static_assert((... && detail::json_argument<std::decay_t<P>>),
                 "each parameter must be of a type that nlohmann/json converts both ways");
-  static_assert((... && !(std::is_lvalue_reference_v<P> &&
-                          !std::is_const_v<std::remove_reference_t<P>>)),
+  static_assert((... &&
+                 !(std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)),
                 "a parameter that is a reference to what can be changed leads nowhere: the "
                 "function runs in another process");
   static_assert(detail::json_result<R>, "the result must be of a type that nlohmann/json converts");
@@ -266,43 +209,8 @@ struct signature_of<std::function<R(P...)>> {
 }  // namespace detail
 
 template <class Function>
-entrypoint(std::string, Function)
-    -> entrypoint<typename detail::signature_of<decltype(
-        std::function(std::declval<Function>()))>::type>;
-
-namespace detail {
-
-/// Runs the function of this name with the arguments that the agent has given, and leaves what
-/// came of it. Result: the exit code of the worker.
-inline int answer_call(const std::string& name) {
-  call_sheet sheet;
-  try {
-    sheet = call_sheet::take();
-    const auto function = function_table::here().find(name);
-    const nlohmann::json arguments =
-        call_value(sheet.arguments(), fmt::format("the list of arguments of function '{}'", name));
-    const nlohmann::json value = function->run(arguments);
-    sheet.leave(call_answer::what::value,
-                call_text(value, sheet.room(),
-                          fmt::format("the return value of function '{}'", name)));
-    return 0;
-  } catch (...) {
-    const std::exception_ptr thrown = std::current_exception();
-    const auto now = system_time().wall_now().time_since_epoch();
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(now).count();
-    leave_error(thrown, std::getenv("TORCHELASTIC_ERROR_FILE"), seconds);
-    try {
-      const std::string text =
-          error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
-      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
-    } catch (const std::exception& failure) {
-      std::fprintf(stderr, "%s\n", failure.what());
-    }
-    return 1;
-  }
-}
-
-}  // namespace detail
+entrypoint(std::string, Function) -> entrypoint<
+    typename detail::signature_of<decltype(std::function(std::declval<Function>()))>::type>;
 
 /// Runs the function for which an agent has started this process, if it has. To be called by main,
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
@@ -315,14 +223,10 @@ inline int answer_call(const std::string& name) {
 /// Result: the exit code for main to return; none where this process is no such worker, so that
 /// main goes on.
 /// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
-inline std::optional<int> run_entrypoint() {
-  detail::function_table::here().note_main();
-  const char* const asked = std::getenv(entrypoint_variable);
-  if (!asked) return std::nullopt;
-  const std::string name = asked;
-  // What the function starts in turn is no worker that runs it.
-  ::unsetenv(entrypoint_variable);
-  return detail::answer_call(name);
-}
+ELASTIC_DECL std::optional<int> run_entrypoint();
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/worker/impl/entrypoint.ipp>
+#endif

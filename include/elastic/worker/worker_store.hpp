@@ -2,29 +2,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/base/time.hpp>
-#include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>
-#include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 #include <elastic/worker/worker_context.hpp>
 
 #include <chrono>
 #include <memory>
 #include <string>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic {
 
 /// The prefix under which the workers of one attempt keep their keys: that of PyTorch 1.13, whose
 /// workers in the same job read the same keys. An attempt never sees what one before it left.
-inline std::string worker_store_prefix(const worker_context& context) {
-  return fmt::format("/worker/attempt_{}", context.restart_count);
-}
+ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 
 /// Connects to the store that the workers of a job share, at the master's address, and tries again
 /// until `timeout` is over while nothing listens there.
@@ -38,22 +30,12 @@ inline std::string worker_store_prefix(const worker_context& context) {
 /// Errors: `errc::timed_out`, naming the address and what was wrong last;
 /// `errc::protocol_violation` where something else answers there.
 /// Cancellation: all types; nothing is left behind.
-inline task<std::shared_ptr<store>> connect_worker_store(
+ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
     worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),
-    tcp_store_generation generation = tcp_store_generation::torch_2_2) {
-  tcp_store_options options;
-  options.host = context.master_addr;
-  options.port = context.master_port;
-  options.generation = generation;
-  options.time = std::make_shared<system_time>();
-  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
-  const time_point deadline = options.time->now() + timeout;
-  if (!co_await with_deadline(*options.time, deadline, client->connect())) {
-    throw error(errc::timed_out,
-                fmt::format("no store answered at {}:{} within {} ms: {}", context.master_addr,
-                            context.master_port, timeout.count(), client->last_problem()));
-  }
-  co_return std::make_shared<prefix_store>(worker_store_prefix(context), std::move(client));
-}
+    tcp_store_generation generation = tcp_store_generation::torch_2_2);
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/worker/impl/worker_store.ipp>
+#endif

@@ -3,6 +3,7 @@
 #include <elastic/agent/agent_telemetry.hpp>
 
 #include <elastic/telemetry/console_event_handler.hpp>
+#include <elastic/net/host_name.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>

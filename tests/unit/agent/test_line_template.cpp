@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/line_template.hpp>
+#include <elastic/base/error.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/log_layout.hpp>
+#include <elastic/base/error.hpp>
 
 #include <support/catch.hpp>
 

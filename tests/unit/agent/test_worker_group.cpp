@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/worker_group.hpp>
-
 #include <elastic/base/random.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/contract/visible_devices.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/fake_launcher.hpp>

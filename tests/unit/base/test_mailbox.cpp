@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/mailbox.hpp>
 #include <elastic/base/time.hpp>
 #include <support/catch.hpp>

@@ -4,6 +4,9 @@
 // Who runs to its end when somebody is cancelled.
 
 #include <elastic/base/scope.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/process_sight.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 

@@ -3,6 +3,7 @@
 
 // What a deadline does to the work that it bounds, and what it leaves alone.
 
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>

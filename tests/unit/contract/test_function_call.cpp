@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/error.hpp>
 #include <elastic/contract/call_sheet.hpp>
+#include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <support/catch.hpp>
 
@@ -17,6 +19,8 @@
 #include <random>
 #include <string>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace elastic {
 namespace {

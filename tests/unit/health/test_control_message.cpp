@@ -5,6 +5,8 @@
 #include <elastic/base/random.hpp>
 #include <elastic/health/line_intake.hpp>
 #include <elastic/health/timer_request.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/error.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include <elastic/health/worker_channels.hpp>
 
 #include <elastic/base/random.hpp>
+#include <elastic/agent/worker_group.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>

@@ -3,6 +3,7 @@
 #include <elastic/health/worker_liveness.hpp>
 
 #include <elastic/base/random.hpp>
+#include <elastic/base/limits.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/version.hpp>
 #include <elastic/launch/command_line.hpp>
+#include <elastic/launch/detail/option_table.hpp>
+#include <elastic/launch/launcher.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>

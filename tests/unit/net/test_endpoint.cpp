@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/error.hpp>
 #include <elastic/net/endpoint.hpp>
 
 #include <support/catch.hpp>

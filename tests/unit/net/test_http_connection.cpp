@@ -5,6 +5,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/net/tcp_stream.hpp>
+#include <elastic/base/error.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/scripted_server.hpp>

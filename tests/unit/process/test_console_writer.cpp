@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/launch/console_log.hpp>
 #include <elastic/process/console_writer.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <support/catch.hpp>

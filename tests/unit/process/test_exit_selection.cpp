@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/process/exit_selection.hpp>
+#include <elastic/process/signal_number.hpp>
 
 #include <support/catch.hpp>
 

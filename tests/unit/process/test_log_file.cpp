@@ -3,6 +3,7 @@
 #include <elastic/process/log_file.hpp>
 
 #include <elastic/base/random.hpp>
+#include <elastic/base/limits.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 

@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/error.hpp>
+#include <elastic/launch/launcher.hpp>
 #include <elastic/process/process_set.hpp>
+#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 #include <support/run_program.hpp>

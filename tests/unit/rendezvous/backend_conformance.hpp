@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/rendezvous_backend.hpp>
 

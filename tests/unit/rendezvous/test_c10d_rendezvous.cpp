@@ -4,6 +4,8 @@
 
 #include <elastic/base/race.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/rendezvous/rendezvous_service.hpp>
+#include <elastic/net/message_frame.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/raw_client.hpp>

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/store_rendezvous_backend.hpp>
 #include <elastic/store/file_keys.hpp>
 #include <elastic/store/memory_store.hpp>
+#include <elastic/rendezvous/torch_state_codec.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>

@@ -5,6 +5,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/store/tcp_store.hpp>
+#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>

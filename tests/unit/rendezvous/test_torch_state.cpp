@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/base64.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/rendezvous/torch_state_codec.hpp>
 
 #include <support/catch.hpp>

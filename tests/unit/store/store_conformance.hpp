@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/asio.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/store/store.hpp>
 

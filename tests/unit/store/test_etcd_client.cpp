@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace etcd_client_tests {
 
 using namespace std::chrono_literals;

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/error.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/store.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/agent/worker_group.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/store/tcp_store.hpp>

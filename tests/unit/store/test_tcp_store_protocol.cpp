@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/store/detail/tcp_store_protocol.hpp>
+#include <elastic/store/store.hpp>
 
 #include <support/catch.hpp>
 #include <support/golden_vectors.hpp>

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/telemetry/console_event_handler.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
 #include <support/catch.hpp>
 

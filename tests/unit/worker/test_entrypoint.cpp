@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/agent/worker_group.hpp>
+#include <elastic/base/asio.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <support/catch.hpp>
@@ -11,6 +13,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace {
 

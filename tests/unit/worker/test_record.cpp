@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/error.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/worker/record.hpp>
 #include <support/catch.hpp>

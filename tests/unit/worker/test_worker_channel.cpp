@@ -3,6 +3,7 @@
 #include <elastic/worker/worker_channel.hpp>
 
 #include <elastic/health/worker_channels.hpp>
+#include <elastic/agent/worker_group.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>

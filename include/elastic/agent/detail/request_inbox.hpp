@@ -4,15 +4,17 @@
 
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_request.hpp>
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <variant>
+
+#include <asio/cancellation_signal.hpp>
 
 namespace elastic::detail {
 
@@ -28,45 +30,18 @@ using agent_request = std::variant<stop_request, signal_request, worker_request>
 class request_inbox : public std::enable_shared_from_this<request_inbox> {
  public:
   /// From any thread.
-  void push(agent_request request) {
-    const std::lock_guard lock(mutex_);
-    if (closed_) return;
-    waiting_.push_back(std::move(request));
-    if (strand_) asio::post(*strand_, [self = this->shared_from_this()] { self->deliver(); });
-  }
+  ELASTIC_DECL void push(agent_request request);
 
   /// On the strand: from now on each request is given to `take`, there.
-  void open(asio::any_io_executor strand, std::function<void(const agent_request&)> take) {
-    take_ = std::move(take);
-    {
-      const std::lock_guard lock(mutex_);
-      strand_ = std::move(strand);
-    }
-    deliver();
-  }
+  ELASTIC_DECL void open(asio::any_io_executor strand,
+                         std::function<void(const agent_request&)> take);
 
   /// On the strand: nothing is taken any more, and the strand, whose context may end now, is let
   /// go of.
-  void close() {
-    take_ = nullptr;
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    strand_.reset();
-  }
+  ELASTIC_DECL void close();
 
  private:
-  void deliver() {
-    while (take_) {
-      agent_request request;
-      {
-        const std::lock_guard lock(mutex_);
-        if (waiting_.empty()) return;
-        request = std::move(waiting_.front());
-        waiting_.pop_front();
-      }
-      take_(request);
-    }
-  }
+  ELASTIC_DECL void deliver();
 
   std::mutex mutex_;
   std::deque<agent_request> waiting_;
@@ -76,13 +51,10 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
 };
 
 /// What a cancellation asks for: the gentlest of the types that it has.
-inline stop_request as_stop_request(asio::cancellation_type requested) {
-  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
-  stop_request request;
-  const bool kill = (requested & gentle) == asio::cancellation_type::none;
-  request.signal = kill ? SIGKILL : SIGTERM;
-  request.reason = "cancelled";
-  return request;
-}
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/impl/request_inbox.ipp>
+#endif

@@ -2,31 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/co_spawn.hpp>
 
 namespace elastic::detail {
 
 /// Whether this is the end of something that was cancelled.
-inline bool is_cancellation(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const asio::multiple_exceptions& several) {
-    // What `&&` and `||` throw where more than one of their branches did.
-    return is_cancellation(several.first_exception());
-  } catch (const std::system_error& one) {
-    return one.code() == asio::error::operation_aborted ||
-           one.code() == std::errc::operation_canceled;
-  } catch (...) {
-    return false;
-  }
-}
+ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure);
 
 /// How tasks that ran at once ended: in which order, and each with what.
 struct concurrent_outcome {
@@ -97,24 +90,10 @@ class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handle
   concurrent_outcome outcome_;
 };
 
-struct start_concurrent_run {
-  template <class Handler>
-  void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
-                  cancelled_by reason, std::vector<task<void>> tasks) const {
-    const std::size_t count = tasks.size();
-    std::make_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
-        ->start(executor, std::move(tasks));
-  }
-};
-
 /// `tasks` must not be empty.
-inline task<concurrent_outcome> run_concurrently(asio::any_io_executor executor,
-                                                 std::size_t addressees, cancelled_by reason,
-                                                 std::vector<task<void>> tasks) {
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(concurrent_outcome)>(
-      start_concurrent_run(), asio::use_awaitable, std::move(executor), addressees, reason,
-      std::move(tasks));
-}
+ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor executor,
+                                                       std::size_t addressees, cancelled_by reason,
+                                                       std::vector<task<void>> tasks);
 
 /// The first to end cancels the others. The caller's requests go to the first `addressees`.
 template <class... Tasks>
@@ -123,8 +102,11 @@ task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t ad
   std::vector<task<void>> all;
   all.reserve(sizeof...(Tasks));
   (all.push_back(std::move(tasks)), ...);
-  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
-                          std::move(all));
+  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end, std::move(all));
 }
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/detail/impl/concurrent_run.ipp>
+#endif

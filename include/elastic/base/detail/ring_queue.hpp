@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/ring_request.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/ring_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,39 +21,7 @@
 #include <unistd.h>
 #endif
 
-namespace elastic {
-
-/// How large a ring is.
-struct ring_options {
-  /// Requests handed to the kernel by one call; more are taken in several calls.
-  unsigned entries = 256;
-  /// Buffers that the kernel fills with what was received, shared by all sockets; a power of two,
-  /// at most 32768. Few are in use at first, and more when they were all full at once.
-  unsigned buffers = 1024;
-  /// The size of one of them: how much one completion brings at most.
-  unsigned buffer_bytes = 4096;
-};
-
-namespace detail {
-
-/// What the kernel is asked to do.
-struct ring_request {
-  enum class action { none, accept, receive, send, read, poll };
-  action what = action::none;
-  int fd = -1;
-  char* data = nullptr;
-  unsigned size = 0;
-  unsigned events = 0;
-};
-
-/// What the kernel answers. `who` is the pointer that came with the request, null for a cancel.
-struct ring_answer {
-  void* who = nullptr;
-  int result = 0;
-  bool more = false;
-  bool has_buffer = false;
-  std::uint16_t buffer = 0;
-};
+namespace elastic::detail {
 
 #if !defined(ELASTIC_NO_RING)
 
@@ -288,6 +258,4 @@ class ring_queue {
 
 #endif
 
-}  // namespace detail
-
-}  // namespace elastic
+}  // namespace elastic::detail

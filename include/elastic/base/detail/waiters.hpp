@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-
-#include <asio/execution_context.hpp>
 
 #include <cstddef>
 #include <map>
@@ -12,6 +11,14 @@
 #include <mutex>
 #include <set>
 #include <utility>
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/async_result.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/error.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
 namespace elastic::detail {
 
@@ -34,29 +41,12 @@ class waiting_room final : public asio::execution_context::service {
 
   explicit waiting_room(asio::execution_context& context) : service(context) {}
 
-  static waiting_room& of(const asio::any_io_executor& executor) {
-    return asio::use_service<waiting_room>(asio::query(executor, asio::execution::context));
-  }
-
-  void enter(std::shared_ptr<abandonable> holder) {
-    const std::lock_guard lock(mutex_);
-    holders_.insert(std::move(holder));
-  }
-
-  void leave(const std::shared_ptr<abandonable>& holder) {
-    const std::lock_guard lock(mutex_);
-    holders_.erase(holder);
-  }
+  ELASTIC_DECL static waiting_room& of(const asio::any_io_executor& executor);
+  ELASTIC_DECL void enter(std::shared_ptr<abandonable> holder);
+  ELASTIC_DECL void leave(const std::shared_ptr<abandonable>& holder);
 
  private:
-  void shutdown() noexcept override {
-    std::set<std::shared_ptr<abandonable>> holders;
-    {
-      const std::lock_guard lock(mutex_);
-      holders.swap(holders_);
-    }
-    for (const auto& holder : holders) holder->abandon();
-  }
+  ELASTIC_DECL void shutdown() noexcept override;
 
   std::mutex mutex_;
   std::set<std::shared_ptr<abandonable>> holders_;
@@ -85,9 +75,8 @@ class waiters {
   /// Result: what it was woken with. Errors: the code that it was woken with.
   /// Cancellation: all types; throws `operation_aborted`. Who was woken is not cancelled any more.
   auto wait(Key key) {
-    return asio::async_initiate<const asio::use_awaitable_t<>,
-                                void(asio::error_code, Results...)>(start_wait(),
-                                                                    asio::use_awaitable, this, key);
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, Results...)>(
+        start_wait(), asio::use_awaitable, this, key);
   }
 
   bool empty() const { return waiting_->places.empty(); }
@@ -177,3 +166,7 @@ class waiters {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/detail/impl/waiters.ipp>
+#endif

@@ -2,31 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/base/log.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/control_message.hpp>
-#include <elastic/health/detail/timer_fifo.hpp>
 #include <elastic/health/line_intake.hpp>
-#include <elastic/health/rate_gate.hpp>
-#include <elastic/health/timer_request.hpp>
 #include <elastic/health/worker_channels_options.hpp>
 #include <elastic/health/worker_liveness.hpp>
 
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdint>
-#include <filesystem>
 #include <list>
 #include <memory>
 #include <optional>
@@ -34,17 +21,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include <asio/local/stream_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
 /// A connection of a worker, or of one that has not said who it is.
 struct channel_connection {
-  explicit channel_connection(asio::local::stream_protocol::socket accepted)
-      : peer(std::move(accepted)) {}
+  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
   asio::local::stream_protocol::socket peer;
   std::optional<int> worker;
   bool checkpoints = false;
@@ -56,8 +43,7 @@ struct channel_connection {
 
 /// What is known of one worker.
 struct watched_worker {
-  watched_worker(const liveness_settings& settings, learned_timeouts& learned)
-      : liveness(settings, learned) {}
+  ELASTIC_DECL watched_worker(const liveness_settings& settings, learned_timeouts& learned);
   worker_liveness liveness;
   bool running = false;
   bool said_bye = false;
@@ -70,16 +56,7 @@ struct checkpoint_question {
   std::set<int> waiting;
   checkpoint_outcome outcome;
   event_flag answered;
-
-  void settle(int local_rank, const std::string& problem) {
-    if (waiting.erase(local_rank) == 0) return;
-    if (problem.empty()) {
-      ++outcome.saved;
-    } else {
-      outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
-    }
-    if (waiting.empty()) answered.set();
-  }
+  ELASTIC_DECL void settle(int local_rank, const std::string& problem);
 };
 
 /// The control channel and the watch during one attempt, for `worker_channels` alone. Shared with
@@ -91,20 +68,9 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   using place = watched_worker;
   using question = checkpoint_question;
   using self_pointer = std::shared_ptr<channel_attempt>;
-
-  channel_attempt(asio::any_io_executor executor, const worker_channels_options& chosen,
-                  std::shared_ptr<learned_timeouts> shared, int workers)
-      : strand(std::move(executor)),
-        options(chosen),
-        learned(std::move(shared)),
-        acceptor(strand),
-        timer_file(strand),
-        closing(strand),
-        all_ended(strand),
-        changed(strand) {
-    for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
-    all_ended.set();
-  }
+  ELASTIC_DECL channel_attempt(asio::any_io_executor executor,
+                               const worker_channels_options& chosen,
+                               std::shared_ptr<learned_timeouts> shared, int workers);
 
   asio::any_io_executor strand;
   worker_channels_options options;
@@ -133,66 +99,11 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // ---- opening and closing --------------------------------------------------------------------
 
-  void listen() {
-    random_source random;
-    const std::string name = fmt::format("elastic-{}", random_uuid(random));
-    const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-    asio::error_code failure;
-    acceptor.open(at.protocol(), failure);
-    if (!failure) acceptor.bind(at, failure);
-    // What waits there is also taken without waiting for it.
-    if (!failure) acceptor.non_blocking(true, failure);
-    if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-    if (failure) {
-      options.log.warning("there is no control channel for the workers: {}", failure.message());
-      acceptor.close(failure);
-      return;
-    }
-    address = "@" + name;
-    run(accept_all(shared_from_this()));
-  }
-
-  void open_timer_file() {
-    if (!options.timer_file) return;
-    timer_path = options.timer_path;
-    try {
-      if (timer_path.empty()) {
-        random_source random;
-        timer_path = (std::filesystem::temp_directory_path() /
-                      fmt::format("watchdog_timer_{}", random_uuid(random)))
-                         .string();
-      }
-      timer_file.assign(open_timer_fifo(timer_path));
-      made_timer_file = true;
-      run(read_timers(shared_from_this()));
-    } catch (const std::exception& failure) {
-      options.log.error("{}", failure.what());
-    }
-  }
-
-  void shut() {
-    if (is_closing()) return;
-    closing.set();
-    changed.set();
-    asio::error_code ignored;
-    acceptor.close(ignored);
-    timer_file.close(ignored);
-    if (made_timer_file) ::unlink(timer_path.c_str());
-    for (const connection_pointer& one : connections) disconnect(*one);
-    for (const auto& one : questions) one->answered.set();
-  }
-
-  void run(task<void> work) {
-    ++running;
-    all_ended.reset();
-    asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
-      if (--self->running == 0) self->all_ended.set();
-    });
-  }
-
-  task<void> rest_until(time_point when) {
-    co_await with_deadline(time(), when, closing.wait());
-  }
+  ELASTIC_DECL void listen();
+  ELASTIC_DECL void open_timer_file();
+  ELASTIC_DECL void shut();
+  ELASTIC_DECL void run(task<void> work);
+  ELASTIC_DECL task<void> rest_until(time_point when);
 
   // ---- connections ----------------------------------------------------------------------------
 
@@ -207,448 +118,78 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   }
 
   // The same user, root, or a worker that has become another user.
-  bool may_enter(const ucred& peer) const {
-    return peer.uid == ::geteuid() || peer.uid == 0 ||
-           (options.events.owner_of && options.events.owner_of(peer.pid));
-  }
-
-  void admit(socket accepted) {
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-        !may_enter(peer)) {
-      return complain("a process of another user ({}) is not let into the control channel",
-                      peer.uid);
-    }
-    if (connections.size() >= places.size() * limits::control_connections) {
-      return complain("there are more than {} connections to the control channel; pid {} is not "
-                      "let in",
-                      connections.size(), peer.pid);
-    }
-    auto one = std::make_shared<connection>(std::move(accepted));
-    connections.push_back(one);
-    run(serve(shared_from_this(), one));
-  }
-
-  static void disconnect(connection& one) {
-    one.is_closed = true;
-    asio::error_code ignored;
-    one.peer.close(ignored);
-  }
-
-  void forget(const connection_pointer& one) {
-    disconnect(*one);
-    connections.remove(one);
-    if (is_closing()) return;
-    if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
-    for (const auto& asked : questions) {
-      asked->settle(*one->worker, "closed its channel before it answered");
-    }
-  }
-
-  bool can_save(int local_rank) const {
-    return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
-      return !one->is_closed && one->checkpoints && one->worker == local_rank;
-    });
-  }
-
-  static std::string name_of(const connection& one) {
-    return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
-  }
+  ELASTIC_DECL bool may_enter(const ucred& peer) const;
+  ELASTIC_DECL void admit(socket accepted);
+  ELASTIC_DECL static void disconnect(connection& one);
+  ELASTIC_DECL void forget(const connection_pointer& one);
+  ELASTIC_DECL bool can_save(int local_rank) const;
+  ELASTIC_DECL static std::string name_of(const connection& one);
 
   // Result: whether it was taken; who does not read is disconnected.
-  bool send(connection& one, const std::string& line) {
-    if (one.is_closed) return false;
-    const ssize_t sent = ::send(one.peer.native_handle(), line.data(), line.size(),
-                                MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent == static_cast<ssize_t>(line.size())) return true;
-    // One that is gone is found where its last words have been read.
-    if (sent < 0 && errno != EAGAIN) return false;
-    complain("the control channel of {} is closed: it does not read what it is sent",
-             name_of(one));
-    disconnect(one);
-    return false;
-  }
-
-  void send_all(const agent_message& said) {
-    const std::string line = to_line(said);
-    const std::vector<connection_pointer> all(connections.begin(), connections.end());
-    for (const auto& one : all) {
-      if (one->worker) send(*one, line);
-    }
-  }
-
-  void refuse(connection& one, const std::string& why) {
-    complain("the control channel of {} is closed: {}", name_of(one), why);
-    send(one, to_line(agent_message(control_messages::refused{why})));
-    disconnect(one);
-  }
+  ELASTIC_DECL bool send(connection& one, const std::string& line);
+  ELASTIC_DECL void send_all(const agent_message& said);
+  ELASTIC_DECL void refuse(connection& one, const std::string& why);
 
   // Result: how many lines there were.
-  int take(connection& one, std::string_view bytes) {
-    one.lines.append(bytes);
-    int count = 0;
-    while (!one.is_closed) {
-      const auto next = one.lines.next();
-      if (!next) break;
-      ++count;
-      if (next->too_long) {
-        refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
-                                "included",
-                                limits::control_line_bytes));
-      } else {
-        take_line(one, next->line);
-      }
-    }
-    return count;
-  }
-
-  void take_line(connection& one, std::string_view line) {
-    try {
-      const worker_message said = parse_worker_message(line);
-      if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
-        throw error(errc::protocol_violation, "a control message comes before hello");
-      }
-      std::visit([&](const auto& message) { handle(one, message); }, said);
-    } catch (const std::exception& failure) {
-      return refuse(one, failure.what());
-    }
-    if (one.worker) look_again(*one.worker);
-  }
+  ELASTIC_DECL int take(connection& one, std::string_view bytes);
+  ELASTIC_DECL void take_line(connection& one, std::string_view line);
 
   // ---- what workers say -----------------------------------------------------------------------
 
-  worker_liveness& liveness_of(const connection& one) {
-    return places[static_cast<std::size_t>(*one.worker)].liveness;
-  }
-
-  void handle(connection& one, const control_messages::hello& said) {
-    if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-    if (said.version != control_messages::hello::current_version) {
-      throw error(errc::protocol_violation,
-                  fmt::format("a control message is of version {}; {} is spoken here",
-                              said.version, control_messages::hello::current_version));
-    }
-    if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
-      throw error(errc::protocol_violation,
-                  fmt::format("a control message is of local rank {}; there are {} workers",
-                              said.local_rank, places.size()));
-    }
-    one.worker = said.local_rank;
-    one.checkpoints = said.checkpoints;
-    place& at = places[static_cast<std::size_t>(said.local_rank)];
-    if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-    send(one, to_line(agent_message(control_messages::welcome())));
-  }
-
-  void handle(connection& one, const control_messages::heartbeat& said) {
-    liveness_of(one).beat(time().now(), said.timeout);
-  }
-
-  void handle(connection& one, const control_messages::enter& said) {
-    if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
-    throw error(errc::protocol_violation,
-                fmt::format("a control message opens more than {} sections",
-                            limits::worker_sections));
-  }
-
-  void handle(connection& one, const control_messages::leave& said) {
-    liveness_of(one).leave(time().now(), said.section);
-  }
-
-  void handle(connection& one, const control_messages::expires& said) {
-    if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
-    throw error(errc::protocol_violation,
-                fmt::format("a control message arms more than {} timers",
-                            limits::worker_timers));
-  }
-
-  void handle(connection& one, const control_messages::release& said) {
-    liveness_of(one).release(said.timer);
-  }
-
-  void handle(connection& one, const control_messages::progress& said) {
-    liveness_of(one).beat(time().now());
-    if (options.events.progress) options.events.progress(*one.worker, said);
-  }
-
-  void handle(connection& one, const control_messages::saved& said) {
-    answer(said.id, *one.worker, "");
-  }
-
-  void handle(connection& one, const control_messages::not_saved& said) {
-    answer(said.id, *one.worker,
-           said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
-  }
-
-  void handle(connection& one, const control_messages::no_restart& said) {
-    if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
-  }
-
-  void handle(connection& one, const control_messages::bad_node& said) {
-    if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
-  }
-
-  void handle(connection& one, const control_messages::bye&) {
-    liveness_of(one).end();
-    places[static_cast<std::size_t>(*one.worker)].said_bye = true;
-  }
-
-  void answer(std::int64_t id, int local_rank, const std::string& problem) {
-    for (const auto& one : questions) {
-      if (one->id == id) one->settle(local_rank, problem);
-    }
-  }
+  ELASTIC_DECL worker_liveness& liveness_of(const connection& one);
+  ELASTIC_DECL void handle(connection& one, const control_messages::hello& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::heartbeat& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::enter& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::leave& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::expires& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::release& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::progress& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::saved& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::not_saved& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::no_restart& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::bad_node& said);
+  ELASTIC_DECL void handle(connection& one, const control_messages::bye&);
+  ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
 
   // ---- PyTorch's timers -----------------------------------------------------------------------
 
-  void take_timer(std::string_view line) {
-    try {
-      const timer_request asked = parse_timer_request(line);
-      const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid)
-                                                 : std::nullopt;
-      if (!owner) {
-        return complain("timer file '{}': pid {} is of no worker of this node; its timer is not "
-                        "watched",
-                        timer_path, asked.pid);
-      }
-      worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
-      const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
-      if (!asked.expiry || asked.signal <= 0) {
-        liveness.release(name);
-      } else {
-        const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
-        const bool armed = liveness.arm(time().now(), name, std::max(left, duration::zero()),
-                                        asked.signal);
-        if (!armed) {
-          complain("timer file '{}': pid {} has more than {} timers; one is not watched",
-                   timer_path, asked.pid, limits::worker_timers);
-        }
-      }
-      look_again(*owner);
-    } catch (const std::exception& failure) {
-      complain("timer file '{}': {}", timer_path, failure.what());
-    }
-  }
+  ELASTIC_DECL void take_timer(std::string_view line);
 
   // ---- the watch ------------------------------------------------------------------------------
 
-  void started(int local_rank) {
-    place& one = places.at(static_cast<std::size_t>(local_rank));
-    one.running = true;
-    one.liveness.start(time().now());
-    look_again(local_rank);
-  }
-
-  void ended(int local_rank) {
-    hear_out(local_rank);
-    place& one = places.at(static_cast<std::size_t>(local_rank));
-    one.running = false;
-    one.liveness.end();
-    for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
-  }
-
-  void pause() {
-    for (place& one : places) one.liveness.pause(time().now());
-    send_all(agent_message(control_messages::pause()));
-  }
-
-  void resume() {
-    for (place& one : places) one.liveness.resume(time().now());
-    send_all(agent_message(control_messages::resume()));
-    for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
-  }
+  ELASTIC_DECL void started(int local_rank);
+  ELASTIC_DECL void ended(int local_rank);
+  ELASTIC_DECL void pause();
+  ELASTIC_DECL void resume();
 
   // Something of that worker may be due earlier than was known. What is due later is found when
   // the watch wakes: a heartbeat costs no timer.
-  void look_again(int local_rank) {
-    if (is_closing()) return;
-    const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
-    if (due == time_point::max()) return;
-    if (!is_watching) {
-      is_watching = true;
-      run(watch(shared_from_this()));
-    } else if (due < watched_until) {
-      changed.set();
-    }
-  }
-
-  time_point next_expiry() const {
-    time_point first = time_point::max();
-    for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
-    return first;
-  }
+  ELASTIC_DECL void look_again(int local_rank);
+  ELASTIC_DECL time_point next_expiry() const;
 
   // Reads what a worker has said already, before something is concluded from its silence or its
   // end: a death is often seen before the last words.
-  void hear_out(int local_rank) {
-    for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
-      if (accept_one()) break;
-    }
-    const std::vector<connection_pointer> all(connections.begin(), connections.end());
-    for (const auto& one : all) {
-      constexpr int most_pieces = 16;
-      if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
-    }
-  }
+  ELASTIC_DECL void hear_out(int local_rank);
 
   // Takes a connection, if one waits. Result: why none was taken.
-  asio::error_code accept_one() {
-    socket peer(strand);
-    asio::error_code failure;
-    acceptor.accept(peer, failure);
-    if (!failure) admit(std::move(peer));
-    return failure;
-  }
+  ELASTIC_DECL asio::error_code accept_one();
 
   // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
   // is under way in an operation of Asio's while this looks. Result: how many lines there were.
-  int read_now(connection& one, int most_pieces) {
-    std::array<char, limits::control_line_bytes> piece;
-    int lines = 0;
-    for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
-      const ssize_t size =
-          ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
-      if (size > 0) {
-        lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
-      } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-        one.has_ended = true;
-        break;
-      } else if (errno == EAGAIN) {
-        break;
-      }
-    }
-    return lines;
-  }
-
-  void judge(time_point now) {
-    for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
-      place& one = places[rank];
-      if (one.liveness.next_expiry() > now) continue;
-      hear_out(static_cast<int>(rank));
-      const auto verdict = one.liveness.judge(now);
-      if (!verdict) continue;
-      one.liveness.end();
-      if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
-    }
-  }
+  ELASTIC_DECL int read_now(connection& one, int most_pieces);
+  ELASTIC_DECL void judge(time_point now);
 
   // ---- what runs --------------------------------------------------------------------------------
 
-  static task<void> accept_all(self_pointer all) {
-    constexpr int most_accepts = 1000;
-    rate_gate gate(most_accepts);
-    while (!all->is_closing()) {
-      auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
-      if (all->is_closing() || ended) co_return;
-      const time_point now = all->time().now();
-      std::optional<time_point> rest = gate.count(now);
-      const asio::error_code failure = all->accept_one();
-      if (failure && failure != asio::error::would_block) {
-        all->complain("no connection can be taken at the control channel: {}", failure.message());
-        rest = now + std::chrono::seconds(1);
-      }
-      if (rest) co_await all->rest_until(*rest);
-    }
-  }
-
-  static task<void> serve(self_pointer all, connection_pointer one) {
-    rate_gate gate(limits::control_lines_per_second);
-    while (!one->is_closed && !one->has_ended) {
-      auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
-      if (failure || one->is_closed) break;
-      const int lines = all->read_now(*one, 1);
-      const auto rest = gate.count(all->time().now(), lines);
-      if (rest) co_await all->rest_until(*rest);
-    }
-    all->forget(one);
-  }
-
-  static task<void> read_timers(self_pointer all) {
-    std::array<char, limits::control_line_bytes> piece;
-    rate_gate gate(limits::control_lines_per_second);
-    line_intake lines;
-    while (!all->is_closing()) {
-      auto [failure, size] =
-          co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
-      if (all->is_closing()) co_return;
-      if (failure) {
-        all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
-                               failure.message());
-        co_return;
-      }
-      lines.append(std::string_view(piece.data(), size));
-      int count = 0;
-      for (auto next = lines.next(); next; next = lines.next()) {
-        ++count;
-        if (next->too_long) {
-          all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
-                        limits::control_line_bytes);
-        } else {
-          all->take_timer(next->line);
-        }
-      }
-      const auto rest = gate.count(all->time().now(), count);
-      if (rest) co_await all->rest_until(*rest);
-    }
-  }
-
-  static task<void> watch(self_pointer all) {
-    while (!all->is_closing()) {
-      const time_point until = all->next_expiry();
-      all->watched_until = until;
-      if (until == time_point::max()) break;
-      all->changed.reset();
-      co_await with_deadline(all->time(), until, all->changed.wait());
-      if (all->is_closing()) break;
-      const time_point woken = all->time().now();
-      if (woken < until) continue;
-      if (woken - until > limits::watch_lateness) {
-        all->options.log.warning("this process stood still for {}: the clocks of its workers start "
-                                 "anew",
-                                 worker_liveness::text_of(woken - until));
-        for (place& one : all->places) one.liveness.renew(woken);
-        continue;
-      }
-      all->judge(woken);
-    }
-    all->is_watching = false;
-  }
-
-  static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within) {
-    if (!all || all->is_closing()) co_return checkpoint_outcome();
-    const auto asked = std::make_shared<question>(all->strand);
-    asked->id = ++all->last_question;
-    control_messages::checkpoint wanted;
-    wanted.id = asked->id;
-    wanted.within = within;
-    const std::string line = to_line(agent_message(wanted));
-    const std::vector<connection_pointer> connected(all->connections.begin(),
-                                                    all->connections.end());
-    for (const auto& one : connected) {
-      const bool wants = one->worker && one->checkpoints &&
-                         all->places[static_cast<std::size_t>(*one->worker)].running;
-      if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
-    }
-    asked->outcome.asked = static_cast<int>(asked->waiting.size());
-    if (asked->waiting.empty()) co_return asked->outcome;
-    all->questions.push_back(asked);
-    const struct forget_question {
-      self_pointer all;
-      std::shared_ptr<question> asked;
-      ~forget_question() { all->questions.remove(asked); }
-    } forgetting{all, asked};
-    time_source& time = all->time();
-    within = std::min<duration>(within, std::chrono::hours(24 * 365));
-    co_await with_deadline(time, time.now() + within, asked->answered.wait());
-    const std::set<int> silent = asked->waiting;
-    const std::string problem =
-        all->is_closing()
-            ? "was stopped before it answered"
-            : fmt::format("did not answer within {}", worker_liveness::text_of(within));
-    for (const int rank : silent) asked->settle(rank, problem);
-    co_return asked->outcome;
-  }
+  ELASTIC_DECL static task<void> accept_all(self_pointer all);
+  ELASTIC_DECL static task<void> serve(self_pointer all, connection_pointer one);
+  ELASTIC_DECL static task<void> read_timers(self_pointer all);
+  ELASTIC_DECL static task<void> watch(self_pointer all);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within);
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/detail/impl/channel_attempt.ipp>
+#endif

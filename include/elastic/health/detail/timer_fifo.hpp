@@ -2,43 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace elastic::detail {
 
 /// Makes the FIFO for PyTorch's timers and opens it. One that lies there is replaced, as PyTorch's
 /// agent does it, but never what is something else.
 /// Errors: `errc::file_access`, naming the file.
-inline int open_timer_fifo(const std::string& path) {
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) == 0) {
-    if (!S_ISFIFO(found.st_mode)) {
-      throw error(errc::file_access,
-                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
-                              "timers are not watched; name a path where nothing is",
-                              path));
-    }
-    ::unlink(path.c_str());
-  }
-  int fd = -1;
-  if (::mkfifo(path.c_str(), 0600) == 0) {
-    // For reading and writing: it never ends, and clients always find a reader.
-    fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  }
-  if (fd >= 0) return fd;
-  throw error(errc::file_access,
-              fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
-                          "timers are not watched",
-                          path, errno_text(errno)));
-}
+ELASTIC_DECL int open_timer_fifo(const std::string& path);
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/detail/impl/timer_fifo.ipp>
+#endif

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/line_head.hpp>
 
-#include <string.h>
 #include <sys/types.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -68,20 +67,8 @@ class line_cutter {
 
  private:
   // The size of the first line with its end; 0 where that has not come yet.
-  static std::size_t line_size(std::string_view bytes) {
-    const std::size_t end = bytes.find('\n');
-    return end == bytes.npos ? 0 : end + 1;
-  }
-
-  static std::size_t line_size_with_returns(std::string_view bytes) {
-    const std::size_t size = line_size(bytes);
-    const std::string_view line = bytes.substr(0, size == 0 ? bytes.size() : size);
-    const std::size_t back = line.find('\r');
-    if (back == line.npos) return size;
-    // At the very end, only what comes next tells what it is.
-    if (back + 1 == line.size()) return 0;
-    return line[back + 1] == '\n' ? back + 2 : back + 1;
-  }
+  ELASTIC_DECL static std::size_t line_size(std::string_view bytes);
+  ELASTIC_DECL static std::size_t line_size_with_returns(std::string_view bytes);
 
   template <class Put>
   bool take_line(std::string_view line, Put& put) {
@@ -112,53 +99,23 @@ class line_cutter {
   bool end_is_open_ = false;
 };
 
-/// A line without its end.
-inline std::string_view without_line_end(std::string_view line) {
-  if (line.ends_with('\n')) line.remove_suffix(1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
 /// Makes of lines what is shown of them: the line behind a prefix, or a JSON object.
 class line_writer {
  public:
   line_writer(line_head head, bool json) : head_(std::move(head)), json_(json) {}
 
   /// Whose lines they are. To be called before the first line.
-  void begin(pid_t pid) {
-    pid_ = pid;
-    prefix_ = head_.text(pid, {});
-  }
+  ELASTIC_DECL void begin(pid_t pid);
 
   /// When the lines of now were read.
-  void stamp(const time_source& time) {
-    if (head_.has_time()) prefix_ = head_.text(pid_, time.wall_now());
-  }
-
-  void put(const line_piece& line, std::string& out) const {
-    if (json_) {
-      put_object(line, out);
-    } else {
-      if (line.is_first) out.append(prefix_);
-      out.append(line.text);
-    }
-  }
+  ELASTIC_DECL void stamp(const time_source& time);
+  ELASTIC_DECL void put(const line_piece& line, std::string& out) const;
 
   /// The same as a line by itself: a piece of a line, too, begins with the prefix and has an end.
-  void put_alone(line_piece line, std::string& out) const {
-    line.is_first = true;
-    put(line, out);
-    if (!out.ends_with('\n')) out += '\n';
-  }
+  ELASTIC_DECL void put_alone(line_piece line, std::string& out) const;
 
  private:
-  void put_object(const line_piece& line, std::string& out) const {
-    out.append(prefix_.empty() ? "{" : prefix_);
-    if (!line.is_last) out.append("\"more\":true,");
-    out.append("\"text\":\"");
-    append_json_text(out, line.is_last ? without_line_end(line.text) : line.text);
-    out.append("\"}\n");
-  }
+  ELASTIC_DECL void put_object(const line_piece& line, std::string& out) const;
 
   line_head head_;
   bool json_;
@@ -169,29 +126,17 @@ class line_writer {
 /// Puts a prefix before every line of a stream that comes in pieces.
 class line_prefixer {
  public:
-  explicit line_prefixer(line_head prefix, bool json = false) : writer_(std::move(prefix), json) {
-    writer_.begin(0);
-  }
+  ELASTIC_DECL explicit line_prefixer(line_head prefix, bool json = false);
 
   void begin(pid_t pid) { writer_.begin(pid); }
   void stamp(const time_source& time) { writer_.stamp(time); }
 
   /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
   /// it took: all, or fewer where `out` has grown above `limits::copy_buffer_bytes`.
-  std::size_t feed(std::string_view bytes, std::string& out) {
-    return cutter_.feed(bytes, [&](const line_piece& line) {
-      writer_.put(line, out);
-      return out.size() < limits::copy_buffer_bytes;
-    });
-  }
+  ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
 
   /// The stream has ended: what was held back goes on as it is.
-  void finish(std::string& out) {
-    cutter_.finish([&](const line_piece& line) {
-      writer_.put(line, out);
-      return true;
-    });
-  }
+  ELASTIC_DECL void finish(std::string& out);
 
  private:
   line_cutter cutter_;
@@ -202,35 +147,17 @@ class line_prefixer {
 /// to be held, those pieces.
 class line_matcher {
  public:
-  line_matcher(std::vector<std::string> filters, line_head prefix, bool json)
-      : filters_(std::move(filters)), writer_(std::move(prefix), json) {
-    writer_.begin(0);
-  }
+  ELASTIC_DECL line_matcher(std::vector<std::string> filters, line_head prefix, bool json);
 
   void begin(pid_t pid) { writer_.begin(pid); }
   void stamp(const time_source& time) { writer_.stamp(time); }
 
   /// As `line_prefixer::feed`, with the lines that match; each has an end.
-  std::size_t feed(std::string_view bytes, std::string& out) {
-    return cutter_.feed(bytes, [&](const line_piece& line) {
-      if (matches(line.text)) writer_.put_alone(line, out);
-      return out.size() < limits::copy_buffer_bytes;
-    });
-  }
-
-  void finish(std::string& out) {
-    cutter_.finish([&](const line_piece& line) {
-      if (matches(line.text)) writer_.put_alone(line, out);
-      return true;
-    });
-  }
+  ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
+  ELASTIC_DECL void finish(std::string& out);
 
  private:
-  bool matches(std::string_view line) const {
-    return std::any_of(filters_.begin(), filters_.end(), [&](const std::string& filter) {
-      return ::memmem(line.data(), line.size(), filter.data(), filter.size()) != nullptr;
-    });
-  }
+  ELASTIC_DECL bool matches(std::string_view line) const;
 
   std::vector<std::string> filters_;
   line_cutter cutter_;
@@ -240,48 +167,20 @@ class line_matcher {
 /// Remembers the last lines of a stream that comes in pieces.
 class line_tail {
  public:
-  void keep(std::string_view bytes) {
-    const std::string_view last = last_lines(bytes);
-    if (last.size() < bytes.size()) {
-      text_.assign(last);
-      return;
-    }
-    text_.append(bytes);
-    const std::size_t kept = last_lines(text_).size();
-    text_.erase(0, text_.size() - kept);
-  }
+  ELASTIC_DECL void keep(std::string_view bytes);
 
   /// The lines without their ends.
-  std::vector<std::string> lines() const {
-    std::vector<std::string> all;
-    for (std::string_view rest = text_; !rest.empty();) {
-      const std::size_t end = rest.find('\n');
-      std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      all.emplace_back(line);
-    }
-    return all;
-  }
+  ELASTIC_DECL std::vector<std::string> lines() const;
 
  private:
   // The end of `bytes` that is worth keeping.
-  static std::string_view last_lines(std::string_view bytes) {
-    if (bytes.size() > limits::report_stderr_bytes) {
-      bytes.remove_prefix(bytes.size() - limits::report_stderr_bytes);
-    }
-    std::size_t begin = bytes.size();
-    for (std::size_t line = 0; line < limits::report_stderr_lines; ++line) {
-      if (begin == 0) return bytes;
-      // The end of the line before this one; the last line may lack its own.
-      const std::size_t end = begin < 2 ? bytes.npos : bytes.rfind('\n', begin - 2);
-      if (end == bytes.npos) return bytes;
-      begin = end + 1;
-    }
-    return bytes.substr(begin);
-  }
+  ELASTIC_DECL static std::string_view last_lines(std::string_view bytes);
 
   std::string text_;
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/detail/impl/lines.ipp>
+#endif

@@ -2,16 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 
-#include <asio/execution_context.hpp>
-
-#include <poll.h>
-
 #include <atomic>
-#include <memory>
-#include <utility>
+
+#include <asio/execution_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 
@@ -26,33 +24,19 @@ class reaper final : public asio::execution_context::service {
 
   explicit reaper(asio::execution_context& context) : service(context) {}
 
-  static reaper& of(const asio::any_io_executor& executor) {
-    return asio::use_service<reaper>(asio::query(executor, asio::execution::context));
-  }
+  ELASTIC_DECL static reaper& of(const asio::any_io_executor& executor);
 
   /// Waits in the background until the process has ended, and then takes its status. Where the
   /// context is on its way out, which no background outlives, it waits here, for 1 s at most: the
   /// process was killed.
-  void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
-    const auto held = std::make_shared<dying>(std::move(pidfd), calls);
-    if (down_) return;
-    held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read,
-                           [held](asio::error_code) {});
-  }
+  ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls);
 
  private:
   // Whoever lets go of it last takes the status: the wait when it is over, or the context that
   // drops the wait.
   struct dying {
-    dying(asio::posix::stream_descriptor descriptor, const syscalls& with)
-        : pidfd(std::move(descriptor)), calls(with) {}
-    ~dying() {
-      pollfd end{pidfd.native_handle(), POLLIN, 0};
-      uninterrupted([&] { return ::poll(&end, 1, 1000); });
-      siginfo_t ignored{};
-      calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.native_handle()),
-                   &ignored, WEXITED | WNOHANG);
-    }
+    ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& with);
+    ELASTIC_DECL ~dying();
 
     asio::posix::stream_descriptor pidfd;
     const syscalls& calls;
@@ -64,3 +48,7 @@ class reaper final : public asio::execution_context::service {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/detail/impl/reaper.ipp>
+#endif

@@ -2,29 +2,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/dynamic_rendezvous.hpp>
-#include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/reachable_address.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace elastic::detail {
 
 /// What a dynamic_rendezvous of this node is made from, but for where its state is.
 /// @param towards  hosts that every node reaches
-inline task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
-                                                        std::vector<std::string> towards) {
-  dynamic_rendezvous_options options;
-  options.node = new_node(parameters.local_address);
-  const bool stays_here = is_loopback(parameters.local_address);
-  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
-  options.parameters = std::move(parameters);
-  co_return options;
-}
+ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
+                                                              std::vector<std::string> towards);
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/dynamic_options.ipp>
+#endif

@@ -2,24 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/store.hpp>
 
-#include <charconv>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -32,29 +25,11 @@ struct counted_failures {
   std::string what;
 
   /// What is kept of a sentence.
-  static std::string shortened(std::string_view what) {
-    constexpr std::size_t most_bytes = 500;
-    return std::string(what.substr(0, most_bytes));
-  }
-
-  std::string text() const { return fmt::format("{} {}\n{}", restarts, round, what); }
+  ELASTIC_DECL static std::string shortened(std::string_view what);
+  ELASTIC_DECL std::string text() const;
 
   /// Errors: `errc::protocol_violation`.
-  static counted_failures parse(std::string_view text) {
-    constexpr int most_counted = std::numeric_limits<int>::max() / 2;
-    counted_failures read;
-    const char* const end = text.data() + text.size();
-    auto [place, failure] = std::from_chars(text.data(), end, read.restarts);
-    bool is_read = failure == std::errc() && place != end && *place == ' ';
-    if (is_read) {
-      const auto [stop, why] = std::from_chars(place + 1, end, read.round);
-      is_read = why == std::errc() && stop != end && *stop == '\n';
-      if (is_read) read.what = shortened(std::string_view(stop + 1, end));
-    }
-    if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
-    throw error(errc::protocol_violation,
-                fmt::format("the store says '{:.100}' where it counts failures of the job", text));
-  }
+  ELASTIC_DECL static counted_failures parse(std::string_view text);
 };
 
 /// The failures of a job's workers, counted by nodes of elasticrun in the store of its agents. This
@@ -73,18 +48,11 @@ class job_failures {
     int restarts = 0;
   };
 
-  job_failures(std::shared_ptr<store> agents, const std::string& run_id)
-      : agents_(std::move(agents)), prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)) {}
+  ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id);
 
   /// Says that this node is one of elasticrun: before it takes a place in its first round.
   /// Cancellation: all types; it may or may not have been said.
-  task<void> introduce(node_id self) {
-    if (is_introduced_) co_return;
-    const std::string key = key_of(self);
-    const std::string text = "1";
-    co_await agents_->set(key, text);
-    is_introduced_ = true;
-  }
+  ELASTIC_DECL task<void> introduce(node_id self);
 
   /// Agrees with the other nodes of a round, which may begin only then. The node of rank 0 decides:
   /// if it is not one of elasticrun, or says that another is not, each counts for itself.
@@ -92,92 +60,32 @@ class job_failures {
   /// @param agents   the store of the round
   /// @param members  its nodes with their ranks
   /// Cancellation: all types; the others may or may not have been told.
-  task<agreement> agree(std::shared_ptr<store> agents, std::map<node_id, int> members, int rank) {
-    const std::string key = restarts_key;
-    if (rank == 0) {
-      const agreement mine = co_await decided(std::move(members));
-      std::string text = mine.is_joint ? std::to_string(mine.restarts) : each_for_itself;
-      co_await agents->set(key, std::move(text));
-      co_return mine;
-    }
-    std::vector<std::string> first = keys_of(members, true);
-    const bool is_ours = co_await agents_->check(std::move(first));
-    if (!is_ours) co_return agreement();
-    const std::string told = co_await agents->get(key);
-    co_return parse(told);
-  }
+  ELASTIC_DECL task<agreement> agree(std::shared_ptr<store> agents, std::map<node_id, int> members,
+                                     int rank);
 
   /// The failures so far.
-  task<counted_failures> counted() {
-    const std::string text = co_await stored();
-    co_return parse_failures(text);
-  }
+  ELASTIC_DECL task<counted_failures> counted();
 
   /// Counts a failure, unless one was counted in this round or a later one.
   /// Result: what is counted then, by whomever.
   /// Cancellation: all types; it may or may not have been counted.
-  task<counted_failures> count(std::int64_t round, std::string what) {
-    const std::string key = count_key();
-    for (;;) {
-      const std::string before = co_await stored();
-      const counted_failures seen = parse_failures(before);
-      if (seen.round >= round) co_return seen;
-      const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(what)};
-      const std::string after = more.text();
-      const std::string found = co_await agents_->compare_set(key, before, after);
-      if (found == after) co_return more;
-    }
-  }
+  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string what);
 
  private:
   inline static const std::string restarts_key = "elastic/restarts";
   inline static const std::string each_for_itself = "each for itself";
 
   /// The key's text; empty where there is none.
-  task<std::string> stored() {
-    const std::string key = count_key();
-    std::vector<std::string> keys(1, key);
-    const bool has_begun = co_await agents_->check(std::move(keys));
-    if (!has_begun) co_return std::string();
-    co_return co_await agents_->get(key);
-  }
-
-  static counted_failures parse_failures(const std::string& text) {
-    return text.empty() ? counted_failures() : counted_failures::parse(text);
-  }
+  ELASTIC_DECL task<std::string> stored();
+  ELASTIC_DECL static counted_failures parse_failures(const std::string& text);
 
   std::string count_key() const { return prefix_ + "failures"; }
   std::string key_of(const node_id& node) const { return prefix_ + "nodes/" + node.text(); }
 
-  std::vector<std::string> keys_of(const std::map<node_id, int>& members, bool first_only) const {
-    std::vector<std::string> keys;
-    for (const auto& [node, rank] : members) {
-      if (rank == 0 || !first_only) keys.push_back(key_of(node));
-    }
-    return keys;
-  }
-
-  task<agreement> decided(std::map<node_id, int> members) {
-    agreement made;
-    std::vector<std::string> all = keys_of(members, false);
-    made.is_joint = co_await agents_->check(std::move(all));
-    if (!made.is_joint) co_return made;
-    const counted_failures so_far = co_await counted();
-    made.restarts = so_far.restarts;
-    co_return made;
-  }
-
-  static agreement parse(std::string_view told) {
-    agreement made;
-    if (told == each_for_itself) return made;
-    const char* const end = told.data() + told.size();
-    const auto [stop, failure] = std::from_chars(told.data(), end, made.restarts);
-    made.is_joint = failure == std::errc() && stop == end && made.restarts >= 0;
-    if (made.is_joint) return made;
-    throw error(
-        errc::protocol_violation,
-        fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", told));
-  }
+  ELASTIC_DECL std::vector<std::string> keys_of(const std::map<node_id, int>& members,
+                                                bool first_only) const;
+  ELASTIC_DECL task<agreement> decided(std::map<node_id, int> members);
+  ELASTIC_DECL static agreement parse(std::string_view told);
 
   std::shared_ptr<store> agents_;
   std::string prefix_;
@@ -185,3 +93,7 @@ class job_failures {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/job_failures.ipp>
+#endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <array>
@@ -10,8 +10,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 // What our reader and our writer of Python's pickle format share: the few operations of it that
 // the state of a rendezvous is made of.
@@ -78,37 +76,17 @@ inline constexpr std::size_t pickle_memo = 64 * 1024;
 /// Values that one pickle makes: some 9 for each node.
 inline constexpr std::size_t pickle_values = 256 * 1024;
 
-[[noreturn]] inline void refuse_state(const std::string& why) {
-  throw error(errc::rendezvous_state, "the state of the rendezvous is refused: " + why);
-}
+[[noreturn]] ELASTIC_DECL void refuse_state(const std::string& why);
 
 /// Text from outside as a message may show it: on one line, and not all of a long one.
-inline std::string shown(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return text.size() <= most ? fmt::format("{:?}", text)
-                             : fmt::format("{:?}…", text.substr(0, most));
-}
+ELASTIC_DECL std::string shown(std::string_view text);
 
 /// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
 /// stand for what Python could not decode.
-inline bool is_pickle_text(std::string_view bytes) {
-  std::size_t at = 0;
-  const auto follows = [&](unsigned low, unsigned high) {
-    if (at == bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    return byte >= low && byte <= high;
-  };
-  while (at < bytes.size()) {
-    const auto first = static_cast<unsigned char>(bytes[at++]);
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
-    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
-    if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;
-    if (first >= 0xf0 && !follows(0x80, 0xbf)) return false;
-  }
-  return true;
-}
+ELASTIC_DECL bool is_pickle_text(std::string_view bytes);
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/pickle_format.ipp>
+#endif

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/rendezvous/detail/pickle_format.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/torch_dialect.hpp>
 #include <elastic/rendezvous/torch_state.hpp>
 
 #include <chrono>
@@ -15,8 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -36,118 +33,29 @@ class pickle_writer {
   /// Puts in what another writer, one that did not memoize, wrote.
   void piece(std::string_view operations) { out_ += operations; }
 
-  void begin() {
-    op(pickle_op::proto);
-    out_.push_back(4);
-  }
+  ELASTIC_DECL void begin();
 
   void boolean(bool value) { op(value ? pickle_op::newtrue : pickle_op::newfalse); }
 
-  void integer(std::int64_t value) {
-    if (value >= 0 && value <= 0xff) return with_number(pickle_op::binint1, value, 1);
-    if (value >= 0 && value <= 0xffff) return with_number(pickle_op::binint2, value, 2);
-    if (value == static_cast<std::int32_t>(value)) return with_number(pickle_op::binint, value, 4);
-    op(pickle_op::long1);
-    out_.push_back(8);
-    little_endian(value, 8);
-  }
-
-  void text(std::string_view value) {
-    if (value.size() <= 0xff) {
-      with_number(pickle_op::short_binunicode, static_cast<std::int64_t>(value.size()), 1);
-    } else {
-      with_number(pickle_op::binunicode, static_cast<std::int64_t>(value.size()), 4);
-    }
-    out_ += value;
-  }
+  ELASTIC_DECL void integer(std::int64_t value);
+  ELASTIC_DECL void text(std::string_view value);
 
   /// A text that comes more than once.
-  void name(std::string_view value) {
-    once("text " + std::string(value), [&] { text(value); });
-  }
+  ELASTIC_DECL void name(std::string_view value);
 
   /// At most 255 bytes.
-  void bytes(std::string_view value) {
-    with_number(pickle_op::short_binbytes, static_cast<std::int64_t>(value.size()), 1);
-    out_ += value;
-  }
-
-  void global(pickle_global which) {
-    const pickle_name& named = pickle_globals[static_cast<std::size_t>(which)];
-    once("global " + std::string(named.name), [&] {
-      name(named.module);
-      name(named.name);
-      op(pickle_op::stack_global);
-    });
-  }
-
-  void node(const node_id& id, std::string_view host_attribute) {
-    once("node " + id.text(), [&] {
-      global(pickle_global::node);
-      op(pickle_op::empty_tuple);
-      op(pickle_op::newobj);
-      op(pickle_op::empty_dict);
-      op(pickle_op::mark);
-      name(host_attribute);
-      name(id.host);
-      name("pid");
-      integer(id.pid);
-      name("local_id");
-      integer(id.local_id);
-      op(pickle_op::setitems);
-      op(pickle_op::build);
-    });
-  }
+  ELASTIC_DECL void bytes(std::string_view value);
+  ELASTIC_DECL void global(pickle_global which);
+  ELASTIC_DECL void node(const node_id& id, std::string_view host_attribute);
 
   /// Errors: `errc::invalid_argument` for a year that Python has not.
-  void time(torch_time value, bool zoned) {
-    namespace chrono = std::chrono;
-    const auto day = chrono::floor<chrono::days>(value);
-    const chrono::year_month_day date(day);
-    if (date.year() < chrono::year(1) || date.year() > chrono::year(9999)) {
-      throw error(errc::invalid_argument,
-                  "a time of the rendezvous is not in the years 1 to 9999");
-    }
-    const chrono::hh_mm_ss<chrono::microseconds> clock(value - day);
-    std::string packed;
-    const auto add = [&](auto number, int size) {
-      while (size-- > 0) packed.push_back(static_cast<char>(number >> (8 * size) & 0xff));
-    };
-    add(static_cast<int>(date.year()), 2);
-    add(static_cast<unsigned>(date.month()), 1);
-    add(static_cast<unsigned>(date.day()), 1);
-    add(clock.hours().count(), 1);
-    add(clock.minutes().count(), 1);
-    add(clock.seconds().count(), 1);
-    add(clock.subseconds().count(), 3);
-    global(pickle_global::datetime);
-    bytes(packed);
-    if (zoned) zone();
-    op(zoned ? pickle_op::tuple2 : pickle_op::tuple1);
-    op(pickle_op::reduce);
-  }
+  ELASTIC_DECL void time(torch_time value, bool zoned);
 
   /// The timezone UTC.
-  void zone() {
-    once("zone", [&] {
-      global(pickle_global::timezone);
-      span(std::chrono::microseconds(0));
-      op(pickle_op::tuple1);
-      op(pickle_op::reduce);
-    });
-  }
+  ELASTIC_DECL void zone();
 
   /// A timedelta.
-  void span(std::chrono::microseconds value) {
-    const auto days = std::chrono::floor<std::chrono::days>(value);
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(value - days);
-    global(pickle_global::timedelta);
-    integer(days.count());
-    integer(seconds.count());
-    integer((value - days - seconds).count());
-    op(pickle_op::tuple3);
-    op(pickle_op::reduce);
-  }
+  ELASTIC_DECL void span(std::chrono::microseconds value);
 
  private:
   template <class Write>
@@ -161,20 +69,9 @@ class pickle_writer {
     memo_.emplace(std::move(what), index);
   }
 
-  void recall(std::size_t index) {
-    const auto number = static_cast<std::int64_t>(index);
-    if (index <= 0xff) with_number(pickle_op::binget, number, 1);
-    else with_number(pickle_op::long_binget, number, 4);
-  }
-
-  void with_number(pickle_op code, std::int64_t value, int size) {
-    op(code);
-    little_endian(value, size);
-  }
-
-  void little_endian(std::int64_t value, int size) {
-    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
-  }
+  ELASTIC_DECL void recall(std::size_t index);
+  ELASTIC_DECL void with_number(pickle_op code, std::int64_t value, int size);
+  ELASTIC_DECL void little_endian(std::int64_t value, int size);
 
   bool memoizes_;
   std::string out_;
@@ -182,3 +79,7 @@ class pickle_writer {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/pickle_writer.ipp>
+#endif

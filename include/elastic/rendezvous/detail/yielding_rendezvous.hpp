@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/race.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace elastic::detail {
 
@@ -24,41 +23,24 @@ class yielding_rendezvous final : public rendezvous_handler {
 
   /// @param sign   ends when nodes meet elsewhere; it is awaited once
   /// @param other  makes the rendezvous for there
-  yielding_rendezvous(std::shared_ptr<rendezvous_handler> first, std::function<task<void>()> sign,
-                      maker other)
-      : current_(std::move(first)), sign_(std::move(sign)), other_(std::move(other)) {}
+  ELASTIC_DECL yielding_rendezvous(std::shared_ptr<rendezvous_handler> first,
+                                   std::function<task<void>()> sign, maker other);
 
   std::string backend() const override { return current_->backend(); }
   std::string run_id() const override { return current_->run_id(); }
 
-  task<rendezvous_round> next_round() override {
-    if (sign_) {
-      std::optional<rendezvous_round> met;
-      co_await race(meet(met), sign_());
-      if (!met) {
-        co_await current_->shutdown();
-        current_ = co_await other_();
-      }
-      sign_ = nullptr;
-      if (met) co_return std::move(*met);
-    }
-    co_return co_await current_->next_round();
-  }
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
 
   task<rendezvous_change> wait_for_change() override { return current_->wait_for_change(); }
-  task<rendezvous_change> report_failure(std::string what) override {
-    return current_->report_failure(std::move(what));
-  }
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   task<void> exit_barrier() override { return current_->exit_barrier(); }
   task<int> num_nodes_waiting() override { return current_->num_nodes_waiting(); }
   task<bool> is_closed() override { return current_->is_closed(); }
-  task<void> close(job_end how, std::string why) override {
-    return current_->close(how, std::move(why));
-  }
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   task<void> shutdown() override { return current_->shutdown(); }
 
  private:
-  task<void> meet(std::optional<rendezvous_round>& met) { met = co_await current_->next_round(); }
+  ELASTIC_DECL task<void> meet(std::optional<rendezvous_round>& met);
 
   std::shared_ptr<rendezvous_handler> current_;
   std::function<task<void>()> sign_;
@@ -66,3 +48,7 @@ class yielding_rendezvous final : public rendezvous_handler {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/yielding_rendezvous.ipp>
+#endif

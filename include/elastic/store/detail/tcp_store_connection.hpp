@@ -2,22 +2,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
-#include <elastic/base/limits.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/store_extension.hpp>
+#include <elastic/store/tcp_store_bounds.hpp>
+#include <elastic/store/tcp_store_generation.hpp>
 
-#include <array>
-#include <cstddef>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <sys/socket.h>
+#include <asio/ip/tcp.hpp>
+#include <asio/strand.hpp>
 
 namespace elastic::detail {
 
@@ -35,71 +34,26 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Called once, on the strand, when the connection is closed and none of its operations is
   /// under way. The text says what the client did wrong, empty where it went by itself.
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
-
-  tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
-                       const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-                       gone_handler on_gone)
-      : strand_(std::move(strand)),
-        session_(std::move(engine), bounds, dialect),
-        on_gone_(std::move(on_gone)) {}
+  ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
+                                    const tcp_store_bounds& bounds,
+                                    tcp_store_legacy_dialect dialect, gone_handler on_gone);
 
   /// Begins to read. `further` may be null.
-  void start(std::shared_ptr<store_extension> further) {
-    session_.listen(weak_from_this());
-    if (further) session_.extend(std::move(further), *this);
-    receive();
-  }
+  ELASTIC_DECL void start(std::shared_ptr<store_extension> further);
 
   /// Closes it as soon as what it has to say is said.
-  void finish() {
-    is_finishing_ = true;
-    advance();
-  }
+  ELASTIC_DECL void finish();
 
   /// Closes it now; `gone_handler` follows, at once or later.
-  void close() {
-    if (is_closed_) return;
-    is_closed_ = true;
-    session_.close();
-    shut();
-    tell_if_gone();
-  }
-
-  void send(std::string_view bytes) override {
-    if (is_closed_) return;
-    session_.output().append(bytes);
-    send_aside();
-  }
-
-  void hang_up() override {
-    is_finishing_ = true;
-    if (!is_executing_) advance();
-  }
+  ELASTIC_DECL void close();
+  ELASTIC_DECL void send(std::string_view bytes) override;
+  ELASTIC_DECL void hang_up() override;
 
   asio::ip::tcp::endpoint here() const override { return end_of(&::getsockname); }
   asio::ip::tcp::endpoint there() const override { return end_of(&::getpeername); }
 
-  void on_ready(key_value_engine::wait_id wait) noexcept override {
-    if (strand_.running_in_this_thread()) {
-      if (session_.ready(wait)) send_aside();
-      return;
-    }
-    asio::post(strand_, [self = shared_from_this(), wait] {
-      if (self->session_.ready(wait)) self->send_aside();
-    });
-  }
-
-  void on_change(const key_value_engine::change& what) noexcept override {
-    if (strand_.running_in_this_thread()) {
-      session_.changed(what);
-      send_aside();
-      return;
-    }
-    asio::post(strand_, [self = shared_from_this(), what] {
-      self->session_.changed(what);
-      self->send_aside();
-    });
-  }
+  ELASTIC_DECL void on_ready(key_value_engine::wait_id wait) noexcept override;
+  ELASTIC_DECL void on_change(const key_value_engine::change& what) noexcept override;
 
  protected:
   // ---- what the transport does ---------------------------------------------------------------
@@ -122,50 +76,17 @@ class tcp_store_connection : public key_value_engine::listener,
   // ---- what the transport calls --------------------------------------------------------------
 
   /// Bytes that have arrived.
-  void received(std::string_view bytes) {
-    is_executing_ = true;
-    session_.consume(bytes);
-    is_executing_ = false;
-  }
+  ELASTIC_DECL void received(std::string_view bytes);
 
   /// Whether nothing more is to be executed, nor to be read, until the output is sent.
   bool is_paused() const { return session_.current() == tcp_store_session::state::paused; }
 
   /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
   /// while something is being sent: the transport calls again when it is.
-  void advance() {
-    if (is_sending_) return;
-    // Enough to keep a socket busy, little enough to keep other clients from waiting.
-    constexpr int most_rounds = 16;
-    is_executing_ = true;
-    for (int round = 0; round < most_rounds && !is_closed_; ++round) {
-      if (!session_.output().empty()) transmit(session_.output());
-      if (is_closed_ || is_sending_) break;
-      if (!is_paused() || is_finishing_) break;
-      session_.resume();
-    }
-    is_executing_ = false;
-    if (is_closed_) return tell_if_gone();
-    if (is_sending_) return;
-    if (is_finishing_) return close();
-    if (!session_.output().empty()) {
-      asio::post(strand_, [self = shared_from_this()] {
-        if (!self->is_closed_) self->advance();
-      });
-      return;
-    }
-    if (session_.current() == tcp_store_session::state::ended) return close();
-    receive();
-  }
+  ELASTIC_DECL void advance();
 
   /// Tells the server, where the connection is closed and nothing of it is under way.
-  void tell_if_gone() {
-    if (!is_closed_ || is_busy() || is_executing_ || !on_gone_) return;
-    // The handler drops the server's reference, which may be the last one.
-    const auto self = shared_from_this();
-    const auto tell = std::exchange(on_gone_, nullptr);
-    tell(*this, session_.complaint());
-  }
+  ELASTIC_DECL void tell_if_gone();
 
   store_strand strand_;
   bool is_closed_ = false;
@@ -174,25 +95,8 @@ class tcp_store_connection : public key_value_engine::listener,
  private:
   // What another client caused. The requests of this one are left alone: each would otherwise run
   // within a request of the other.
-  void send_aside() {
-    if (is_closed_ || is_executing_) return;
-    if (session_.output().size() > limits::store_reply_bytes) {
-      session_.fail("does not read what it asked to be told");
-      return close();
-    }
-    if (is_sending_) return;
-    is_executing_ = true;
-    transmit(session_.output());
-    is_executing_ = false;
-    tell_if_gone();
-  }
-
-  asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const {
-    asio::ip::tcp::endpoint end;
-    auto size = static_cast<socklen_t>(end.capacity());
-    if (ask(descriptor(), end.data(), &size) == 0) end.resize(size);
-    return end;
-  }
+  ELASTIC_DECL void send_aside();
+  ELASTIC_DECL asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const;
 
   tcp_store_session session_;
   gone_handler on_gone_;
@@ -201,3 +105,7 @@ class tcp_store_connection : public key_value_engine::listener,
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/detail/impl/tcp_store_connection.ipp>
+#endif

@@ -2,15 +2,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/tcp_store_bounds.hpp>
+#include <elastic/store/tcp_store_generation.hpp>
 
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
+
+#include <asio/ip/tcp.hpp>
 
 namespace elastic::detail {
 
@@ -21,90 +26,25 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
 
   /// @param scratch  shared by the connections of a strand, for what exceeds the small buffer
   ///                 that each has of its own
-  tcp_store_reactor_connection(socket peer, std::span<char> scratch,
-                               std::shared_ptr<key_value_engine> engine,
-                               const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-                               gone_handler on_gone)
-      : tcp_store_connection(peer.get_executor(), std::move(engine), bounds, dialect,
-                             std::move(on_gone)),
-        socket_(std::move(peer)),
-        scratch_(scratch) {}
+  ELASTIC_DECL tcp_store_reactor_connection(socket peer, std::span<char> scratch,
+                                            std::shared_ptr<key_value_engine> engine,
+                                            const tcp_store_bounds& bounds,
+                                            tcp_store_legacy_dialect dialect, gone_handler on_gone);
 
  private:
-  void receive() override {
-    if (is_receiving_) return;
-    is_receiving_ = true;
-    socket_.async_read_some(asio::buffer(buffer_),
-                            [self = shared_from_this()](asio::error_code failure, std::size_t n) {
-                              static_cast<tcp_store_reactor_connection&>(*self).on_read(failure, n);
-                            });
-  }
-
-  void on_read(asio::error_code failure, std::size_t size) {
-    is_receiving_ = false;
-    if (is_closed_) return tell_if_gone();
-    if (failure) return close();
-    received({buffer_.data(), size});
-    if (size == buffer_.size() && !is_sending_) read_more();
-    advance();
-  }
+  ELASTIC_DECL void receive() override;
+  ELASTIC_DECL void on_read(asio::error_code failure, std::size_t size);
 
   // A client that pipelines fills the small buffer; the rest is taken in large pieces.
-  void read_more() {
-    asio::error_code failure;
-    const std::size_t size = socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()),
-                                               failure);
-    // Both an end and an error are met again by the next read.
-    if (!failure) received({scratch_.data(), size});
-  }
-
-  void transmit(std::string& output) override {
-    asio::error_code failure;
-    const std::size_t sent = socket_.write_some(asio::buffer(output), failure);
-    if (failure && failure != asio::error::would_block) {
-      output.clear();
-      return close();
-    }
-    if (sent < output.size()) {
-      unsent_ = std::move(output);
-      sent_ = sent;
-      is_sending_ = true;
-      send_rest();
-    }
-    output.clear();
-    constexpr std::size_t output_kept = 16 * 1024;
-    if (output.capacity() > output_kept) output.shrink_to_fit();
-  }
-
-  void send_rest() {
-    socket_.async_write_some(asio::buffer(unsent_) + sent_,
-                             [self = shared_from_this()](asio::error_code failure, std::size_t n) {
-                               static_cast<tcp_store_reactor_connection&>(*self).on_sent(failure,
-                                                                                         n);
-                             });
-  }
-
-  void on_sent(asio::error_code failure, std::size_t size) {
-    sent_ += size;
-    if (!failure && !is_closed_ && sent_ < unsent_.size()) return send_rest();
-    is_sending_ = false;
-    unsent_ = {};
-    if (is_closed_) return tell_if_gone();
-    if (failure) return close();
-    advance();
-  }
-
-  void shut() override {
-    asio::error_code ignored;
-    socket_.close(ignored);
-  }
+  ELASTIC_DECL void read_more();
+  ELASTIC_DECL void transmit(std::string& output) override;
+  ELASTIC_DECL void send_rest();
+  ELASTIC_DECL void on_sent(asio::error_code failure, std::size_t size);
+  ELASTIC_DECL void shut() override;
 
   bool is_busy() const override { return is_receiving_ || is_sending_; }
 
-  int descriptor() const override {
-    // Asio asks for no change by this, but does not say so.
-    return const_cast<socket&>(socket_).native_handle();
-  }
+  ELASTIC_DECL int descriptor() const override;
 
   socket socket_;
   std::span<char> scratch_;
@@ -115,3 +55,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/detail/impl/tcp_store_reactor_connection.ipp>
+#endif

@@ -2,17 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/ring.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/tcp_store_bounds.hpp>
+#include <elastic/store/tcp_store_generation.hpp>
 
-#include <cerrno>
-#include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
-
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace elastic::detail {
 
@@ -21,58 +19,19 @@ namespace elastic::detail {
 class tcp_store_ring_connection final : public tcp_store_connection {
  public:
   /// @param fd  a socket in blocking mode, which this object closes
-  tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
-                            std::shared_ptr<key_value_engine> engine,
-                            const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-                            gone_handler on_gone)
-      : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
-                             std::move(on_gone)),
-        ring_(std::move(io)),
-        fd_(fd) {}
+  ELASTIC_DECL tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
+                                         std::shared_ptr<key_value_engine> engine,
+                                         const tcp_store_bounds& bounds,
+                                         tcp_store_legacy_dialect dialect, gone_handler on_gone);
 
   ~tcp_store_ring_connection() override { ::close(fd_); }
 
  private:
-  void receive() override {
-    if (!receiving_.running()) ring_->receive(receiving_, fd_, shared_from_this());
-  }
-
-  void on_received(const ring::completion& done) noexcept {
-    if (is_closed_) return tell_if_gone();
-    if (!done.last) {
-      received(done.data);
-      if (is_paused()) ring_->cancel(receiving_);
-      return advance();
-    }
-    // Stopped by a pause: `advance` goes on when the output is sent. The same for an end that
-    // comes while something is unsent: the client may have closed only its own direction.
-    if (is_sending_ || is_paused()) return;
-    if (done.result == -ECANCELED) return receive();
-    close();
-  }
-
-  void transmit(std::string& output) override {
-    on_the_way_.swap(output);
-    is_sending_ = true;
-    ring_->send(sending_, fd_, on_the_way_, shared_from_this());
-  }
-
-  void on_sent(const ring::completion& done) noexcept {
-    constexpr std::size_t output_kept = 16 * 1024;
-    is_sending_ = false;
-    on_the_way_.clear();
-    if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
-    if (is_closed_) return tell_if_gone();
-    if (done.error()) return close();
-    advance();
-  }
-
-  void shut() override {
-    // Ends the connection for the client now; the descriptor stays until no operation has it.
-    ::shutdown(fd_, SHUT_RDWR);
-    ring_->cancel(receiving_);
-    ring_->cancel(sending_);
-  }
+  ELASTIC_DECL void receive() override;
+  ELASTIC_DECL void on_received(const ring::completion& done) noexcept;
+  ELASTIC_DECL void transmit(std::string& output) override;
+  ELASTIC_DECL void on_sent(const ring::completion& done) noexcept;
+  ELASTIC_DECL void shut() override;
 
   bool is_busy() const override { return receiving_.running() || sending_.running(); }
 
@@ -86,3 +45,7 @@ class tcp_store_ring_connection final : public tcp_store_connection {
 };
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/detail/impl/tcp_store_ring_connection.ipp>
+#endif

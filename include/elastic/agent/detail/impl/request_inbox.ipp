@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/request_inbox.hpp>
+
+#include <elastic/base/asio.hpp>
+
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL void request_inbox::push(agent_request request) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  waiting_.push_back(std::move(request));
+  if (strand_) asio::post(*strand_, [self = this->shared_from_this()] { self->deliver(); });
+}
+
+ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
+                                      std::function<void(const agent_request&)> take) {
+  take_ = std::move(take);
+  {
+    const std::lock_guard lock(mutex_);
+    strand_ = std::move(strand);
+  }
+  deliver();
+}
+
+ELASTIC_DECL void request_inbox::close() {
+  take_ = nullptr;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  strand_.reset();
+}
+
+ELASTIC_DECL void request_inbox::deliver() {
+  while (take_) {
+    agent_request request;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return;
+      request = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    take_(request);
+  }
+}
+
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
+  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
+  stop_request request;
+  const bool kill = (requested & gentle) == asio::cancellation_type::none;
+  request.signal = kill ? SIGKILL : SIGTERM;
+  request.reason = "cancelled";
+  return request;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/failure_report.hpp>
+
+#include <elastic/base/time.hpp>
+#include <elastic/process/exit_status.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// How long the agent may learn of a death after the dead worker's peers have: their lost
+/// connections wake them at the same time, and a busy machine runs them first.
+inline constexpr std::chrono::seconds notice_delay{1};
+
+/// Whether a signal that the agent did not send ended the worker, one that a peer's failure does
+/// not lead to: SIGABRT and SIGPIPE are how programs end that lost a connection.
+inline bool was_struck(const worker_failure& failure) {
+  const auto number = failure.status.signal();
+  return number && *number != SIGABRT && *number != SIGPIPE && !failure.stopped_by_agent;
+}
+
+/// The earliest time at which a worker can have failed.
+inline wall_time earliest_moment(const worker_failure& failure) {
+  if (failure.error && failure.error->timestamp != 0) {
+    const wall_time said{std::chrono::seconds(failure.timestamp())};
+    const wall_time fine = failure.moment();
+    return fine >= said && fine < said + std::chrono::seconds(2) ? fine : said;
+  }
+  return was_struck(failure) ? failure.at - notice_delay : failure.at;
+}
+
+/// When the first worker failed that the agent had not stopped; none where it had stopped all.
+inline std::optional<wall_time> first_own_failure(const std::vector<worker_failure>& failures) {
+  std::optional<wall_time> first;
+  for (const worker_failure& failure : failures) {
+    if (failure.stopped_by_agent) continue;
+    const wall_time at = earliest_moment(failure);
+    if (!first || at < *first) first = at;
+  }
+  return first;
+}
+
+/// Whether a worker failed only because the agent stopped it. One that had left its error file
+/// before anybody else failed was failing by itself, and was still busy ending when it was stopped.
+inline bool is_victim(const worker_failure& failure, const std::optional<wall_time>& first_own) {
+  if (!failure.stopped_by_agent || !first_own) return failure.stopped_by_agent;
+  const bool own_account = failure.error && !failure.error->unparsable && failure.error->written;
+  return !own_account || *failure.error->written >= *first_own;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL const worker_failure* root_cause(const std::vector<worker_failure>& failures) {
+  const auto first_own = detail::first_own_failure(failures);
+  const auto before = [&](const worker_failure& left, const worker_failure& right) {
+    const bool left_is_victim = detail::is_victim(left, first_own);
+    if (left_is_victim != detail::is_victim(right, first_own)) return !left_is_victim;
+    return detail::earliest_moment(left) < detail::earliest_moment(right);
+  };
+  const auto first = std::min_element(failures.begin(), failures.end(), before);
+  return first == failures.end() ? nullptr : &*first;
+}
+
+namespace detail {
+
+/// "2026-11-20_10:32:44", local time.
+inline std::string report_time(std::int64_t timestamp) {
+  const std::time_t seconds = static_cast<std::time_t>(timestamp);
+  std::tm local{};
+  char text[32];
+  if (!::localtime_r(&seconds, &local)) return "<N/A>";
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d_%H:%M:%S", &local)};
+}
+
+inline std::string indented(std::string_view text, std::string_view indent) {
+  std::string result;
+  for (const char letter : text) {
+    result += letter;
+    if (letter == '\n') result += indent;
+  }
+  return result;
+}
+
+/// What stands at "traceback :": torchelastic's words, which people search for.
+inline std::string report_message(const worker_failure& failure) {
+  if (failure.error) {
+    return indented(failure.error->callstack.value_or(failure.error->message), "  ");
+  }
+  if (!failure.hung.empty()) return "hung: " + failure.hung;
+  if (const auto number = failure.status.signal()) {
+    return fmt::format("Signal {} ({}) received by PID {}", *number, signal_name(*number),
+                       failure.pid);
+  }
+  return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html";
+}
+
+ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size_t index) {
+  std::string exit = fmt::format("{} (pid: {})", failure.status.as_python(), failure.pid);
+  if (const auto number = failure.status.signal()) {
+    exit += fmt::format(" ({}{})", signal_name(*number),
+                        failure.status.core_dumped() ? ", core dumped" : "");
+  } else if (failure.status == exit_status::guard_lost()) {
+    exit += fmt::format(" ({})", failure.status.text());
+  } else if (!failure.status.code()) {
+    exit += " (unknown status)";
+  }
+  std::string text = fmt::format(
+      "[{}]:\n"
+      "  time      : {}\n"
+      "  host      : {}\n"
+      "  rank      : {} (local_rank: {})\n"
+      "  role      : {}\n"
+      "  exitcode  : {}\n"
+      "  error_file: {}\n"
+      "  traceback : {}\n",
+      index, report_time(failure.timestamp()), failure.host, failure.rank, failure.local_rank,
+      failure.role, exit, failure.error ? failure.error_file : "<N/A>", report_message(failure));
+  if (failure.out_of_memory) {
+    text += "  reason    : out of memory: the kernel killed processes here when it died\n";
+  }
+  if (!failure.core_file.empty()) text += fmt::format("  core      : {}\n", failure.core_file);
+  return text;
+}
+
+/// Whether two workers failed in the same way, as far as the report goes.
+inline bool is_same_failure(const worker_failure& left, const worker_failure& right) {
+  return left.status == right.status && left.role == right.role &&
+         left.out_of_memory == right.out_of_memory && left.core_file == right.core_file &&
+         (left.status.signal().has_value() || report_message(left) == report_message(right));
+}
+
+inline std::string report_stderr(const worker_failure& failure) {
+  const bool explained = failure.error && !failure.error->unparsable;
+  if (explained || failure.last_stderr.empty()) return "";
+  std::string text = "  its last lines of stderr:\n";
+  for (const std::string& line : failure.last_stderr) text += fmt::format("    {}\n", line);
+  return text;
+}
+
+ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string text;
+  for (std::size_t at = 0; at < ranks.size();) {
+    std::size_t last = at;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{}", ranks[at]);
+    if (last > at) text += fmt::format("{}{}", last == at + 1 ? ", " : "-", ranks[last]);
+    at = last + 1;
+  }
+  return text;
+}
+
+/// The number of characters of the longest line; what is not ASCII counts once per code point.
+inline std::size_t longest_line(std::string_view text) {
+  std::size_t longest = 0;
+  std::size_t length = 0;
+  for (const char letter : text) {
+    if (letter == '\n')
+      length = 0;
+    else if ((static_cast<unsigned char>(letter) & 0xc0) != 0x80)
+      ++length;
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+/// Failures of one kind: the first of them, and the ranks of all.
+struct failure_kind {
+  std::size_t first = 0;
+  std::vector<int> ranks;
+};
+
+/// The failures that are nobody else's doing, by their kinds, in the order of the first ones.
+inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& failures,
+                                          const std::optional<wall_time>& first_own,
+                                          const worker_failure* root) {
+  std::vector<failure_kind> kinds;
+  // Of its kind the root cause is the one to be shown.
+  kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
+  for (std::size_t index = 0; index < failures.size(); ++index) {
+    const worker_failure& failure = failures[index];
+    if (&failure != root && is_victim(failure, first_own)) continue;
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& one) {
+      return is_same_failure(failures[one.first], failure);
+    });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
+    kind->ranks.push_back(failure.rank);
+  }
+  return kinds;
+}
+
+inline std::string report_kind(const std::vector<worker_failure>& failures,
+                               const failure_kind& kind) {
+  std::string text = report_failure(failures[kind.first], kind.first);
+  if (kind.ranks.size() > 1) {
+    text += fmt::format("  ranks     : {} ({} workers failed in this way)\n",
+                        rank_ranges(kind.ranks), kind.ranks.size());
+  }
+  return text;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string failure_report(const std::string& name,
+                                        const std::vector<worker_failure>& failures) {
+  const worker_failure* root = root_cause(failures);
+  if (!root) return "";
+  const auto first_own = detail::first_own_failure(failures);
+  std::string others;
+  std::string cause;
+  for (const detail::failure_kind& kind : detail::kinds_of(failures, first_own, root)) {
+    std::string text = detail::report_kind(failures, kind);
+    if (&failures[kind.first] == root) {
+      cause = std::move(text) + detail::report_stderr(*root);
+    } else {
+      others += text;
+    }
+  }
+  if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
+  std::vector<int> stopped;
+  for (const worker_failure& failure : failures) {
+    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
+  }
+  const std::string peers = stopped.empty()
+                                ? ""
+                                : fmt::format("Stopped by the agent because of it: rank {}\n",
+                                              detail::rank_ranges(std::move(stopped)));
+  const std::string title = name + " FAILED\n";
+  constexpr std::size_t widest = 60;
+  const std::size_t width = std::min(widest, detail::longest_line(title + others + cause));
+  const std::string border(width, '=');
+  const std::string section(width, '-');
+  return fmt::format(
+      "\n{0}\n{2}{1}\nFailures:\n{3}{1}\nRoot Cause (first observed failure):\n{4}{5}{0}\n", border,
+      section, title, others, cause, peers);
+}
+
+}  // namespace elastic

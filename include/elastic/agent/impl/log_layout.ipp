@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/log_layout.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id,
+                                    random_source& random) {
+  std::filesystem::path parent = base;
+  if (base.empty()) {
+    std::error_code failure;
+    parent = std::filesystem::temp_directory_path(failure);
+    if (failure) {
+      throw error(errc::file_access,
+                  fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
+                              "directory",
+                              failure.message()));
+    }
+    parent /= fmt::format("torchelastic_{}", random_name(random, 8));
+    temporary_ = parent;
+  }
+  make(parent);
+  root_ = parent / fmt::format("{}_{}", file_name_of(run_id), random_name(random, 8));
+  make(root_);
+}
+
+ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
+
+ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
+  attempt_ = attempt;
+  if (!enabled()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(attempt_directory(), ignored);
+  for (int rank = 0; rank < local_world_size; ++rank) make(worker_directory(rank));
+}
+
+ELASTIC_DECL std::string log_layout::stdout_file(int local_rank) const {
+  return file(local_rank, "stdout.log");
+}
+
+ELASTIC_DECL std::string log_layout::stderr_file(int local_rank) const {
+  return file(local_rank, "stderr.log");
+}
+
+ELASTIC_DECL std::string log_layout::error_file(int local_rank) const {
+  return file(local_rank, "error.json");
+}
+
+ELASTIC_DECL std::string log_layout::hang_file(int local_rank) const {
+  return file(local_rank, "hang.log");
+}
+
+ELASTIC_DECL std::string log_layout::directory(int local_rank) const {
+  return enabled() ? worker_directory(local_rank).string() : std::string();
+}
+
+ELASTIC_DECL std::string log_layout::report_file() const {
+  return enabled() ? (root_ / "report.json").string() : "";
+}
+
+ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
+  return shared_file("filtered_stdout.log");
+}
+
+ELASTIC_DECL std::string log_layout::filtered_stderr_file() const {
+  return shared_file("filtered_stderr.log");
+}
+
+ELASTIC_DECL void log_layout::discard() noexcept {
+  if (temporary_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(temporary_, ignored);
+  root_.clear();
+}
+
+ELASTIC_DECL void log_layout::discard_if_empty() {
+  std::error_code failure;
+  for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
+       !failure && entry != end; entry.increment(failure)) {
+    if (!entry->is_directory(failure)) return;
+  }
+  discard();
+}
+
+ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure) {
+    throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
+                                               directory.string(), failure.message()));
+  }
+}
+
+ELASTIC_DECL std::string log_layout::file_name_of(std::string run_id) {
+  for (char& letter : run_id) {
+    if (letter == '/' || letter == '\0') letter = '_';
+  }
+  return run_id.substr(0, 128);
+}
+
+ELASTIC_DECL std::filesystem::path log_layout::attempt_directory() const {
+  return root_ / fmt::format("attempt_{}", attempt_);
+}
+
+ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) const {
+  return attempt_directory() / std::to_string(local_rank);
+}
+
+ELASTIC_DECL std::string log_layout::file(int local_rank, const char* name) const {
+  return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
+}
+
+ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
+  return enabled() ? (attempt_directory() / name).string() : std::string();
+}
+
+}  // namespace elastic

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/logs_specs_registry.hpp>
+
+#include <memory>
+
+namespace elastic {
+
+ELASTIC_DECL logs_specs_registry::logs_specs_registry()
+    : named_factories("there are no logs specs") {
+  add("default", [] { return std::make_shared<default_logs_specs>(); });
+}
+
+}  // namespace elastic

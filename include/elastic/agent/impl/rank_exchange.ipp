@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/rank_exchange.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/gather.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr int most_ranks = 2'000'000'000;
+
+/// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
+inline std::string role_info_text(const role_info& info, int group_rank) {
+  return fmt::format(R"({{"role": {}, "rank": {}, "local_world_size": {}}})",
+                     json_value(info.role).dump(), group_rank, info.local_world_size);
+}
+
+ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least, int most) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most) return std::nullopt;
+  return static_cast<int>(number);
+}
+
+/// What another node wrote; not an object nor an array where it is longer than any node writes.
+inline json_value parse_told(const std::string& text) {
+  if (text.size() > limits::rank_exchange_bytes) return {};
+  return json_value::parse(text, nullptr, false);
+}
+
+ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) {
+  const auto json = parse_told(text);
+  if (json.is_object() && json.contains("role") && json["role"].is_string() &&
+      json.contains("local_world_size")) {
+    const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
+    if (size) return {json["role"].get<std::string>(), *size};
+  }
+  throw error(errc::protocol_violation,
+              fmt::format("node {} of the round told its workers in a form that is not "
+                          "understood: '{:.200}'",
+                          group_rank, text));
+}
+
+/// In the order of the group ranks.
+inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& told) {
+  std::vector<role_info> nodes;
+  for (const std::string& text : told) {
+    nodes.push_back(parse_role_info(text, static_cast<int>(nodes.size())));
+  }
+  return nodes;
+}
+
+ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
+  const auto json = parse_told(text);
+  std::vector<int> ranks;
+  if (json.is_array()) {
+    for (const json_value& value : json) {
+      if (const auto rank = whole_number(value, 0, most_ranks)) ranks.push_back(*rank);
+    }
+  }
+  if (ranks.size() != 4 || json.size() != 4) {
+    throw error(errc::protocol_violation,
+                fmt::format("the ranks assigned to this node are not understood: '{:.200}'", text));
+  }
+  return {ranks[0], ranks[1], ranks[2], ranks[3]};
+}
+
+/// The node of group rank 0 gathers what all told and assigns.
+/// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
+/// `torchelastic/assigned_ranks`).
+inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents, std::string mine,
+                                                  int group_rank, int group_world_size) {
+  const std::string info_key = "torchelastic/role_info/";
+  const std::string ranks_key = "torchelastic/assigned_ranks/";
+  const std::string my_info_key = info_key + std::to_string(group_rank);
+  co_await agents->set(my_info_key, std::move(mine));
+  if (group_rank == 0) {
+    std::vector<std::string> keys = rank_keys(info_key, group_world_size, "");
+    const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+    std::vector<std::pair<std::string, std::string>> answers;
+    for (const assigned_ranks& ranks : assign_ranks(parse_role_infos(told))) {
+      answers.emplace_back(ranks_key + std::to_string(answers.size()),
+                           fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
+                                       ranks.base_role_rank, ranks.role_world_size));
+    }
+    co_await agents->multi_set(std::move(answers));
+  }
+  const std::string my_ranks_key = ranks_key + std::to_string(group_rank);
+  const std::string text = co_await agents->get(my_ranks_key);
+  co_return parse_assigned_ranks(text);
+}
+
+/// Everybody reads what all told, and comes to the same result.
+/// Source: the exchange of PyTorch before 2.4 (`torchelastic/role_info`).
+inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents, std::string mine,
+                                                  int group_rank, int group_world_size) {
+  const std::string prefix = "torchelastic/role_info";
+  const std::vector<std::string> told =
+      co_await gather(std::move(agents), prefix, std::move(mine), group_rank, group_world_size);
+  co_return assign_ranks(parse_role_infos(told))[static_cast<std::size_t>(group_rank)];
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
+                                                 int group_rank, int group_world_size,
+                                                 agent_dialect dialect) {
+  const std::string text = detail::role_info_text(mine, group_rank);
+  if (dialect == agent_dialect::gather) {
+    co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
+                                                     group_world_size);
+  }
+  co_return co_await detail::exchange_by_assigning(std::move(agents), text, group_rank,
+                                                   group_world_size);
+}
+
+}  // namespace elastic

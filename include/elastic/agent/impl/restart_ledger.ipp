@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/restart_ledger.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms)
+    : max_restarts_(max_restarts), terms_(std::move(terms)) {}
+
+ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
+  if (failures > failures_) note_failures(failures - failures_, now);
+  failures_ = failures;
+}
+
+ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
+                                                     std::optional<exit_status> ended,
+                                                     time_point now) const {
+  if (why != change_kind::worker_failed) {
+    return {true, "the membership changed; this uses up no restart"};
+  }
+  if (max_restarts_ == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
+  if (ended && terms_.never_after.contains(*ended)) {
+    return {false, fmt::format("no restart after {}", ended->text())};
+  }
+  if (ended && !terms_.only_after.empty() && !terms_.only_after.contains(*ended)) {
+    return {false,
+            fmt::format("{} is not among the ends after which there is a restart", ended->text())};
+  }
+  const bool is_windowed = terms_.window > duration::zero();
+  const std::string within =
+      is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
+  if (is_used_up(now)) {
+    return {false, fmt::format("all {} restarts{} are used up", max_restarts_, within)};
+  }
+  restart_decision decision{true, {}, delay()};
+  decision.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
+  if (decision.delay > duration::zero()) {
+    decision.reason += fmt::format(", after {:g} s", in_seconds(decision.delay));
+  }
+  return decision;
+}
+
+ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
+  recent_.push_back({now, count});
+  std::erase_if(recent_, [&](const noted& one) { return one.at <= now - terms_.window; });
+  streak_ = was_healthy(now) ? 1 : streak_ + 1;
+  started_.reset();
+}
+
+ELASTIC_DECL bool restart_ledger::was_healthy(time_point now) const {
+  return started_ && now - *started_ >= terms_.healthy_uptime;
+}
+
+ELASTIC_DECL std::int64_t restart_ledger::used(time_point now) const {
+  if (terms_.window == duration::zero()) return failures_;
+  std::int64_t sum = 0;
+  for (const noted& one : recent_) {
+    if (one.at > now - terms_.window) sum += one.count;
+  }
+  return sum;
+}
+
+ELASTIC_DECL duration restart_ledger::delay() const {
+  duration wait = std::min(terms_.delay, terms_.max_delay);
+  for (int one = 1; one < streak_ && wait < terms_.max_delay; ++one) {
+    wait = wait > terms_.max_delay / 2 ? terms_.max_delay : wait * 2;
+  }
+  return wait;
+}
+
+}  // namespace elastic

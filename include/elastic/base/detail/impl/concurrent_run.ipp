@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/concurrent_run.hpp>
+
+#include <elastic/base/asio.hpp>
+
+#include <system_error>
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const asio::multiple_exceptions& several) {
+    // What `&&` and `||` throw where more than one of their branches did.
+    return is_cancellation(several.first_exception());
+  } catch (const std::system_error& one) {
+    return one.code() == asio::error::operation_aborted ||
+           one.code() == std::errc::operation_canceled;
+  } catch (...) {
+    return false;
+  }
+}
+
+struct start_concurrent_run {
+  template <class Handler>
+  void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
+                  cancelled_by reason, std::vector<task<void>> tasks) const {
+    const std::size_t count = tasks.size();
+    std::make_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
+        ->start(executor, std::move(tasks));
+  }
+};
+
+ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor executor,
+                                                       std::size_t addressees, cancelled_by reason,
+                                                       std::vector<task<void>> tasks) {
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(concurrent_outcome)>(
+      start_concurrent_run(), asio::use_awaitable, std::move(executor), addressees, reason,
+      std::move(tasks));
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/contract/environment.hpp>
+
+#include <cstddef>
+
+namespace elastic {
+
+namespace detail {
+
+inline void add_variable(environment_map& variables, std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  if (equals == std::string_view::npos || equals == 0) return;
+  variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL environment_map environment_from(const char* const* entries) {
+  environment_map variables;
+  for (; entries && *entries; ++entries) detail::add_variable(variables, *entries);
+  return variables;
+}
+
+ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& entries) {
+  environment_map variables;
+  for (const std::string& entry : entries) detail::add_variable(variables, entry);
+  return variables;
+}
+
+ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables) {
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
+                                                      std::string_view name) {
+  const auto found = variables.find(name);
+  if (found == variables.end()) return std::nullopt;
+  return found->second;
+}
+
+namespace detail {
+
+inline void set_job_variables(environment_map& variables, const worker_surroundings& job) {
+  variables["MASTER_ADDR"] = job.master_addr;
+  variables["MASTER_PORT"] = std::to_string(job.master_port);
+  variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
+  variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
+  variables["TORCHELASTIC_RUN_ID"] = job.run_id;
+  // Python's spelling of a bool: workers compare with "True".
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
+  // The name before PyTorch 2.2 and the one since; each worker reads its own.
+  variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
+  variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+}
+
+inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
+  variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
+  variables["RANK"] = std::to_string(worker.rank);
+  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
+  variables["ROLE_RANK"] = std::to_string(worker.role_rank);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
+  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
+  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
+  variables["ROLE_NAME"] = worker.role_name;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
+                                                         const worker_identity& worker,
+                                                         const worker_surroundings& job,
+                                                         const std::string& error_file) {
+  detail::set_job_variables(base, job);
+  detail::set_identity_variables(base, worker);
+  base["TORCHELASTIC_ERROR_FILE"] = error_file;
+  return environment_entries(base);
+}
+
+ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
+                                                          int local_world_size) {
+  if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
+  variables["OMP_NUM_THREADS"] = "1";
+  return "\n"
+         "*****************************************\n"
+         "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
+         "avoid your system being overloaded, please further tune the variable for optimal "
+         "performance in your application as needed.\n"
+         "*****************************************";
+}
+
+}  // namespace elastic

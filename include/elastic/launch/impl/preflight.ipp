@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/preflight.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// A script that Python can read: a file, or a directory with a __main__.py.
+inline void check_script(const std::string& script) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  fs::path file = script;
+  const fs::file_type type = fs::status(file, failure).type();
+  if (type == fs::file_type::directory) {
+    file /= "__main__.py";
+    if (!fs::exists(file, failure)) {
+      throw error(errc::file_access, fmt::format("the script {} is a directory without a "
+                                                 "__main__.py",
+                                                 in_quotes(script)));
+    }
+  } else if (type != fs::file_type::regular) {
+    throw error(errc::file_access, fmt::format("the script {} {}", in_quotes(script),
+                                               type == fs::file_type::not_found ? "does not exist"
+                                               : failure                        ? failure.message()
+                                                                                : "is not a file"));
+  }
+  if (::access(file.c_str(), R_OK) != 0) {
+    throw error(errc::file_access, fmt::format("the script {} cannot be read: {}",
+                                               in_quotes(file.string()), errno_text(errno)));
+  }
+}
+
+/// A directory in which directories can be made, or which can itself be made.
+inline void check_log_directory(const std::string& directory) {
+  namespace fs = std::filesystem;
+  if (directory.empty() || directory == "/dev/null") return;
+  std::error_code failure;
+  fs::path nearest = fs::absolute(directory, failure);
+  while (!failure && !fs::exists(nearest, failure) && nearest.has_relative_path()) {
+    nearest = nearest.parent_path();
+  }
+  const bool is_directory = !failure && fs::is_directory(nearest, failure);
+  const bool writable = is_directory && ::access(nearest.c_str(), W_OK | X_OK) == 0;
+  if (writable) return;
+  std::string reason = failure ? failure.message() : errno_text(errno);
+  if (!failure && !is_directory) reason = errno_text(ENOTDIR);
+  throw error(errc::file_access, fmt::format("the log directory {} is not writable: {}",
+                                             in_quotes(directory), reason));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
+  try {
+    if (!config.script.empty()) detail::check_script(config.script);
+    detail::check_log_directory(config.log_dir);
+  } catch (const error& refusal) {
+    return refuse(refusal.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/local_address.hpp>
+
+#include <elastic/base/asio.hpp>
+
+#include <cstdint>
+
+namespace elastic {
+
+ELASTIC_DECL asio::ip::address plain_address(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+}
+
+ELASTIC_DECL bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  asio::error_code failure;
+  const auto address = asio::ip::make_address(host, failure);
+  return !failure && plain_address(address).is_loopback();
+}
+
+ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
+                                   const asio::ip::address& address) {
+  if (address.is_unspecified()) return false;
+  const asio::ip::udp::endpoint end(address, 0);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(end.protocol(), failure);
+  if (!failure) trial.bind(end, failure);
+  return !failure;
+}
+
+ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,
+                                               const asio::ip::address& other) {
+  constexpr std::uint16_t any_port = 9;
+  const asio::ip::udp::endpoint there(other, any_port);
+  asio::error_code failure;
+  asio::ip::udp::socket trial(executor);
+  trial.open(there.protocol(), failure);
+  if (!failure) trial.connect(there, failure);
+  if (failure) return {};
+  const auto here = trial.local_endpoint(failure);
+  return failure ? asio::ip::address() : plain_address(here.address());
+}
+
+}  // namespace elastic

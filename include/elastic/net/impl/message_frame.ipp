@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/message_frame.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL void append_frame(std::string& out, std::string_view message) {
+  const auto size = static_cast<std::uint32_t>(message.size());
+  for (int shift = 0; shift < 32; shift += 8) {
+    out.push_back(static_cast<char>((size >> shift) & 0xff));
+  }
+  out.append(message);
+}
+
+ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
+  if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
+  bytes_.append(bytes);
+}
+
+ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
+  const std::string_view rest = std::string_view(bytes_).substr(taken_);
+  if (rest.size() < header) return std::nullopt;
+  std::size_t size = 0;
+  for (std::size_t i = header; i-- > 0;) {
+    size = size << 8 | static_cast<unsigned char>(rest[i]);
+  }
+  if (size > bound_) {
+    throw error(
+        errc::protocol_violation,
+        fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound_));
+  }
+  if (rest.size() < header + size) return std::nullopt;
+  taken_ += header + size;
+  return rest.substr(header, size);
+}
+
+}  // namespace elastic

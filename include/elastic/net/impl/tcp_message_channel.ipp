@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/tcp_message_channel.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/net/local_address.hpp>
+
+#include <fcntl.h>
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
+                                                      std::size_t bound)
+    : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
+  flushed_.set();
+}
+
+ELASTIC_DECL void tcp_message_channel::send_raw(std::string_view bytes) {
+  out_.append(bytes);
+  if (!is_sending_) send_all();
+}
+
+ELASTIC_DECL void tcp_message_channel::send(std::string message) {
+  append_frame(out_, message);
+  if (!is_sending_) send_all();
+}
+
+ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
+  for (;;) {
+    if (const auto message = in_.next()) co_return std::string(*message);
+    auto [failure, size] =
+        co_await socket_.async_read_some(asio::buffer(piece_), detail::as_result);
+    if (failure == asio::error::operation_aborted && socket_.is_open()) {
+      throw std::system_error(failure);
+    }
+    if (failure) throw error(errc::connection_failed, why(failure));
+    in_.append({piece_.data(), size});
+  }
+}
+
+ELASTIC_DECL task<void> tcp_message_channel::flush() {
+  co_await flushed_.wait();
+  if (!socket_.is_open()) throw error(errc::connection_failed, "the connection was closed");
+}
+
+ELASTIC_DECL void tcp_message_channel::close() {
+  asio::error_code ignored;
+  socket_.close(ignored);
+  flushed_.set();
+}
+
+ELASTIC_DECL std::string tcp_message_channel::local_address() const {
+  asio::error_code failure;
+  const auto end = socket_.local_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
+ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
+  if (failure == asio::error::eof) return "the connection was closed by the other side";
+  return fmt::format("the connection broke: {}", failure.message());
+}
+
+ELASTIC_DECL void tcp_message_channel::send_all() {
+  if (!socket_.is_open()) return;
+  asio::error_code failure;
+  const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
+  out_.erase(0, sent);
+  if (failure && failure != asio::error::would_block) return close();
+  if (out_.empty()) return flushed_.set();
+  flushed_.reset();
+  is_sending_ = true;
+  socket_.async_wait(asio::ip::tcp::socket::wait_write,
+                     [self = shared_from_this()](asio::error_code) {
+                       self->is_sending_ = false;
+                       self->send_all();
+                     });
+}
+
+ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint at, std::string greeting,
+                                                          std::size_t bound)
+    : at_(std::move(at)), greeting_(std::move(greeting)), bound_(bound) {}
+
+ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at_); }
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await detail::resolve_addresses(at_.host, nullptr);
+  if (addresses.empty()) {
+    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", at_.host));
+  }
+  asio::ip::tcp::socket socket(executor);
+  std::string tried;
+  for (const auto& address : addresses) {
+    const asio::ip::tcp::endpoint end(address, at_.port);
+    auto [failure] = co_await connect_one(socket, end);
+    if (!failure) co_return converse(std::move(socket));
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    tried +=
+        fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
+  }
+  throw error(errc::connection_failed, tried);
+}
+
+ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
+    asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
+  asio::error_code failure;
+  socket.close(failure);
+  socket.open(end.protocol(), failure);
+  if (failure) co_return failure;
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  co_return co_await socket.async_connect(end, detail::as_result);
+}
+
+ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
+    asio::ip::tcp::socket socket) const {
+  asio::error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_);
+  channel->send_raw(greeting_);
+  return channel;
+}
+
+}  // namespace elastic

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/tcp_stream.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+
+#include <fcntl.h>
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                            asio::ip::tcp::endpoint end) {
+  asio::error_code failure;
+  socket.close(failure);
+  socket.open(end.protocol(), failure);
+  if (failure) co_return failure;
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  co_return co_await socket.async_connect(end, as_result);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await detail::resolve_addresses(to.host, nullptr);
+  if (addresses.empty()) {
+    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
+  }
+  asio::ip::tcp::socket socket(executor);
+  std::string tried;
+  for (const auto& address : addresses) {
+    const asio::ip::tcp::endpoint end(address, to.port);
+    auto [failure] = co_await detail::connect_one(socket, end);
+    if (!failure) {
+      asio::error_code ignored;
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      co_return std::move(socket);
+    }
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    const endpoint shown{address.to_string(), to.port};
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
+  }
+  throw error(errc::connection_failed, tried);
+}
+
+ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer into) {
+  auto [failure, size] = co_await socket_.async_read_some(into, detail::as_result);
+  if (failure == asio::error::eof) co_return 0;
+  throw_if(failure);
+  co_return size;
+}
+
+ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
+  auto [failure, size] =
+      co_await asio::async_write(socket_, asio::buffer(bytes), detail::as_result);
+  throw_if(failure);
+}
+
+ELASTIC_DECL void tcp_stream::close() {
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+ELASTIC_DECL void tcp_stream::throw_if(asio::error_code failure) const {
+  if (!failure) return;
+  if (failure == asio::error::operation_aborted && socket_.is_open()) {
+    throw std::system_error(failure);
+  }
+  throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
+}
+
+}  // namespace elastic

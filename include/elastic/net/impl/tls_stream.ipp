@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/tls_stream.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#if defined(ELASTIC_HAS_TLS)
+#include <asio/ssl.hpp>
+#endif
+
+namespace elastic {
+
+#if defined(ELASTIC_HAS_TLS)
+
+namespace detail {
+
+class tls_stream final : public byte_stream {
+ public:
+  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected,
+                                                 std::string host, tls_options options) {
+    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), options));
+    made->expect(host);
+    auto [failure] = co_await made->stream_.async_handshake(asio::ssl::stream_base::client,
+                                                            detail::as_result);
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure && is_broken(failure)) {
+      throw error(errc::connection_failed,
+                  fmt::format("the TLS handshake broke off: {}", failure.message()));
+    }
+    if (failure) {
+      throw error(errc::invalid_argument, fmt::format("the TLS handshake failed: {}{}",
+                                                      failure.message(), made->why_untrusted()));
+    }
+    co_return made;
+  }
+
+  static void check(const tls_options& options) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    prepare(context, options);
+  }
+
+  task<std::size_t> read_some(asio::mutable_buffer into) override {
+    auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
+    if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
+    throw_if(failure);
+    co_return size;
+  }
+
+  task<void> write(std::string bytes) override {
+    auto [failure, size] =
+        co_await asio::async_write(stream_, asio::buffer(bytes), detail::as_result);
+    throw_if(failure);
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    stream_.next_layer().close(ignored);
+  }
+
+ private:
+  tls_stream(asio::ip::tcp::socket connected, const tls_options& options)
+      : context_(asio::ssl::context::tls_client),
+        stream_(std::move(connected), prepare(context_, options)) {}
+
+  static asio::ssl::context& prepare(asio::ssl::context& context, const tls_options& options) {
+    asio::error_code failure;
+    ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    context.set_verify_mode(asio::ssl::verify_peer, failure);
+    if (options.authorities.empty()) {
+      context.set_default_verify_paths(failure);
+    } else {
+      context.load_verify_file(options.authorities, failure);
+      check_file(options.authorities, failure);
+    }
+    if (options.certificate.empty()) return context;
+    context.use_certificate_chain_file(options.certificate, failure);
+    check_file(options.certificate, failure);
+    const std::string& key = options.key.empty() ? options.certificate : options.key;
+    context.use_private_key_file(key, asio::ssl::context::pem, failure);
+    check_file(key, failure);
+    return context;
+  }
+
+  static void check_file(const std::string& file, asio::error_code failure) {
+    if (!failure) return;
+    throw error(errc::invalid_argument, fmt::format("the file '{}' cannot be used for TLS: {}",
+                                                    file, failure.message()));
+  }
+
+  void expect(const std::string& host) {
+    asio::error_code not_an_address;
+    asio::ip::make_address(host, not_an_address);
+    // A server of several names wants to be told by which it was called; an address is none.
+    if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+    stream_.set_verify_callback(asio::ssl::host_name_verification(host));
+  }
+
+  std::string why_untrusted() {
+    const long verdict = ::SSL_get_verify_result(stream_.native_handle());
+    if (verdict == X509_V_OK) return "";
+    return fmt::format(" ({})", ::X509_verify_cert_error_string(verdict));
+  }
+
+  // Not by what TLS says, but below it: it may work the next time.
+  static bool is_broken(asio::error_code failure) {
+    return failure.category() == asio::error::get_system_category() ||
+           failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
+  }
+
+  void throw_if(asio::error_code failure) {
+    if (!failure) return;
+    if (failure == asio::error::operation_aborted && stream_.next_layer().is_open()) {
+      throw std::system_error(failure);
+    }
+    throw error(errc::connection_failed,
+                fmt::format("the connection broke: {}", failure.message()));
+  }
+
+  asio::ssl::context context_;
+  asio::ssl::stream<asio::ip::tcp::socket> stream_;
+};
+
+}  // namespace detail
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
+                                                             std::string host,
+                                                             tls_options options) {
+  co_return co_await detail::tls_stream::greet(std::move(connected), std::move(host),
+                                               std::move(options));
+}
+
+ELASTIC_DECL void check_tls_options(const tls_options& options) {
+  detail::tls_stream::check(options);
+}
+
+#else
+
+namespace detail {
+
+[[noreturn]] inline void throw_no_tls() {
+  throw error(errc::invalid_argument,
+              "https cannot be spoken: this program was built without TLS (ELASTIC_WITH_TLS, "
+              "which needs OpenSSL)");
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket, std::string,
+                                                             tls_options) {
+  detail::throw_no_tls();
+}
+
+ELASTIC_DECL void check_tls_options(const tls_options&) { detail::throw_no_tls(); }
+
+#endif
+
+}  // namespace elastic

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/guard_file.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/process/detail/guard_image.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL unique_fd above_passed(unique_fd fd) {
+  constexpr int first = 5;
+  if (!fd || fd.get() >= first) return fd;
+  return unique_fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first));
+}
+
+inline bool write_guard_image(int fd) {
+  return ::write(fd, guard_image, sizeof guard_image) == static_cast<ssize_t>(sizeof guard_image);
+}
+
+/// A file of a user's own, such as the installed one.
+inline guard_file named_guard(const std::string& path) {
+  guard_file file{unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path, {}};
+  if (!file.fd) {
+    file.problem = errno_text(errno);
+  } else if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
+    file.problem = errno_text(errno);
+    file.fd.reset();
+  }
+  file.fd = above_passed(std::move(file.fd));
+  return file;
+}
+
+/// A file that exists in memory alone. Systems can forbid to execute it.
+inline guard_file guard_in_memory() {
+  guard_file file{{}, "memory", {}};
+  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  unique_fd fd(::memfd_create("elastic-guard", flags | MFD_EXEC));
+  // Kernels before 6.3 do not know the flag, nor the policy that makes it needed.
+  if (!fd && errno == EINVAL) fd = unique_fd(::memfd_create("elastic-guard", flags));
+  if (!fd || !write_guard_image(fd.get())) {
+    file.problem = errno_text(errno);
+    return file;
+  }
+  ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  file.fd = above_passed(std::move(fd));
+  return file;
+}
+
+/// A file without a name in `folder`.
+inline guard_file guard_in(const std::string& folder) {
+  guard_file file{{}, fmt::format("a file in {}", folder), {}};
+  const unique_fd written(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0700));
+  if (written && write_guard_image(written.get())) {
+    // What is open for writing cannot be executed.
+    const std::string path = fmt::format("/proc/self/fd/{}", written.get());
+    file.fd = unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  if (!file.fd) file.problem = errno_text(errno);
+  file.fd = above_passed(std::move(file.fd));
+  return file;
+}
+
+ELASTIC_DECL std::optional<guard_file> guard_sources::next() {
+  if (!named_.empty()) {
+    if (tried_++ > 0) return std::nullopt;
+    return named_guard(named_);
+  }
+  if constexpr (sizeof guard_image == 1) return std::nullopt;
+  const char* const run = std::getenv("XDG_RUNTIME_DIR");
+  const std::vector<std::string> folders{run ? run : "/run", "/tmp", "/dev/shm"};
+  const std::size_t place = tried_++;
+  if (place == 0) return guard_in_memory();
+  if (place <= folders.size()) return guard_in(folders[place - 1]);
+  return std::nullopt;
+}
+
+}  // namespace elastic::detail

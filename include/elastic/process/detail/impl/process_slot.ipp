@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/process_slot.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/process/detail/lines.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/detail/unique_fd.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
+  // A process may have put anything there, a FIFO that nobody writes to included.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
+  const off_t wanted = std::min(status.st_size, most);
+  std::string bytes(static_cast<std::size_t>(wanted), '\0');
+  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  line_tail tail;
+  tail.keep(bytes);
+  return tail.lines();
+}
+
+ELASTIC_DECL process_slot::process_slot(asio::any_io_executor executor, std::size_t place)
+    : index(place),
+      ended(executor),
+      copied(executor),
+      cleared(executor),
+      executor_(std::move(executor)) {}
+
+ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
+    const output_plan& plan, opened_stream stream, const std::shared_ptr<output_sink>& console,
+    const std::shared_ptr<time_source>& time, const logger& log) {
+  if (!stream.pipe) return nullptr;
+  tee_outlets outlets;
+  outlets.file = std::move(stream.file);
+  outlets.matches = plan.matches;
+  if (plan.console) outlets.console = console;
+  outlets.prefix = plan.prefix;
+  outlets.json = plan.json;
+  outlets.keep_tail = plan.keep_tail;
+  outlets.time = time;
+  outlets.log = log;
+  return std::make_unique<tee>(executor_, std::move(stream.pipe), std::move(outlets));
+}
+
+ELASTIC_DECL void process_slot::begin(std::unique_ptr<child> started) {
+  process = std::move(started);
+  pid = process->pid();
+  copy(out, cancel_out_);
+  copy(err, cancel_err_);
+  if (copying_ == 0) copied.set();
+}
+
+ELASTIC_DECL task<void> process_slot::drain(std::shared_ptr<time_source> time) {
+  if (copied.is_set()) co_return;
+  const time_point deadline = time->now() + limits::drain_after_exit;
+  draining_ = true;
+  if (!hurried_) co_await with_deadline(*time, deadline, copied.wait());
+  finish_copies();
+  co_await copied.wait();
+}
+
+ELASTIC_DECL void process_slot::release() {
+  // Then others still work with it, and the last of them destroys it.
+  if (abandoned) return;
+  if (err) tail_ = err->tail();
+  process.reset();
+  out.reset();
+  err.reset();
+  cleared.set();
+}
+
+ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
+  if (err) return err->tail();
+  return tail_file.empty() ? tail_ : read_file_tail(tail_file);
+}
+
+ELASTIC_DECL void process_slot::hurry() {
+  hurried_ = true;
+  abandon_console();
+  if (draining_) finish_copies();
+}
+
+ELASTIC_DECL void process_slot::give_up(const std::string& why) {
+  given_up = true;
+  clear_failure = std::make_exception_ptr(error(errc::process_stuck, why));
+  cancel_watch.emit(asio::cancellation_type::terminal);
+  hurry();
+}
+
+ELASTIC_DECL void process_slot::abandon() noexcept {
+  abandoned = true;
+  if (running()) process->signal(SIGKILL);
+  abandon_console();
+  for (auto* cancel : {&cancel_out_, &cancel_err_, &cancel_watch, &cancel_clear}) {
+    cancel->emit(asio::cancellation_type::terminal);
+  }
+}
+
+ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,
+                                     asio::cancellation_signal& cancel) {
+  if (!stream) return;
+  stream->begin(pid);
+  ++copying_;
+  run(stream->run(), cancel, [this](const std::exception_ptr&) {
+    if (--copying_ == 0) copied.set();
+  });
+}
+
+ELASTIC_DECL void process_slot::finish_copies() {
+  if (out) out->finish();
+  if (err) err->finish();
+}
+
+ELASTIC_DECL void process_slot::abandon_console() {
+  if (out) out->abandon_console();
+  if (err) err->abandon_console();
+}
+
+}  // namespace elastic::detail

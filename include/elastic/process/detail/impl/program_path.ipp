@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/program_path.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path) {
+  if (directory.empty() || path.starts_with('/')) return path;
+  return directory + "/" + path;
+}
+
+/// The value of PATH in an environment; what `execvp` takes where there is none.
+inline std::string_view search_path(const process_spec& spec) {
+  constexpr std::string_view name = "PATH=";
+  for (std::string_view entry : spec.environment) {
+    if (entry.starts_with(name)) return entry.substr(name.size());
+  }
+  return "/bin:/usr/bin";
+}
+
+enum class program_kind { missing, forbidden, executable };
+
+inline program_kind look_at_program(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) {
+    return errno == EACCES ? program_kind::forbidden : program_kind::missing;
+  }
+  if (S_ISDIR(status.st_mode)) return program_kind::missing;
+  const bool allowed = ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0;
+  return allowed ? program_kind::executable : program_kind::forbidden;
+}
+
+ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
+  const auto check = [&](const std::string& text, const char* what) {
+    if (text.find('\0') == text.npos) return;
+    throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
+                                                    what, spec.program.c_str()));
+  };
+  check(spec.program, "the name");
+  check(spec.directory, "the working directory");
+  for (const std::string& argument : spec.arguments) check(argument, "an argument");
+  for (const std::string& entry : spec.environment) check(entry, "an environment variable");
+}
+
+ELASTIC_DECL std::string find_program(const process_spec& spec) {
+  const std::string& name = spec.program;
+  if (name.empty()) throw error(errc::program_not_found, "no program is named");
+  if (name.find('/') != name.npos) return name;
+
+  const std::string_view all = search_path(spec);
+  std::string forbidden;
+  for (std::string_view rest = all;;) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    std::string candidate(folder.empty() ? "." : folder);
+    candidate.append("/").append(name);
+    const program_kind kind = look_at_program(seen_from(spec.directory, candidate));
+    if (kind == program_kind::executable) return candidate;
+    if (kind == program_kind::forbidden && forbidden.empty()) forbidden = candidate;
+    if (colon == rest.npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (!forbidden.empty()) {
+    throw error(errc::program_not_executable,
+                fmt::format("program '{}' cannot be executed: {}", forbidden, errno_text(EACCES)));
+  }
+  throw error(errc::program_not_found,
+              fmt::format("program '{}' was not found in PATH ({})", name, all));
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/log_file.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& calls) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
+  if (!file) {
+    throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
+                                               path, errno_text(errno)));
+  }
+  return file;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation)
+    : file_(std::move(file)), path_(std::move(path)), rotation_(rotation) {}
+
+ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
+                                                      log_rotation rotation,
+                                                      const detail::syscalls& calls) {
+  return std::make_shared<log_file>(detail::open_log_file(path, calls), path, rotation);
+}
+
+ELASTIC_DECL void log_file::write(std::string_view bytes, const logger& log) {
+  while (file_ && !bytes.empty()) {
+    const portion next = first_portion(bytes);
+    append(bytes.substr(0, next.size), log);
+    bytes.remove_prefix(next.size);
+    if (next.fills && file_) put_aside(log);
+  }
+}
+
+ELASTIC_DECL auto log_file::first_portion(std::string_view bytes) const -> portion {
+  if (rotation_.max_bytes == 0 || bytes.size() <= room()) return {bytes.size(), false};
+  const std::size_t last_end = room() == 0 ? bytes.npos : bytes.rfind('\n', room() - 1);
+  if (last_end != bytes.npos) return {last_end + 1, true};
+  if (size_ > 0 && !in_line_) return {0, true};
+  const std::size_t most = room_for_line();
+  const std::size_t first_end = bytes.substr(0, most).find('\n');
+  if (first_end != bytes.npos) return {first_end + 1, true};
+  return {std::min(bytes.size(), most), bytes.size() >= most};
+}
+
+ELASTIC_DECL std::size_t log_file::room_for_line() const {
+  const std::uint64_t most = rotation_.max_bytes + limits::copy_line_bytes;
+  return size_ < most ? most - size_ : 0;
+}
+
+ELASTIC_DECL void log_file::append(std::string_view bytes, const logger& log) {
+  if (bytes.empty()) return;
+  in_line_ = bytes.back() != '\n';
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+    if (written >= 0) {
+      size_ += static_cast<std::uint64_t>(written);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      log.error("log file '{}' cannot be written, output is lost: {}", path_, errno_text(errno));
+      file_.reset();
+      return;
+    }
+  }
+}
+
+ELASTIC_DECL std::string log_file::name(int number) const {
+  return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
+}
+
+ELASTIC_DECL void log_file::put_aside(const logger& log) {
+  try {
+    const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
+    for (int number = oldest; number > 0; --number) {
+      const bool moved = std::rename(name(number - 1).c_str(), name(number).c_str()) == 0;
+      // Somebody may have taken one of the others away.
+      if (!moved && (number == 1 || errno != ENOENT)) {
+        throw error(errc::file_access, errno_text(errno));
+      }
+    }
+    file_ = detail::open_log_file(path_, detail::real_syscalls);
+    others_ = oldest;
+    size_ = 0;
+    in_line_ = false;
+  } catch (const error& failure) {
+    log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
+              failure.what());
+    rotation_.max_bytes = 0;
+  }
+}
+
+}  // namespace elastic

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/pidfd_launcher.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/process/detail/program_path.hpp>
+#include <elastic/process/pidfd_child.hpp>
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor,
+                                            pidfd_launcher_options options,
+                                            const detail::syscalls& calls)
+    : executor_(std::move(executor)), options_(options), calls_(calls) {}
+
+ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
+  if (!options_.parent) co_return start(spec);
+  // Cancellation does not reach it: what was started is always handed over.
+  co_return co_await asio::co_spawn(
+      options_.parent, start_on_parent(std::move(spec)),
+      asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+}
+
+ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::start_on_parent(process_spec spec) {
+  co_return start(spec);
+}
+
+ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& spec) {
+  detail::refuse_zero_bytes(spec);
+  const std::string path = detail::find_program(spec);
+  const detail::spawn_request request{
+      .spec = spec,
+      .path = path,
+      .arguments = detail::pointers_to(&spec.program, spec.arguments),
+      .die_with_parent = static_cast<bool>(options_.parent)};
+  const detail::spawn_result started = detail::spawn(request, stack_, calls_);
+  if (started.failure) detail::throw_start_error(spec, path, started);
+  return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
+}
+
+}  // namespace elastic

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/exit_barrier.hpp>
+
+#include <string>
+#include <utility>
+
+namespace elastic {
+
+namespace detail {
+
+inline const std::string exit_barrier_prefix = "torchelastic/agent/terminal_state/";
+
+inline const std::string exit_barrier_last = exit_barrier_prefix + "last_member";
+
+ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
+                                                     int group_world_size) {
+  const std::string count = exit_barrier_prefix + "num_members";
+  const std::int64_t arrived = co_await agents->add(count, 1);
+  if (arrived >= group_world_size) {
+    const std::string value = "<val_ignored>";
+    co_await agents->set(exit_barrier_last, value);
+  }
+  co_return arrived;
+}
+
+ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents) {
+  co_await agents->get(exit_barrier_last);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
+  const std::int64_t arrived = co_await detail::come_to_exit_barrier(agents, group_world_size);
+  // The last one knows, and does not ask: whoever serves the store may leave at this word.
+  if (arrived < group_world_size) co_await detail::wait_at_exit_barrier(std::move(agents));
+}
+
+}  // namespace elastic

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/worker_store_host.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/net/free_port.hpp>
+
+#include <utility>
+
+namespace elastic {
+
+ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& parameters)
+    : address_(parameters.local_address),
+      share_(parameters.share_worker_store),
+      use_ring_(parameters.use_ring),
+      log_(parameters.log) {}
+
+ELASTIC_DECL master_endpoint worker_store_host::serve(asio::any_io_executor executor,
+                                                      const std::string& reachable, bool is_alone) {
+  master_endpoint at;
+  at.address = address_.empty() ? reachable : address_;
+  at.served_by_agent = share_;
+  if (!share_) {
+    at.port = free_port(reachable);
+    return at;
+  }
+  tcp_store_server_options options;
+  if (is_alone) options.address = reachable;
+  if (!is_alone) options.address.clear();
+  options.use_ring = use_ring_;
+  options.log = log_;
+  server_ = std::make_unique<tcp_store_server>(std::move(executor), options);
+  at.port = server_->port();
+  return at;
+}
+
+ELASTIC_DECL task<void> worker_store_host::stop() {
+  const std::unique_ptr<tcp_store_server> ending = std::move(server_);
+  if (ending) co_await ending->stop();
+}
+
+}  // namespace elastic

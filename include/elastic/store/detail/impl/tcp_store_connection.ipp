@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/store/detail/tcp_store_connection.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
+                                                        std::shared_ptr<key_value_engine> engine,
+                                                        const tcp_store_bounds& bounds,
+                                                        tcp_store_legacy_dialect dialect,
+                                                        gone_handler on_gone)
+    : strand_(std::move(strand)),
+      session_(std::move(engine), bounds, dialect),
+      on_gone_(std::move(on_gone)) {}
+
+ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> further) {
+  session_.listen(weak_from_this());
+  if (further) session_.extend(std::move(further), *this);
+  receive();
+}
+
+ELASTIC_DECL void tcp_store_connection::finish() {
+  is_finishing_ = true;
+  advance();
+}
+
+ELASTIC_DECL void tcp_store_connection::close() {
+  if (is_closed_) return;
+  is_closed_ = true;
+  session_.close();
+  shut();
+  tell_if_gone();
+}
+
+ELASTIC_DECL void tcp_store_connection::send(std::string_view bytes) {
+  if (is_closed_) return;
+  session_.output().append(bytes);
+  send_aside();
+}
+
+ELASTIC_DECL void tcp_store_connection::hang_up() {
+  is_finishing_ = true;
+  if (!is_executing_) advance();
+}
+
+ELASTIC_DECL void tcp_store_connection::on_ready(key_value_engine::wait_id wait) noexcept {
+  if (strand_.running_in_this_thread()) {
+    if (session_.ready(wait)) send_aside();
+    return;
+  }
+  asio::post(strand_, [self = shared_from_this(), wait] {
+    if (self->session_.ready(wait)) self->send_aside();
+  });
+}
+
+ELASTIC_DECL void tcp_store_connection::on_change(const key_value_engine::change& what) noexcept {
+  if (strand_.running_in_this_thread()) {
+    session_.changed(what);
+    send_aside();
+    return;
+  }
+  asio::post(strand_, [self = shared_from_this(), what] {
+    self->session_.changed(what);
+    self->send_aside();
+  });
+}
+
+ELASTIC_DECL void tcp_store_connection::received(std::string_view bytes) {
+  is_executing_ = true;
+  session_.consume(bytes);
+  is_executing_ = false;
+}
+
+ELASTIC_DECL void tcp_store_connection::advance() {
+  if (is_sending_) return;
+  // Enough to keep a socket busy, little enough to keep other clients from waiting.
+  constexpr int most_rounds = 16;
+  is_executing_ = true;
+  for (int round = 0; round < most_rounds && !is_closed_; ++round) {
+    if (!session_.output().empty()) transmit(session_.output());
+    if (is_closed_ || is_sending_) break;
+    if (!is_paused() || is_finishing_) break;
+    session_.resume();
+  }
+  is_executing_ = false;
+  if (is_closed_) return tell_if_gone();
+  if (is_sending_) return;
+  if (is_finishing_) return close();
+  if (!session_.output().empty()) {
+    asio::post(strand_, [self = shared_from_this()] {
+      if (!self->is_closed_) self->advance();
+    });
+    return;
+  }
+  if (session_.current() == tcp_store_session::state::ended) return close();
+  receive();
+}
+
+ELASTIC_DECL void tcp_store_connection::tell_if_gone() {
+  if (!is_closed_ || is_busy() || is_executing_ || !on_gone_) return;
+  // The handler drops the server's reference, which may be the last one.
+  const auto self = shared_from_this();
+  const auto tell = std::exchange(on_gone_, nullptr);
+  tell(*this, session_.complaint());
+}
+
+ELASTIC_DECL void tcp_store_connection::send_aside() {
+  if (is_closed_ || is_executing_) return;
+  if (session_.output().size() > limits::store_reply_bytes) {
+    session_.fail("does not read what it asked to be told");
+    return close();
+  }
+  if (is_sending_) return;
+  is_executing_ = true;
+  transmit(session_.output());
+  is_executing_ = false;
+  tell_if_gone();
+}
+
+ELASTIC_DECL asio::ip::tcp::endpoint tcp_store_connection::end_of(int (*ask)(int, sockaddr*,
+                                                                             socklen_t*)) const {
+  asio::ip::tcp::endpoint end;
+  auto size = static_cast<socklen_t>(end.capacity());
+  if (ask(descriptor(), end.data(), &size) == 0) end.resize(size);
+  return end;
+}
+
+}  // namespace elastic::detail

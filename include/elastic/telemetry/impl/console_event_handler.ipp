@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/telemetry/console_event_handler.hpp>
+
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+/// A JSON text as Python's json.dumps writes it: ASCII only; bad UTF-8 is replaced.
+inline std::string event_text(std::string_view text) {
+  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+inline std::string event_text(const std::optional<std::string>& text) {
+  return text ? event_text(std::string_view(*text)) : "null";
+}
+
+/// The part of an event that is JSON within a JSON text.
+inline std::string event_inner_metadata(const event& happened) {
+  std::string inner =
+      fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}", happened.group_world_size,
+                  event_text(std::string_view(happened.entry_point)));
+  if (const auto& worker = happened.worker) {
+    inner += fmt::format(", \"local_rank\": [{}], \"role_rank\": [{}], \"role_world_size\": [{}]",
+                         worker->local_rank, worker->role_rank, worker->role_world_size);
+  }
+  return inner + "}";
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string to_json_line(const event& happened) {
+  const auto text = [](std::string_view value) { return detail::event_text(value); };
+  const auto number = [](const std::optional<int>& value) {
+    return value ? fmt::format("{}", *value) : std::string("null");
+  };
+  const auto& worker = happened.worker;
+  const std::string metadata = fmt::format(
+      "\"run_id\": {}, \"global_rank\": {}, \"group_rank\": {}, \"worker_id\": {}, \"role\": {}, "
+      "\"hostname\": {}, \"state\": {}, \"total_run_time\": {}, \"rdzv_backend\": {}, "
+      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}",
+      text(happened.run_id), worker ? fmt::format("{}", worker->global_rank) : "null",
+      number(happened.group_rank), worker ? fmt::format("\"{}\"", worker->pid) : "null",
+      text(happened.role), text(happened.hostname), text(happened.state), happened.total_run_time,
+      text(happened.rdzv_backend), detail::event_text(happened.raw_error),
+      text(detail::event_inner_metadata(happened)), happened.agent_restarts);
+  return fmt::format("{{\"name\": {}, \"source\": \"{}\", \"timestamp\": 0, \"metadata\": {{{}}}}}",
+                     text(happened.name),
+                     happened.source == event_source::agent ? "AGENT" : "WORKER", metadata);
+}
+
+ELASTIC_DECL void console_event_handler::record(const event& happened) {
+  sink_(to_json_line(happened));
+}
+
+}  // namespace elastic

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/telemetry/event_handler_registry.hpp>
+
+#include <elastic/telemetry/console_event_handler.hpp>
+
+#include <memory>
+
+namespace elastic {
+
+ELASTIC_DECL event_handler_registry::event_handler_registry()
+    : named_factories("there is no event handler") {
+  add("null", [] { return std::make_shared<null_event_handler>(); });
+  add("console", [] { return std::make_shared<console_event_handler>(); });
+  add("dynamic_rendezvous", [] { return std::make_shared<null_event_handler>(); });
+}
+
+}  // namespace elastic

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/worker/worker_channel.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL worker_channel::worker_channel(worker_channel_options options)
+    : worker_channel(environment_from(environ), options) {}
+
+ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables,
+                                            worker_channel_options options) {
+  const std::string address = find_variable(variables, "ELASTIC_CONTROL").value_or("");
+  if (address.empty()) return;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (address.size() < 2 || address.size() > sizeof name.sun_path) {
+    throw error(errc::invalid_argument,
+                fmt::format("ELASTIC_CONTROL is '{}': @name is allowed, of at most {} characters",
+                            address, sizeof name.sun_path));
+  }
+  std::memcpy(name.sun_path, address.data(), address.size());
+  if (name.sun_path[0] == '@') name.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size());
+  socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket_ < 0) return;
+  if (::connect(socket_, reinterpret_cast<const sockaddr*>(&name), size) != 0) {
+    ::close(std::exchange(socket_, -1));
+    return;
+  }
+  is_open_ = true;
+  control_messages::hello me;
+  me.local_rank = rank_from(variables);
+  me.checkpoints = options.checkpoints;
+  say(worker_message(me));
+}
+
+ELASTIC_DECL worker_channel::~worker_channel() {
+  if (socket_ < 0) return;
+  // A process that was forked from the worker has nothing to say for it.
+  if (::getpid() == owner_) say(worker_message(control_messages::bye()));
+  ::close(socket_);
+}
+
+ELASTIC_DECL void worker_channel::heartbeat(std::optional<duration> timeout) {
+  control_messages::heartbeat beat;
+  beat.timeout = timeout;
+  say(worker_message(beat), can_be_lost);
+}
+
+ELASTIC_DECL void worker_channel::progress(std::int64_t step, std::int64_t total, std::string text,
+                                           std::map<std::string, double> metrics) {
+  control_messages::progress made;
+  made.step = std::max<std::int64_t>(step, 0);
+  made.total = std::max<std::int64_t>(total, 0);
+  made.text = std::move(text);
+  made.metrics = std::move(metrics);
+  say(worker_message(made), can_be_lost);
+}
+
+ELASTIC_DECL worker_channel::section::section(worker_channel& channel, std::string name)
+    : channel_(&channel), name_(std::move(name)) {}
+
+ELASTIC_DECL worker_channel::section::section(section&& other) noexcept
+    : channel_(std::exchange(other.channel_, nullptr)), name_(std::move(other.name_)) {}
+
+ELASTIC_DECL worker_channel::section::~section() {
+  if (channel_ == nullptr) return;
+  control_messages::leave end;
+  end.section = name_;
+  channel_->say(worker_message(end));
+}
+
+ELASTIC_DECL auto worker_channel::enter(std::string name, std::optional<duration> timeout)
+    -> section {
+  control_messages::enter begin;
+  begin.section = name;
+  begin.timeout = timeout;
+  say(worker_message(begin));
+  return section(*this, std::move(name));
+}
+
+ELASTIC_DECL worker_channel::timer::timer(timer&& other) noexcept
+    : channel_(std::exchange(other.channel_, nullptr)), name_(std::move(other.name_)) {}
+
+ELASTIC_DECL worker_channel::timer::~timer() {
+  if (channel_ == nullptr) return;
+  control_messages::release end;
+  end.timer = name_;
+  channel_->say(worker_message(end));
+}
+
+ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name) -> timer {
+  control_messages::expires begin;
+  // Scopes nest, and threads have the same ones.
+  begin.timer = fmt::format("{} #{}", name.substr(0, limits::control_name_bytes / 2), ++timers_);
+  begin.after = after;
+  say(worker_message(begin));
+  return timer(*this, begin.timer);
+}
+
+ELASTIC_DECL void worker_channel::do_not_restart(std::string reason) {
+  control_messages::no_restart said;
+  said.reason = std::move(reason);
+  say(worker_message(said));
+}
+
+ELASTIC_DECL void worker_channel::node_is_bad(std::string reason) {
+  control_messages::bad_node said;
+  said.reason = std::move(reason);
+  say(worker_message(said));
+}
+
+ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& asked) {
+  control_messages::saved said;
+  said.id = asked.id;
+  say(worker_message(said));
+}
+
+ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& asked,
+                                            std::string reason) {
+  control_messages::not_saved said;
+  said.id = asked.id;
+  said.reason = std::move(reason);
+  say(worker_message(said));
+}
+
+ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
+  const system_time clock;
+  const time_point deadline = clock.now() + longest;
+  while (is_open_) {
+    if (auto said = next_message()) return said;
+    if (!is_open_) break;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
+    constexpr long long most_ms = 1'000'000'000;
+    pollfd ready{socket_, POLLIN, 0};
+    const int count =
+        ::poll(&ready, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, most_ms)));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return std::nullopt;
+    receive();
+  }
+  return next_message();
+}
+
+ELASTIC_DECL int worker_channel::rank_from(const environment_map& variables) {
+  const std::string text = find_variable(variables, "LOCAL_RANK").value_or("");
+  const bool is_number =
+      !text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return std::stoi(text);
+  throw error(errc::invalid_argument,
+              fmt::format("LOCAL_RANK is '{}': with ELASTIC_CONTROL it is a number", text));
+}
+
+ELASTIC_DECL void worker_channel::say(const worker_message& said, bool loses) {
+  if (!is_open_) return;
+  const std::string line = to_line(said);
+  const std::lock_guard lock(sending_);
+  std::string_view rest = line;
+  while (is_open_ && !rest.empty()) {
+    const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      if (loses && rest.size() == line.size()) return;
+      constexpr int longest_ms = 5000;
+      pollfd room{socket_, POLLOUT, 0};
+      if (::poll(&room, 1, longest_ms) == 0) is_open_ = false;
+    } else if (errno != EINTR) {
+      is_open_ = false;
+    }
+  }
+}
+
+ELASTIC_DECL void worker_channel::receive() {
+  std::array<char, limits::control_line_bytes> piece;
+  const ssize_t size = ::recv(socket_, piece.data(), piece.size(), MSG_DONTWAIT);
+  if (size > 0) {
+    lines_.append(std::string_view(piece.data(), static_cast<std::size_t>(size)));
+  } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+    is_open_ = false;
+  }
+}
+
+ELASTIC_DECL std::optional<agent_message> worker_channel::next_message() {
+  for (auto next = lines_.next(); next; next = lines_.next()) {
+    if (next->too_long) continue;
+    try {
+      if (auto said = parse_agent_message(next->line)) return said;
+    } catch (const error&) {
+      // Of an agent that speaks otherwise; what is understood still counts.
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic
