@@ -11,8 +11,8 @@
 //
 // The nodes are handlers of one process, each with a connection of its own.
 
-#include <elastic/rendezvous/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <array>

@@ -5,16 +5,16 @@
 
 #include <elastic/agent/local_agent.hpp>
 
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
-#include <elastic/rendezvous/detail/pickle_format.hpp>
-#include <elastic/base/detail/concurrent_run.hpp>
-#include <elastic/base/asio.hpp>
+#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>

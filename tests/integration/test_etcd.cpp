@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd_rendezvous_backend.hpp>
-#include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/etcd/etcd_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/etcd_keys.hpp>
 #include <elastic/store/etcd_v2_keys.hpp>

@@ -13,8 +13,8 @@
 #include <elastic/launch/launcher.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/process/fork_launcher.hpp>
-#include <elastic/rendezvous/detail/pickle_format.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>

@@ -6,7 +6,7 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/process.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>

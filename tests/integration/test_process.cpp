@@ -4,8 +4,8 @@
 // Real processes: each test leaves no process, no zombie and no descriptor behind.
 
 #include <elastic/process.hpp>
-#include <elastic/rendezvous/file_rendezvous.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/file/file_rendezvous.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>

@@ -7,8 +7,8 @@
 #include <elastic/base/random.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/host_clock.hpp>

@@ -9,7 +9,7 @@
 #include <elastic/net/message_channel.hpp>
 #include <elastic/net/message_frame.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
 #include <support/host_clock.hpp>

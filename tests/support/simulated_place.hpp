@@ -10,10 +10,10 @@
 #include <elastic/base/time.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/rendezvous_backend.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
-#include <elastic/rendezvous/store_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch_state_codec.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/torch_state_codec.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>

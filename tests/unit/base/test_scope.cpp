@@ -6,7 +6,7 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/process_sight.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 

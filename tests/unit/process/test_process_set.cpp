@@ -4,7 +4,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/process_set.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 #include <support/run_program.hpp>

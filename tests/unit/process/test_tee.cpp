@@ -3,8 +3,8 @@
 
 #include <elastic/base/event_flag.hpp>
 #include <elastic/process/tee.hpp>
-#include <elastic/rendezvous/detail/pickle_format.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/manual_time.hpp>

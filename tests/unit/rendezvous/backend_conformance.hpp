@@ -4,7 +4,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 
 #include <elastic/base/race.hpp>
 #include <elastic/net/free_port.hpp>
-#include <elastic/rendezvous/rendezvous_service.hpp>
 #include <elastic/net/message_frame.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/raw_client.hpp>

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/dynamic_rendezvous.hpp>
+#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/store_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd_rendezvous.hpp>
+#include <elastic/rendezvous/etcd/etcd_rendezvous.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>

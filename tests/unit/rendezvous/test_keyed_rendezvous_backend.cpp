@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 
-#include <elastic/rendezvous/store_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/torch_state_codec.hpp>
 #include <elastic/store/file_keys.hpp>
 #include <elastic/store/memory_store.hpp>
-#include <elastic/rendezvous/torch_state_codec.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>

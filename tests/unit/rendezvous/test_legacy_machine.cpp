@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/legacy_machine.hpp>
+#include <elastic/rendezvous/etcd/legacy_machine.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/legacy_rendezvous.hpp>
+#include <elastic/rendezvous/etcd/legacy_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
 #include <elastic/store/memory_store.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/legacy_state.hpp>
+#include <elastic/rendezvous/etcd/legacy_state.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/gather.hpp>
-#include <elastic/rendezvous/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 

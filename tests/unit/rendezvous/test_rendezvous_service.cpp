@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
 
 #include <elastic/net/message_frame.hpp>
-#include <elastic/rendezvous/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>

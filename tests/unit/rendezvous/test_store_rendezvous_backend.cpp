@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/store_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 
-#include <elastic/rendezvous/detail/torch_agent_watch.hpp>
+#include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <support/catch.hpp>
 #include <support/golden_vectors.hpp>

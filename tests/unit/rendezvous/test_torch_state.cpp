@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/base64.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/torch_state_codec.hpp>
+#include <elastic/rendezvous/torch/torch_state_codec.hpp>
 
 #include <support/catch.hpp>
 #include <support/golden_vectors.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/torch_state_clock.hpp>
+#include <elastic/rendezvous/torch/torch_state_clock.hpp>
 
 #include <support/catch.hpp>
 

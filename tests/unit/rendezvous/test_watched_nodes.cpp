@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/detail/torch_round.hpp>
+#include <elastic/rendezvous/torch/detail/torch_round.hpp>
 
 #include <elastic/store/memory_store.hpp>
 #include <support/catch.hpp>

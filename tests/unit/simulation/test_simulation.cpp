@@ -6,7 +6,7 @@
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 
-#include <elastic/rendezvous/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <support/catch.hpp>
 #include <support/simulated_job.hpp>
 #include <support/simulated_network.hpp>

@@ -4,9 +4,9 @@
 
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
-#include <elastic/rendezvous/etcd_rendezvous.hpp>
-#include <elastic/rendezvous/file_rendezvous.hpp>
-#include <elastic/rendezvous/mixed_rendezvous.hpp>
+#include <elastic/rendezvous/etcd/etcd_rendezvous.hpp>
+#include <elastic/rendezvous/file/file_rendezvous.hpp>
+#include <elastic/rendezvous/torch/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
 

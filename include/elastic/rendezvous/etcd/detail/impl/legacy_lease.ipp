@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/etcd/detail/legacy_lease.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/etcd/legacy_machine.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL legacy_lease::legacy_lease(std::shared_ptr<leased_keys> keys, job_keeper keep_job,
+                                        std::shared_ptr<time_source> time, logger log)
+    : keys_(std::move(keys)),
+      keep_job_(std::move(keep_job)),
+      time_(std::move(time)),
+      log_(std::move(log)) {}
+
+ELASTIC_DECL void legacy_lease::start(asio::any_io_executor executor) {
+  if (ended_) return;
+  ended_.emplace(executor);
+  idle_.emplace(executor);
+  idle_->set();
+  auto on_end = [self = shared_from_this()](std::exception_ptr) {
+    self->idle_->set();
+    self->ended_->set();
+  };
+  asio::co_spawn(executor, keep(), asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+}
+
+ELASTIC_DECL task<void> legacy_lease::stop() {
+  if (!ended_) co_return;
+  cancel_.emit(asio::cancellation_type::terminal);
+  co_await ended_->wait();
+}
+
+ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
+  co_await keys_->prolong(key, legacy_lives::lease);
+  held_ = std::move(key);
+}
+
+ELASTIC_DECL task<void> legacy_lease::release() {
+  held_.clear();
+  if (idle_) co_await idle_->wait();
+}
+
+ELASTIC_DECL task<void> legacy_lease::remove() {
+  const std::string key = held_;
+  co_await release();
+  if (!key.empty()) co_await keys_->erase(key);
+}
+
+ELASTIC_DECL task<void> legacy_lease::keep() {
+  // Two may be late or lost.
+  const duration interval = duration(legacy_lives::lease) / 3;
+  time_point job_due = time_->now() + duration(legacy_lives::job) / 2;
+  for (;;) {
+    co_await time_->sleep_until(time_->now() + interval);
+    idle_->reset();
+    try {
+      if (!held_.empty()) co_await keys_->prolong(held_, legacy_lives::lease);
+      if (keep_job_ && time_->now() >= job_due) {
+        co_await keep_job_();
+        job_due = time_->now() + duration(legacy_lives::job) / 2;
+      }
+    } catch (const error& failure) {
+      // Whoever waits for the rendezvous hears of it, too.
+      log_.debug("this node could not say that it lives: {}", failure.what());
+    }
+    idle_->set();
+  }
+}
+
+}  // namespace elastic::detail

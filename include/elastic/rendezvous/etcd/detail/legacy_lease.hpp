@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/store/leased_keys.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <asio/cancellation_signal.hpp>
+
+namespace elastic::detail {
+
+/// The key by which a node says that it lives, prolonged in time.
+///
+/// Thread-safety: one strand at a time.
+class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
+ public:
+  using job_keeper = std::function<task<void>()>;
+
+  /// @param keep_job  has all that is kept of the job stay for its time; may be empty
+  ELASTIC_DECL legacy_lease(std::shared_ptr<leased_keys> keys, job_keeper keep_job,
+                            std::shared_ptr<time_source> time, logger log);
+
+  /// Begins to prolong what is held.
+  ELASTIC_DECL void start(asio::any_io_executor executor);
+  ELASTIC_DECL task<void> stop();
+
+  /// Makes a key, or has it stay; from now on it is prolonged.
+  ELASTIC_DECL task<void> hold(std::string key);
+
+  /// Prolongs it no more.
+  ELASTIC_DECL task<void> release();
+
+  /// Removes it, too.
+  ELASTIC_DECL task<void> remove();
+
+  /// The key; empty where there is none.
+  const std::string& held() const { return held_; }
+
+ private:
+  ELASTIC_DECL task<void> keep();
+
+  const std::shared_ptr<leased_keys> keys_;
+  const job_keeper keep_job_;
+  const std::shared_ptr<time_source> time_;
+  const logger log_;
+  std::string held_;
+  std::optional<event_flag> ended_;
+  std::optional<event_flag> idle_;
+  asio::cancellation_signal cancel_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/etcd/detail/impl/legacy_lease.ipp>
+#endif

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/etcd/legacy_rendezvous.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/etcd/legacy_machine.hpp>
+#include <elastic/rendezvous/master_keys.hpp>
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL legacy_rendezvous::legacy_rendezvous(legacy_rendezvous_options options)
+    : parameters_(without_sharing(std::move(options.parameters))),
+      settings_(parameters_.settings()),
+      dialect_(options.dialect),
+      store_of_(std::move(options.store_of)),
+      keep_job_(options.keep_job),
+      address_(std::move(options.address)),
+      workers_(parameters_),
+      lease_(std::make_shared<detail::legacy_lease>(options.keys, std::move(options.keep_job),
+                                                    parameters_.time, parameters_.log)),
+      shared_(options.keys, std::move(options.path), settings_, parameters_.time, lease_) {}
+
+ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
+  co_await workers_.stop();
+  auto executor = co_await asio::this_coro::executor;
+  lease_->start(executor);
+  change_.reset();
+  is_finished_ = false;
+  size_ = 0;
+  co_await with_rollback(join(), say_farewell(shared_.give_up()));
+  co_return co_await placed_round();
+}
+
+ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
+  while (!change_) {
+    view seen = co_await shared_.look();
+    if (is_closed(seen)) {
+      co_await check_end(seen);
+    } else {
+      // It may have been found by another meanwhile.
+      if (!change_) change_ = change_of(seen);
+      if (change_) break;
+    }
+    const std::string token = seen.token;
+    const time_point limit = now() + legacy_lives::lease;
+    co_await shared_.wait_for_change(token, limit);
+  }
+  co_return *change_;
+}
+
+ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
+  const view seen = co_await shared_.look();
+  if (is_closed(seen)) throw_closed(seen);
+  if (!change_) change_ = change_of(seen);
+  if (!change_) {
+    change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+  }
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
+  is_finished_ = true;
+  if (gathers()) {
+    const std::string mine = std::to_string(rank_);
+    co_await gather(agents_, terminal_state, mine, rank_, size_);
+  } else {
+    co_await elastic::exit_barrier(agents_, size_);
+  }
+  // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+  const view seen = co_await shared_.look();
+  const bool has_failed =
+      is_closed(seen) && seen.state->ending && seen.state->ending->how == job_end::failed;
+  if (has_failed) throw_closed(seen);
+}
+
+ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
+  const view seen = co_await shared_.look();
+  co_return seen.state ? seen.state->waiting : 0;
+}
+
+ELASTIC_DECL task<bool> legacy_rendezvous::is_closed() {
+  const view seen = co_await shared_.look();
+  co_return is_closed(seen);
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
+  const time_point limit = now() + limits::rendezvous_absence;
+  legacy_ending ending;
+  ending.how = how;
+  ending.why = std::move(why);
+  const bool is_told =
+      co_await with_deadline(*parameters_.time, limit, tell_end(std::move(ending)));
+  if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::shutdown() {
+  co_await say_farewell(shared_.give_up());
+  co_await lease_->stop();
+  co_await workers_.stop();
+}
+
+ELASTIC_DECL rendezvous_parameters
+legacy_rendezvous::without_sharing(rendezvous_parameters parameters) {
+  parameters.share_worker_store = false;
+  return parameters;
+}
+
+ELASTIC_DECL bool legacy_rendezvous::is_closed(const view& seen) {
+  return seen.state && seen.state->status == legacy_status::closed;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::join() {
+  const time_point deadline = now() + settings_.join_timeout;
+  if (keep_job_) co_await keep_job_();
+  co_await shared_.leave();
+  std::string_view told;
+  for (;;) {
+    view seen = co_await shared_.look();
+    const legacy_decision next = shared_.decide(seen, deadline);
+    if (told != next.reason) {
+      parameters_.log.debug("rendezvous '{}', version {}: {}", run_id(), shown_version(seen),
+                            next.reason);
+    }
+    told = next.reason;
+    switch (next.action) {
+      case legacy_action::placed: take_place(*seen.state); co_return;
+      case legacy_action::refuse_closed: throw_closed(seen); break;
+      case legacy_action::refuse_timeout: throw_timeout(seen); break;
+      case legacy_action::wait: {
+        const std::string token = seen.token;
+        co_await shared_.wait_for_change(token, next.until);
+        break;
+      }
+      default: co_await shared_.carry_out(std::move(seen), next.action);
+    }
+  }
+}
+
+ELASTIC_DECL std::string legacy_rendezvous::shown_version(const view& seen) {
+  return seen.state && !seen.state->version.empty() ? seen.state->version : "(none)";
+}
+
+ELASTIC_DECL void legacy_rendezvous::take_place(const legacy_state& state) {
+  round_ = std::stoll(state.version);
+  version_ = state.version;
+  rank_ = shared_.me().rank;
+  size_ = state.participants;
+  agents_ = store_of_(state.version);
+}
+
+ELASTIC_DECL void legacy_rendezvous::throw_timeout(const view& seen) const {
+  throw error(errc::rendezvous_timeout,
+              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
+                          "version {} has {} of {} to {} nodes",
+                          run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
+                          shown_version(seen), seen.state ? seen.state->participants : 0,
+                          settings_.min_nodes, settings_.max_nodes));
+}
+
+ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
+  rendezvous_round met;
+  met.round = round_;
+  met.group_rank = rank_;
+  met.group_world_size = size_;
+  met.restarts = restarts_;
+  met.agents = agents_;
+  met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+  if (rank_ == 0) {
+    met.master =
+        workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+  }
+  if (gathers()) co_return met;
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
+  const time_point limit = now() + settings_.join_timeout;
+  task<master_endpoint> agreeing = agree_on_master(agents_, met.master, rank_);
+  const std::optional<master_endpoint> told =
+      co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
+  if (!told) {
+    throw error(errc::rendezvous_timeout,
+                "the node of rank 0 did not say where the workers' store is");
+  }
+  met.master = *told;
+  co_return met;
+}
+
+ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(const view& seen) const {
+  const bool is_ours = seen.state && seen.state->status == legacy_status::complete &&
+                       seen.state->version == version_;
+  if (!is_ours) {
+    return change(change_kind::node_lost, "the other nodes have gone on without this one");
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    // Its own key is made again where it has ended.
+    if (rank == rank_ || seen.living.count(legacy_lease_name(rank)) != 0) continue;
+    return change(change_kind::node_lost,
+                  fmt::format("the node of group rank {} has left or does not answer", rank));
+  }
+  // Whose workers are done does not begin anew for one that comes late.
+  if (seen.state->waiting > 0 && !is_finished_) {
+    return change(change_kind::node_waiting,
+                  fmt::format("{} node{} for the next round", seen.state->waiting,
+                              seen.state->waiting == 1 ? " waits" : "s wait"));
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind, std::string what) const {
+  return {kind, std::move(what), restarts_};
+}
+
+ELASTIC_DECL void legacy_rendezvous::throw_closed(const view& seen) const {
+  const std::optional<legacy_ending>& end = seen.state->ending;
+  if (!end) {
+    throw error(errc::rendezvous_closed,
+                fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
+                            "not say how the job has ended",
+                            run_id()));
+  }
+  throw error(end->how == job_end::succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+              end->why);
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::check_end(view seen) {
+  if (is_finished_) {
+    const std::optional<legacy_ending>& end = seen.state->ending;
+    if (end && end->how == job_end::succeeded) co_return;
+    if (!end && co_await all_have_ended()) co_return;
+  }
+  throw_closed(seen);
+}
+
+ELASTIC_DECL task<bool> legacy_rendezvous::all_have_ended() {
+  std::vector<std::string> keys;
+  if (gathers()) keys = detail::rank_keys(terminal_state, size_, "");
+  if (!gathers()) keys.push_back(terminal_state + "/last_member");
+  co_return co_await agents_->check(std::move(keys));
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::tell_end(legacy_ending ending) {
+  const bool has_failed = ending.how == job_end::failed;
+  co_await shared_.close(std::move(ending));
+  if (has_failed) co_await release_barrier();
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::release_barrier() {
+  if (!gathers() || size_ == 0) co_return;
+  const std::string key = terminal_state + std::to_string(rank_);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.emplace_back(key, std::to_string(rank_));
+  pairs.emplace_back(key + detail::gathered_suffix, "FIN");
+  co_await agents_->multi_set(std::move(pairs));
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::say_farewell(task<void> words) {
+  const time_point limit = now() + limits::rendezvous_farewell;
+  try {
+    co_await with_deadline(*parameters_.time, limit, std::move(words));
+  } catch (const error& failure) {
+    // Then the others find out that this node is gone.
+    parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
+  }
+}
+
+}  // namespace elastic

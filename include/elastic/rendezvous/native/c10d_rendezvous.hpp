@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
+#include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/rendezvous/worker_store_host.hpp>
+#include <elastic/store/store.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace elastic {
+
+/// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
+///
+/// Each node holds one connection to the server, says what it wants and is told what comes of it:
+/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
+/// docs/design.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
+///
+/// Thread-safety: one strand at a time.
+class c10d_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
+  /// out of bounds.
+  ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
+
+  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
+  /// hosted, and the endpoint is not looked at.
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
+                               std::shared_ptr<message_connector> connector,
+                               std::shared_ptr<store> agents);
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<bool> is_closed() override;
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  ELASTIC_DECL task<void> begin();
+
+  // By the network; as its host, where this node is to be.
+  ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
+
+  // Until this node is placed in a round after its last one.
+  ELASTIC_DECL task<void> join();
+  ELASTIC_DECL task<rendezvous_round> placed_round();
+  ELASTIC_DECL task<void> ask_status();
+  ELASTIC_DECL void throw_if_in_no_round() const;
+  ELASTIC_DECL void throw_if_over() const;
+
+  [[noreturn]] ELASTIC_DECL void throw_refused(const rendezvous_messages::refused& refused) const;
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  rendezvous_settings settings_;
+  std::optional<bool> is_host_;
+  worker_store_host workers_;
+  std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<message_connector> connector_;
+  std::shared_ptr<detail::torch_agent_watch> strangers_;
+  std::shared_ptr<detail::rendezvous_link> link_;
+  std::shared_ptr<store> agents_;
+  std::int64_t round_ = -1;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/impl/c10d_rendezvous.ipp>
+#endif

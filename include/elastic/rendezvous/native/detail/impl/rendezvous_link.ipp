@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector> connector,
+                                              rendezvous_messages::hello greeting,
+                                              std::shared_ptr<time_source> time, logger log)
+    : connector_(std::move(connector)),
+      greeting_(std::move(greeting)),
+      time_(std::move(time)),
+      log_(std::move(log)) {}
+
+ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duration patience) {
+  news_.emplace(executor);
+  ended_.emplace(executor);
+  auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+    self->heard_.broken = failure;
+    self->tell();
+    self->ended_->set();
+  };
+  asio::co_spawn(executor, keep_connected(time_->now() + patience),
+                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+}
+
+ELASTIC_DECL task<void> rendezvous_link::stop() {
+  if (!ended_) co_return;
+  const auto channel = channel_;
+  if (channel) {
+    try {
+      co_await with_deadline(*time_, time_->now() + limits::rendezvous_farewell, channel->flush());
+    } catch (const error&) {
+      // Whom it was for is gone.
+    }
+  }
+  cancel_.emit(asio::cancellation_type::terminal);
+  co_await ended_->wait();
+  if (channel_) channel_->close();
+  channel_.reset();
+  is_welcome_ = false;
+}
+
+ELASTIC_DECL std::string rendezvous_link::local_address() const {
+  return channel_ ? channel_->local_address() : std::string();
+}
+
+ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
+
+ELASTIC_DECL void rendezvous_link::insist(rendezvous_request what) {
+  standing_ = std::move(what);
+  say(*standing_);
+}
+
+ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
+  if (is_welcome_) channel_->send(to_text(what));
+}
+
+ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
+  heard_.placed.reset();
+  heard_.change.reset();
+  heard_.refused.reset();
+  heard_.all_finished = false;
+  insist(std::move(wish));
+}
+
+ELASTIC_DECL void rendezvous_link::ask_status() {
+  heard_.status.reset();
+  insist_on_status_ = true;
+  say(rendezvous_messages::ask_status{});
+}
+
+ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
+  for (;;) {
+    channel_ = co_await connect_until(deadline);
+    std::string why;
+    // The server waits for as long again until it lets the others go on.
+    grace_ = greeting_.settings.reconnect_grace / 2;
+    try {
+      co_await race(listen(), keep_alive());
+    } catch (const error& failure) {
+      // A word that makes no sense will make none the next time.
+      if (failure.code() == errc::protocol_violation && !heard_.closed) throw;
+      why = failure.what();
+    }
+    channel_->close();
+    channel_.reset();
+    is_welcome_ = false;
+    if (heard_.closed) {
+      // The job is over; the server may leave before us.
+      co_return;
+    }
+    log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
+    const time_point now = time_->now();
+    lost_at_ = now + greeting_.settings.reconnect_grace / 2;
+    deadline = now + limits::rendezvous_absence;
+  }
+}
+
+ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
+  const time_point begun = time_->now();
+  duration pause = first_pause;
+  bool has_warned = false;
+  for (;;) {
+    const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
+    if (channel) co_return channel;
+    const time_point now = time_->now();
+    if (lost_at_ && now >= *lost_at_) {
+      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()),
+                grace_);
+      lost_at_.reset();
+    }
+    if (now >= deadline) throw error(errc::connection_failed, absence());
+    if (!has_warned && now - begun >= silent_wait) {
+      has_warned = true;
+      log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+    }
+    const time_point next_try = std::min({deadline, next_limit(), now + pause});
+    co_await time_->sleep_until(next_try);
+    pause = std::min<duration>(pause * 2, longest_pause);
+  }
+}
+
+ELASTIC_DECL time_point rendezvous_link::next_limit() const {
+  return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
+}
+
+ELASTIC_DECL std::string rendezvous_link::absence() const {
+  return fmt::format("{} the rendezvous at {}: {}", was_connected_ ? "lost" : "could not reach",
+                     connector_->name(), last_problem_);
+}
+
+ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {
+  const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
+  channel_pointer channel;
+  try {
+    auto made = co_await with_deadline(*time_, limit, connector_->connect());
+    if (made) channel = std::move(*made);
+    if (!channel && last_problem_.empty()) last_problem_ = "no answer";
+  } catch (const error& failure) {
+    last_problem_ = failure.what();
+  }
+  if (!channel) co_return nullptr;
+  channel->send(to_text(rendezvous_request(greeting_)));
+  known_alive_at_ = time_->now();
+  unanswered_.clear();
+  if (co_await is_welcomed(channel, limit)) co_return channel;
+  channel->close();
+  co_return nullptr;
+}
+
+ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
+  std::optional<rendezvous_answer> said;
+  try {
+    const auto answer = co_await with_deadline(*time_, limit, channel->receive());
+    if (answer) said = parse_rendezvous_answer(*answer);
+    if (!answer) {
+      last_problem_ = "it accepts connections but does not answer";
+      // PyTorch's servers of today ignore what they do not know.
+      if (!was_connected_ && ++silences_ >= most_silences) {
+        throw error(errc::protocol_violation, last_problem_);
+      }
+    }
+  } catch (const error& failure) {
+    last_problem_ = failure.what();
+    const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
+    if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
+  }
+  if (!said) co_return false;
+  if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*said)) {
+    throw error(errc::invalid_argument, refusal->why);
+  }
+  const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*said);
+  if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
+  take_up(*channel, welcome->resumed);
+  co_return true;
+}
+
+ELASTIC_DECL std::string rendezvous_link::stranger() const {
+  return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
+                     last_problem_);
+}
+
+ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel, bool resumed) {
+  is_welcome_ = true;
+  was_connected_ = true;
+  lost_at_.reset();
+  if (!resumed) note_lost("this node was given up by the others", duration::zero());
+  if (standing_) channel.send(to_text(*standing_));
+  if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
+  tell();
+}
+
+ELASTIC_DECL task<void> rendezvous_link::listen() {
+  for (;;) {
+    const std::string message = co_await channel_->receive();
+    rendezvous_answer said = parse_rendezvous_answer(message);
+    std::visit([this](auto& what) { take(what); }, said);
+    tell();
+  }
+}
+
+ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
+  const duration interval = greeting_.settings.keep_alive_interval;
+  const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
+  time_point next_word = time_->now() + interval;
+  for (;;) {
+    const time_point next_look = std::min(next_word, known_alive_at_ + patience);
+    co_await time_->sleep_until(next_look);
+    const time_point now = time_->now();
+    if (now >= known_alive_at_ + patience) {
+      grace_ = interval / 2;
+      throw error(errc::connection_failed, "the server does not answer");
+    }
+    if (now < next_word) continue;
+    say(rendezvous_messages::keep_alive{});
+    unanswered_.push_back(now);
+    next_word = now + interval;
+  }
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
+  if (unanswered_.empty()) return;
+  known_alive_at_ = unanswered_.front();
+  unanswered_.pop_front();
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& said) {
+  heard_.status = said;
+  insist_on_status_ = false;
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& said) {
+  const auto* wish = standing_ ? std::get_if<rendezvous_messages::join>(&*standing_) : nullptr;
+  if (wish == nullptr || said.round <= wish->after) return;
+  standing_.reset();
+  heard_.placed = said;
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& said) {
+  if (heard_.placed && heard_.placed->round == said.round && !heard_.change) {
+    heard_.change = said.what;
+  }
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished& said) {
+  if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
+}
+
+ELASTIC_DECL void rendezvous_link::note_lost(std::string why, duration grace) {
+  if (!heard_.placed || heard_.change || heard_.all_finished) return;
+  const int restarts = heard_.placed->restarts;
+  heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
+  tell();
+}
+
+ELASTIC_DECL void rendezvous_link::tell() {
+  news_->set();
+  news_->reset();
+}
+
+}  // namespace elastic::detail

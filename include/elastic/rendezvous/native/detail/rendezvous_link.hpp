@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <asio/cancellation_signal.hpp>
+
+namespace elastic::detail {
+
+/// A node's connection to the server of its rendezvous: keeps it, takes it up again where it
+/// breaks, and holds the last that was heard.
+///
+/// Whoever waits for something looks at `heard()`, and awaits `news()` where it is not there yet.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
+ public:
+  /// What the server said that still holds.
+  struct knowledge {
+    std::optional<rendezvous_messages::placed> placed;
+    std::optional<rendezvous_change> change;
+    std::optional<rendezvous_messages::closed> closed;
+    std::optional<rendezvous_messages::refused> refused;
+    std::optional<rendezvous_messages::status> status;
+    bool all_finished = false;
+    /// The link has ended for good; nothing more will be heard.
+    std::exception_ptr broken;
+  };
+
+  ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
+                               rendezvous_messages::hello greeting,
+                               std::shared_ptr<time_source> time, logger log);
+
+  /// Begins to connect, for at most `patience`.
+  ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
+
+  /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
+  ELASTIC_DECL task<void> stop();
+
+  const knowledge& heard() const { return heard_; }
+
+  bool is_connected() const { return is_welcome_; }
+
+  /// The address of this node on the way to the server; empty while there is no connection.
+  ELASTIC_DECL std::string local_address() const;
+
+  /// Waits until something more was heard.
+  ELASTIC_DECL task<void> news();
+
+  /// Says something now, and again whenever the connection was taken up, until something else is
+  /// said so: its effect is the same whether it arrives once or twice.
+  ELASTIC_DECL void insist(rendezvous_request what);
+
+  /// Says something; without a connection it is lost.
+  ELASTIC_DECL void say(const rendezvous_request& what);
+
+  /// This node is between two rounds: what was heard of the one that it leaves holds no longer.
+  ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
+  ELASTIC_DECL void ask_status();
+
+  /// Why the last attempt to connect failed.
+  const std::string& last_problem() const { return last_problem_; }
+
+ private:
+  using channel_pointer = std::shared_ptr<message_channel>;
+
+  static constexpr std::chrono::milliseconds first_pause{20};
+  static constexpr std::chrono::milliseconds longest_pause{1000};
+  /// After this time without a connection the log says what is waited for.
+  static constexpr std::chrono::seconds silent_wait{2};
+  /// How long one attempt, and the first answer, may take.
+  static constexpr std::chrono::seconds attempt_timeout{5};
+  /// A server that is about to stop hangs up once; one that does not know us, always.
+  static constexpr int most_hang_ups = 5;
+  static constexpr int most_silences = 2;
+
+  // ---- keeping the connection -----------------------------------------------------------------
+
+  ELASTIC_DECL task<void> keep_connected(time_point deadline);
+
+  /// Tries again and again.
+  ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
+  ELASTIC_DECL time_point next_limit() const;
+  ELASTIC_DECL std::string absence() const;
+
+  /// Result: null where this attempt failed.
+  ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
+
+  /// Whether the other side answers as a server of the rendezvous does.
+  ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
+  ELASTIC_DECL std::string stranger() const;
+  ELASTIC_DECL void take_up(message_channel& channel, bool resumed);
+
+  // ---- the conversation -----------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> listen();
+
+  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
+  /// it says of itself proves nothing, only its answers do.
+  ELASTIC_DECL task<void> keep_alive();
+
+  void take(const rendezvous_messages::welcome&) {}
+  ELASTIC_DECL void take(const rendezvous_messages::alive&);
+  void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
+  void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
+  ELASTIC_DECL void take(const rendezvous_messages::status& said);
+  ELASTIC_DECL void take(const rendezvous_messages::placed& said);
+  ELASTIC_DECL void take(const rendezvous_messages::changed& said);
+  ELASTIC_DECL void take(const rendezvous_messages::all_finished& said);
+  ELASTIC_DECL void note_lost(std::string why, duration grace);
+  ELASTIC_DECL void tell();
+
+  std::shared_ptr<message_connector> connector_;
+  rendezvous_messages::hello greeting_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::optional<event_flag> news_;
+  std::optional<event_flag> ended_;
+  asio::cancellation_signal cancel_;
+  channel_pointer channel_;
+  bool is_welcome_ = false;
+  bool was_connected_ = false;
+  /// When a connection that broke counts as the loss of this node, and how long its workers may
+  /// then take to end.
+  std::optional<time_point> lost_at_;
+  duration grace_{};
+  /// When we said the last that the server is known to have heard, and what it has not answered.
+  time_point known_alive_at_;
+  std::deque<time_point> unanswered_;
+  std::optional<rendezvous_request> standing_;
+  bool insist_on_status_ = false;
+  knowledge heard_;
+  std::string last_problem_;
+  int hang_ups_ = 0;
+  int silences_ = 0;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
+#endif

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/net/tcp_message_channel.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/prefix_store.hpp>
+#include <elastic/store/tcp_store.hpp>
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
+    : parameters_(std::move(parameters)), workers_(parameters_) {
+  if (parameters_.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+  }
+  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                             rendezvous_host::default_port);
+  if (endpoint_.port == 0) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
+                            parameters_.endpoint));
+  }
+  settings_ = parameters_.settings();
+  is_host_ = parameters_.yes_or_no("is_host");
+  parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                              "reconnect_grace", "read_timeout", "timeout", "dialect"});
+}
+
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
+                                              std::shared_ptr<message_connector> connector,
+                                              std::shared_ptr<store> agents)
+    : c10d_rendezvous(std::move(parameters)) {
+  connector_ = std::move(connector);
+  agents_ = std::move(agents);
+}
+
+ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
+  co_await workers_.stop();
+  if (!link_) co_await begin();
+  throw_if_over();
+  co_await join();
+  co_return co_await placed_round();
+}
+
+ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
+  throw_if_in_no_round();
+  for (;;) {
+    // Whose job succeeded has no more to hear.
+    if (!link_->heard().all_finished) {
+      if (link_->heard().change) co_return *link_->heard().change;
+      throw_if_over();
+    }
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string what) {
+  throw_if_in_no_round();
+  link_->insist(rendezvous_messages::failed{round_, std::move(what)});
+  while (!link_->heard().change) {
+    throw_if_over();
+    co_await link_->news();
+  }
+  co_return *link_->heard().change;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
+  throw_if_in_no_round();
+  link_->insist(rendezvous_messages::finished{round_});
+  while (!link_->heard().all_finished) {
+    throw_if_over();
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
+  if (!link_) co_return 0;
+  co_await ask_status();
+  co_return link_->heard().status->waiting;
+}
+
+ELASTIC_DECL task<bool> c10d_rendezvous::is_closed() {
+  if (!link_) co_return false;
+  if (link_->heard().closed) co_return true;
+  co_await ask_status();
+  co_return link_->heard().status->is_closed;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
+  if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
+  co_return;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
+  co_await workers_.stop();
+  if (link_) {
+    link_->say(rendezvous_messages::leave{});
+    co_await link_->stop();
+  }
+  agents_.reset();
+  const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
+  if (hosted) co_await hosted->stop();
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::begin() {
+  auto executor = co_await asio::this_coro::executor;
+  if (!connector_) co_await reach_endpoint(executor);
+  rendezvous_messages::hello greeting;
+  greeting.run_id = parameters_.run_id;
+  greeting.node = new_node(parameters_.local_address);
+  greeting.settings = settings_;
+  link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
+                                                    parameters_.time, parameters_.log);
+  link_->start(executor, settings_.join_timeout);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
+  host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
+                                             rendezvous_protocol::native);
+  connector_ = std::make_shared<tcp_message_connector>(
+      endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
+  if (host_) {
+    agents_ = std::make_shared<memory_store>(host_->engine());
+    strangers_ =
+        std::make_shared<detail::torch_agent_watch>(host_->engine(), run_id(), parameters_.log);
+    strangers_->begin();
+    co_return;
+  }
+  tcp_store_options options;
+  options.host = endpoint_.host;
+  options.port = endpoint_.port;
+  options.log = parameters_.log;
+  agents_ = std::make_shared<tcp_store>(executor, options);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::join() {
+  while (!link_->is_connected()) {
+    throw_if_over();
+    co_await link_->news();
+  }
+  auto executor = co_await asio::this_coro::executor;
+  const std::string address = link_->local_address();
+  rendezvous_messages::join wish;
+  wish.after = round_;
+  wish.timeout = settings_.join_timeout;
+  wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
+  link_->begin_join(std::move(wish));
+  while (!link_->heard().placed) {
+    throw_if_over();
+    if (link_->heard().refused) throw_refused(*link_->heard().refused);
+    co_await link_->news();
+  }
+  round_ = link_->heard().placed->round;
+}
+
+ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
+  const rendezvous_messages::placed& placed = *link_->heard().placed;
+  rendezvous_round met;
+  met.round = placed.round;
+  met.group_rank = placed.rank;
+  met.group_world_size = placed.world;
+  met.restarts = placed.restarts;
+  met.master = placed.master;
+  met.agents = std::make_shared<prefix_store>(
+      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round), agents_);
+  // Only the node of rank 0 serves the workers.
+  if (met.group_rank != 0) co_await workers_.stop();
+  co_return met;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {
+  link_->ask_status();
+  while (!link_->heard().status) {
+    throw_if_over();
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
+  if (round_ < 0) throw error(errc::invalid_argument, "this node was in no round yet");
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
+  const auto& heard = link_->heard();
+  if (heard.closed) {
+    const bool succeeded = heard.closed->end == job_end::succeeded;
+    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, heard.closed->why);
+  }
+  if (heard.broken) std::rethrow_exception(heard.broken);
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_refused(
+    const rendezvous_messages::refused& refused) const {
+  if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
+  throw error(errc::rendezvous_timeout,
+              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why,
+                          to_text(endpoint_),
+                          std::chrono::duration<double>(settings_.join_timeout).count()));
+}
+
+}  // namespace elastic

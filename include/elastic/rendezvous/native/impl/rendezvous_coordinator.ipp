@@ -1,0 +1,377 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log)
+    : run_id_(std::move(run_id)), log_(std::move(log)) {}
+
+ELASTIC_DECL void rendezvous_coordinator::received(connection from, const rendezvous_request& said,
+                                                   time_point now) {
+  if (ends_.count(from) == 0) {
+    dropped_.push_back(from);
+    return;
+  }
+  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+    welcome(from, *greeting, now);
+    return;
+  }
+  const auto found = nodes_.find(from);
+  if (found == nodes_.end()) {
+    dropped_.push_back(from);
+    return;
+  }
+  const node_id node = found->second;
+  members_.at(node).heard = now;
+  std::visit([&](const auto& what) { take(node, what, now); }, said);
+  settle(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
+  ends_.erase(from);
+  const auto found = nodes_.find(from);
+  if (found == nodes_.end()) return;
+  member& gone = members_.at(found->second);
+  nodes_.erase(found);
+  gone.link.reset();
+  gone.given_up_at = now + settings_.reconnect_grace;
+  wake_at(*gone.given_up_at);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
+  if (now < next_) return;
+  for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+  settle_all_ = true;
+  settle(now);
+  plan_next(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
+                                                  const rendezvous_messages::hello& said,
+                                                  time_point now) {
+  if (nodes_.count(from) != 0) {
+    dropped_.push_back(from);
+    return;
+  }
+  if (const auto why = objection(said)) {
+    ends_.erase(from);
+    answers_.push_back({from, rendezvous_messages::refused{false, *why}});
+    return;
+  }
+  if (members_.empty()) settings_ = said.settings;
+  const auto [place, is_new] = members_.try_emplace(said.node);
+  member& node = place->second;
+  // It knows before we do that its former connection is of no use.
+  if (node.link) drop(*node.link);
+  nodes_[from] = said.node;
+  node.link = from;
+  node.ends = ends_[from];
+  node.heard = now;
+  node.given_up_at.reset();
+  wake_at(now + settings_.silence());
+  answer(said.node, rendezvous_messages::welcome{!is_new});
+  if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
+  if (!is_new) repeat_news(said.node);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
+  nodes_.erase(link);
+  ends_.erase(link);
+  dropped_.push_back(link);
+}
+
+ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
+    const rendezvous_messages::hello& said) const {
+  if (said.version != rendezvous_messages::hello::current_version) {
+    return fmt::format("this node speaks version {} of the rendezvous, the server version {}",
+                       said.version, rendezvous_messages::hello::current_version);
+  }
+  if (said.settings.keep_alive_interval <= duration::zero()) {
+    return std::string("the keep-alive interval must be over 0");
+  }
+  const bool differs = said.settings.min_nodes != settings_.min_nodes ||
+                       said.settings.max_nodes != settings_.max_nodes;
+  if (members_.empty() || !differs) return std::nullopt;
+  return fmt::format(
+      "the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
+      "job of the same run id, or another --nnodes",
+      run_id_, settings_.min_nodes, settings_.max_nodes, said.settings.min_nodes,
+      said.settings.max_nodes);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
+  if (!state_.complete || state_.participants.count(node) == 0) return;
+  if (!members_.at(node).join_deadline) answer_placed(node);
+  if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
+  if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::join& said,
+                                               time_point now) {
+  member& one = members_.at(node);
+  one.join_timeout = said.timeout;
+  one.join_deadline = now + said.timeout;
+  one.offer = said.offer;
+  joining_.insert(node);
+  wake_at(*one.join_deadline);
+  if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
+  // A repeated word, where this round is the one that it asked for.
+  if (said.after < state_.round) return step(node, now);
+  if (!change_)
+    announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  carry_out(round_action::leave_to_rejoin, "meets again", node, now);
+  step(node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::keep_alive&, time_point) {
+  answer(node, rendezvous_messages::alive{});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::failed& said,
+                                               time_point) {
+  if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+  const bool is_in = state_.complete && state_.participants.count(node) != 0;
+  if (!is_in || said.round != state_.round) {
+    const rendezvous_change over{change_kind::node_lost,
+                                 fmt::format("round {} is over", said.round), restarts_};
+    return answer(node, rendezvous_messages::changed{said.round, over});
+  }
+  if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
+  // Workers whose peers vanish fail, too: that is not their fault.
+  if (const auto missing = missing_participant()) {
+    return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
+  }
+  ++restarts_;
+  announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), said.what));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::finished& said,
+                                               time_point) {
+  if (!state_.complete || said.round != state_.round) return;
+  if (state_.participants.count(node) == 0) return;
+  members_.at(node).has_finished = true;
+  some_finished_ = true;
+  look_whether_all_finished();
+  if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::leave&, time_point now) {
+  drop(*members_.at(node).link);
+  remove(node, "left", now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id&,
+                                               const rendezvous_messages::close_job& said,
+                                               time_point) {
+  if (ending_) return;
+  ending_ = ending{said.end, said.why};
+  state_.closed = true;
+  log_.info("rendezvous of job '{}': closed: {}", run_id_, said.why);
+  for (const auto& [node, one] : members_) {
+    if (joining_.count(node) != 0) continue;
+    answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+  }
+  settle_all_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::ask_status&, time_point) {
+  answer(node,
+         rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
+  for (;;) {
+    member& one = members_.at(node);
+    const round_decision decision =
+        decide_join(state_, node, settings_, round_rules::direct, now, *one.join_deadline);
+    switch (decision.action) {
+      case round_action::wait: return;
+      case round_action::placed: end_joining(node); return answer_placed(node);
+      case round_action::refuse_closed:
+        end_joining(node);
+        return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+      case round_action::refuse_timeout:
+        end_joining(node);
+        return answer(node, rendezvous_messages::refused{true, missing_nodes()});
+      default: carry_out(decision.action, decision.reason, node, now);
+    }
+    if (decision.action == round_action::leave_redundancy_list) {
+      one.join_deadline = now + one.join_timeout;
+    } else if (decision.action == round_action::enter_wait_list) {
+      announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+    }
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::string_view reason,
+                                                    const node_id& node, time_point now) {
+  const std::int64_t round = state_.round;
+  const bool was_complete = state_.complete;
+  apply(state_, action, node, settings_, now);
+  log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
+             verb_of(action), reason);
+  const bool frees_place =
+      action == round_action::leave_round || action == round_action::leave_wait_list;
+  if (frees_place || round != state_.round || was_complete != state_.complete) {
+    settle_all_ = true;
+  }
+  if (round != state_.round) begin_round();
+  if (!was_complete && state_.complete) note_completion();
+  if (state_.deadline) wake_at(*state_.deadline);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_round() {
+  change_.reset();
+  some_finished_ = false;
+  all_finished_ = false;
+  for (auto& [node, one] : members_) one.has_finished = false;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
+  while (std::exchange(settle_all_, false)) {
+    const std::vector<node_id> waiting(joining_.begin(), joining_.end());
+    for (const node_id& node : waiting) {
+      if (joining_.count(node) != 0) step(node, now);
+    }
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node) {
+  joining_.erase(node);
+  members_.at(node).join_deadline.reset();
+}
+
+ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
+  std::vector<node_id> overdue;
+  for (const auto& [node, one] : members_) {
+    if (lost_at(one) <= now) overdue.push_back(node);
+  }
+  return overdue;
+}
+
+ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& one) const {
+  return one.given_up_at ? *one.given_up_at : one.heard + settings_.silence();
+}
+
+ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
+  const member& one = members_.at(node);
+  if (one.link) drop(*one.link);
+  remove(node, one.link ? "is silent" : "is gone", now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
+                                                 time_point now) {
+  const bool has_finished = members_.at(node).has_finished;
+  const bool ran = state_.complete && state_.participants.count(node) != 0;
+  members_.erase(node);
+  joining_.erase(node);
+  if (ran && !has_finished && !ending_) {
+    announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
+  }
+  const round_decision decision = decide_leave(state_, node);
+  carry_out(decision.action, how, node, now);
+  look_whether_all_finished();
+}
+
+ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
+  for (const auto& [node, rank] : state_.participants) {
+    const auto found = members_.find(node);
+    if (found == members_.end() || !found->second.link) return node;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what) {
+  const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
+  if (!state_.complete || change_ || is_ending_well) return;
+  change_ = rendezvous_change{kind, std::move(what), restarts_};
+  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
+  for (const auto& [node, rank] : state_.participants) {
+    answer(node, rendezvous_messages::changed{state_.round, *change_});
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
+  if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
+  for (const auto& [node, rank] : state_.participants) {
+    const auto found = members_.find(node);
+    if (found != members_.end() && !found->second.has_finished) return;
+  }
+  all_finished_ = true;
+  for (const auto& [node, rank] : state_.participants) {
+    answer(node, rendezvous_messages::all_finished{state_.round});
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
+  answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
+                                           master_, restarts_});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
+  const auto found = members_.find(node);
+  if (found == members_.end() || !found->second.link) return;
+  answers_.push_back({*found->second.link, std::move(what)});
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
+  return fmt::format("{} of at least {} nodes had joined",
+                     state_.participants.size() + state_.wait_list.size() + 1, settings_.min_nodes);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_completion() {
+  world_ = static_cast<int>(state_.participants.size());
+  choose_master();
+}
+
+ELASTIC_DECL void rendezvous_coordinator::choose_master() {
+  const auto first = members_.find(state_.participants.begin()->first);
+  master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
+  if (first == members_.end() || !first->second.ends.is_loopback) return;
+  if (master_.address != first->second.ends.there) return;
+  for (const auto& [node, rank] : state_.participants) {
+    const auto other = members_.find(node);
+    if (other == members_.end() || other->second.ends.is_loopback) continue;
+    master_.address = other->second.ends.here;
+    return;
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
+  next_ = time_point::max();
+  for (const auto& [node, one] : members_) {
+    wake_at(lost_at(one));
+    const bool stands_by = state_.redundancy_list.count(node) != 0;
+    if (one.join_deadline && !stands_by) wake_at(std::max(*one.join_deadline, now) + duration(1));
+  }
+  if (state_.deadline) wake_at(*state_.deadline);
+}
+
+ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(round_action action) {
+  switch (action) {
+    case round_action::enter_round: return "enters the round";
+    case round_action::enter_wait_list: return "waits for the next round";
+    case round_action::enter_redundancy_list: return "stands by";
+    case round_action::leave_round: return "leaves the round";
+    case round_action::leave_wait_list: return "waits no longer";
+    case round_action::leave_redundancy_list: return "stands by no longer";
+    case round_action::leave_to_rejoin: return "leaves the round for the next";
+    case round_action::complete_round: return "completes the round";
+    default: return "stays";
+  }
+}
+
+}  // namespace elastic

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/rendezvous_host.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace elastic {
+
+ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
+    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+    rendezvous_protocol protocol) {
+  if (decided == false) co_return nullptr;
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await detail::resolve_addresses(at.host, nullptr);
+  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
+    return is_local_address(executor, address);
+  });
+  if (!is_ours && !decided) co_return nullptr;
+  const std::string listen_at = is_loopback(at.host) ? at.host : "";
+  try {
+    co_return std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters, protocol);
+  } catch (const error& failure) {
+    if (failure.code() != errc::address_in_use || decided) throw;
+  }
+  co_return nullptr;
+}
+
+ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
+                                              const std::string& address, std::uint16_t port,
+                                              const rendezvous_parameters& parameters,
+                                              rendezvous_protocol protocol) {
+  tcp_store_server_options options;
+  options.address = address;
+  options.port = port;
+  options.use_ring = parameters.use_ring;
+  options.log = parameters.log;
+  options.time = parameters.time;
+  if (protocol == rendezvous_protocol::native) {
+    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+  }
+  server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+  if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
+}
+
+ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+
+}  // namespace elastic

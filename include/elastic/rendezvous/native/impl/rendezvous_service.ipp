@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<time_source> time)
+    : log_(std::move(log)), time_(std::move(time)) {
+  if (!time_) time_ = std::make_shared<system_time>();
+}
+
+ELASTIC_DECL task<void> rendezvous_service::run() {
+  earlier_.emplace(co_await asio::this_coro::executor);
+  for (;;) {
+    earlier_->reset();
+    planned_ = next_deadline();
+    co_await with_deadline(*time_, planned_, earlier_->wait());
+    for (auto& [run_id, job] : jobs_) {
+      job->advance(time_->now());
+      deliver(*job);
+    }
+  }
+}
+
+ELASTIC_DECL auto rendezvous_service::begin(client& from) -> std::unique_ptr<conversation> {
+  return std::make_unique<node_conversation>(*this, from);
+}
+
+ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& of,
+                                                                      client& from)
+    : of_(of), id_(of.enter(from)), frames_(limits::rendezvous_message_bytes) {}
+
+ELASTIC_DECL void rendezvous_service::node_conversation::received(std::string_view bytes) {
+  frames_.append(bytes);
+  while (const auto message = frames_.next()) of_.received(id_, *message);
+}
+
+ELASTIC_DECL auto rendezvous_service::enter(client& from) -> connection {
+  connections_[++last_] = node_connection{&from};
+  return last_;
+}
+
+ELASTIC_DECL void rendezvous_service::gone(connection id) {
+  const auto found = connections_.find(id);
+  const std::shared_ptr<rendezvous_coordinator> job = std::move(found->second.job);
+  connections_.erase(found);
+  if (!job) return;
+  job->disconnected(id, time_->now());
+  plan(*job);
+}
+
+ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view message) {
+  const rendezvous_request said = parse_rendezvous_request(message);
+  node_connection& from = connections_.at(id);
+  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+    if (!from.job) introduce(id, from, greeting->run_id);
+  }
+  if (!from.job) {
+    throw error(errc::protocol_violation,
+                "a node of the rendezvous did not say which job it is "
+                "of");
+  }
+  const std::shared_ptr<rendezvous_coordinator> job = from.job;
+  job->received(id, said, time_->now());
+  deliver(*job);
+  plan(*job);
+}
+
+ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
+                                                const std::string& run_id) {
+  const auto found = jobs_.find(run_id);
+  if (found == jobs_.end()) make_room();
+  from.job = found != jobs_.end() ? found->second : begin_job(run_id);
+  const auto here = from.peer->here();
+  const auto there = from.peer->there();
+  const asio::ip::address node = plain_address(there.address());
+  const asio::ip::address server = plain_address(here.address());
+  from.job->connected(id,
+                      {server.to_string(), node.to_string(), node.is_loopback() || node == server});
+}
+
+ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
+    const std::string& run_id) {
+  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_);
+  jobs_.emplace(run_id, job);
+  return job;
+}
+
+ELASTIC_DECL void rendezvous_service::make_room() {
+  std::erase_if(
+      jobs_, [](const auto& job) { return job.second->is_idle() && !job.second->state().closed; });
+  if (jobs_.size() < limits::rendezvous_jobs) return;
+  std::erase_if(jobs_, [](const auto& job) { return job.second->is_idle(); });
+  if (jobs_.size() < limits::rendezvous_jobs) return;
+  throw error(errc::protocol_violation,
+              fmt::format("a node of one more job than the {} that may meet here",
+                          limits::rendezvous_jobs));
+}
+
+ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  for (const auto& answer : job.take_answers()) {
+    const auto to = connections_.find(answer.to);
+    if (to == connections_.end()) continue;
+    frame_.clear();
+    append_frame(frame_, to_text(answer.what));
+    to->second.peer->send(frame_);
+  }
+  for (const connection id : job.take_dropped()) {
+    const auto to = connections_.find(id);
+    if (to != connections_.end()) to->second.peer->hang_up();
+  }
+}
+
+ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
+  time_point next = time_point::max();
+  for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
+  return next;
+}
+
+ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
+  if (earlier_ && job.next_deadline() < planned_) earlier_->set();
+}
+
+}  // namespace elastic

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/rendezvous/round_machine.hpp>
+#include <elastic/rendezvous/round_state.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+
+/// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
+/// the time go in, answers come out.
+///
+/// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
+/// because its connection broke in between, has its effect once.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_coordinator {
+ public:
+  /// A connection, as its owner numbers it. Never used twice.
+  using connection = std::uint64_t;
+
+  /// The two ends of a connection, as the server sees them; numeric.
+  struct addresses {
+    std::string here;
+    std::string there;
+    /// The node is on the server's own host, and reaches it without a network.
+    bool is_loopback = true;
+  };
+
+  struct sending {
+    connection to;
+    rendezvous_answer what;
+  };
+
+  ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {});
+
+  // ---- what happens ---------------------------------------------------------------------------
+
+  void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
+
+  /// A node says something. The first thing is its `hello`; a connection that says anything else
+  /// before, or anything at all after it was refused or its node has left or was given up, is
+  /// dropped.
+  ELASTIC_DECL void received(connection from, const rendezvous_request& said, time_point now);
+
+  /// The connection is gone. Its node has the grace to come back by another one.
+  ELASTIC_DECL void disconnected(connection from, time_point now);
+
+  /// The time is now `now`.
+  ELASTIC_DECL void advance(time_point now);
+
+  // ---- what comes of it -----------------------------------------------------------------------
+
+  /// When `advance` is due; `time_point::max()` where nothing is.
+  time_point next_deadline() const { return next_; }
+
+  /// The answers since the last call, in their order.
+  std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
+
+  /// The connections to close since the last call.
+  std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
+
+  const round_state& state() const { return state_; }
+  int restarts() const { return restarts_; }
+
+  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
+  /// the connections so far can take part any more; they may still speak, and end.
+  bool is_idle() const { return members_.empty(); }
+
+ private:
+  struct member {
+    std::optional<connection> link;
+    addresses ends;
+    time_point heard;
+    /// Without a link: when it is lost.
+    std::optional<time_point> given_up_at;
+    /// Until when it waits for a place; none: it does not.
+    std::optional<time_point> join_deadline;
+    duration join_timeout{};
+    master_endpoint offer;
+    bool has_finished = false;
+  };
+
+  struct ending {
+    job_end how;
+    std::string why;
+  };
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& said,
+                            time_point now);
+
+  // It has no say here any more.
+  ELASTIC_DECL void drop(connection link);
+  ELASTIC_DECL std::optional<std::string> objection(const rendezvous_messages::hello& said) const;
+
+  // What a node that has come back may have missed.
+  ELASTIC_DECL void repeat_news(const node_id& node);
+
+  // ---- what nodes say -------------------------------------------------------------------------
+
+  // Taken before it comes to this.
+  void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
+
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& said,
+                         time_point now);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::failed& said, time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::finished& said,
+                         time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
+  ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& said, time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
+
+  // ---- the machine ----------------------------------------------------------------------------
+
+  // All steps that a node can take now.
+  ELASTIC_DECL void step(const node_id& node, time_point now);
+  ELASTIC_DECL void carry_out(round_action action, std::string_view reason, const node_id& node,
+                              time_point now);
+  ELASTIC_DECL void begin_round();
+
+  // What one node's step makes possible for others.
+  ELASTIC_DECL void settle(time_point now);
+  ELASTIC_DECL void end_joining(const node_id& node);
+
+  // ---- losses ---------------------------------------------------------------------------------
+
+  ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
+  ELASTIC_DECL time_point lost_at(const member& one) const;
+  ELASTIC_DECL void give_up(const node_id& node, time_point now);
+  ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
+  ELASTIC_DECL std::optional<node_id> missing_participant() const;
+
+  // ---- news -----------------------------------------------------------------------------------
+
+  // The first change of a round is the one that counts: what follows, follows from it.
+  ELASTIC_DECL void announce(change_kind kind, std::string what);
+  ELASTIC_DECL void look_whether_all_finished();
+  ELASTIC_DECL void answer_placed(const node_id& node);
+  ELASTIC_DECL void answer(const node_id& node, rendezvous_answer what);
+
+  // For a node that has just given up its place, and is counted all the same.
+  ELASTIC_DECL std::string missing_nodes() const;
+
+  // Kept, because some of the nodes may have left when another asks again for its place.
+  ELASTIC_DECL void note_completion();
+
+  // The node of rank 0 serves the workers. One on this host reached us without a network and does
+  // not know by which address the others reach it; we do, by the way that they came.
+  ELASTIC_DECL void choose_master();
+
+  // ---- time -----------------------------------------------------------------------------------
+
+  void wake_at(time_point when) { next_ = std::min(next_, when); }
+
+  ELASTIC_DECL void plan_next(time_point now);
+  ELASTIC_DECL static std::string_view verb_of(round_action action);
+
+  std::string run_id_;
+  logger log_;
+  rendezvous_settings settings_;
+  round_state state_;
+  std::map<node_id, member> members_;
+  std::unordered_map<connection, node_id> nodes_;
+  /// The connections that may speak.
+  std::unordered_map<connection, addresses> ends_;
+  /// Those that wait for a place.
+  std::set<node_id> joining_;
+  bool settle_all_ = false;
+  /// Why the round ends.
+  std::optional<rendezvous_change> change_;
+  bool some_finished_ = false;
+  bool all_finished_ = false;
+  std::optional<ending> ending_;
+  master_endpoint master_;
+  int world_ = 0;
+  int restarts_ = 0;
+  time_point next_ = time_point::max();
+  std::vector<sending> answers_;
+  std::vector<connection> dropped_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/impl/rendezvous_coordinator.ipp>
+#endif

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+/// What a server of a rendezvous is asked by its nodes.
+enum class rendezvous_protocol {
+  /// What happens next: it decides (`c10d_rendezvous`).
+  native,
+  /// What its store holds: they decide (`dynamic_rendezvous`). Who asks for more is hung up on.
+  torch,
+};
+
+/// The server at which nodes meet, on the node that hosts it.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_host {
+ public:
+  static constexpr std::uint16_t default_port = 29400;
+  /// The key that shows to clients of the store that its server decides.
+  static constexpr std::string_view native_key = "elastic.rendezvous.native";
+
+  /// Hosts the server at `at`, where that is an address of this host that nobody serves yet. Of
+  /// nodes on one host, the first that comes hosts.
+  ///
+  /// @param decided  whether to host, where that does not follow from the address (a virtual
+  ///                 address, a forwarded port)
+  /// Result: null where another node hosts it.
+  /// Errors: those of `tcp_store_server`, where `decided` is true.
+  ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
+      endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+      rendezvous_protocol protocol);
+
+  /// Errors: those of `tcp_store_server`.
+  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, const std::string& address,
+                               std::uint16_t port, const rendezvous_parameters& parameters,
+                               rendezvous_protocol protocol);
+
+  std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+
+  /// How many clients are connected.
+  std::size_t connections() const { return server_->connections(); }
+
+  /// Ends the server, once the nodes were sent what they were told.
+  ELASTIC_DECL task<void> stop();
+
+ private:
+  std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/impl/rendezvous_host.ipp>
+#endif

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_frame.hpp>
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/store/store_extension.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace elastic {
+
+/// The rendezvous of any number of jobs, on the port of a store server.
+///
+/// Give it to one server, as its extension.
+/// Thread-safety: as the server's extensions have it.
+class rendezvous_service final : public store_extension {
+ public:
+  /// What nodes begin with.
+  static constexpr std::string_view first_words = "elastic rendezvous\n";
+
+  /// @param time  empty: the clocks of the machine
+  ELASTIC_DECL explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr);
+
+  std::string_view greeting() const override { return first_words; }
+
+  ELASTIC_DECL task<void> run() override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+
+ private:
+  using connection = rendezvous_coordinator::connection;
+
+  class node_conversation final : public conversation {
+   public:
+    ELASTIC_DECL node_conversation(rendezvous_service& of, client& from);
+    ~node_conversation() override { of_.gone(id_); }
+    node_conversation(const node_conversation&) = delete;
+    node_conversation& operator=(const node_conversation&) = delete;
+    ELASTIC_DECL void received(std::string_view bytes) override;
+
+   private:
+    rendezvous_service& of_;
+    connection id_;
+    frame_reader frames_;
+  };
+
+  struct node_connection {
+    client* peer;
+    /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
+    std::shared_ptr<rendezvous_coordinator> job = nullptr;
+  };
+
+  // ---- what clients do ------------------------------------------------------------------------
+
+  ELASTIC_DECL connection enter(client& from);
+  ELASTIC_DECL void gone(connection id);
+  ELASTIC_DECL void received(connection id, std::string_view message);
+  ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
+  ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
+
+  // Jobs that nobody takes part in are forgotten, those that have ended last of all.
+  ELASTIC_DECL void make_room();
+
+  // ---- what they are told ---------------------------------------------------------------------
+
+  // What is sent may end connections, which is heard of here again.
+  ELASTIC_DECL void deliver(rendezvous_coordinator& job);
+
+  // ---- time -----------------------------------------------------------------------------------
+
+  ELASTIC_DECL time_point next_deadline() const;
+  ELASTIC_DECL void plan(const rendezvous_coordinator& job);
+
+  logger log_;
+  std::shared_ptr<time_source> time_;
+  std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
+  std::unordered_map<connection, node_connection> connections_;
+  connection last_ = 0;
+  std::optional<event_flag> earlier_;
+  time_point planned_ = time_point::max();
+  std::string frame_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/impl/rendezvous_service.ipp>
+#endif

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Meeting with agents of torchrun: the state that they agree on, and who takes part in it.
+
+#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
+#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/mixed_rendezvous.hpp>
+#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
+#include <elastic/rendezvous/torch/torch_dialect.hpp>
+#include <elastic/rendezvous/torch/torch_state.hpp>
+#include <elastic/rendezvous/torch/torch_state_clock.hpp>
+#include <elastic/rendezvous/torch/torch_state_codec.hpp>

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/torch/detail/dynamic_options.hpp>
+
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/reachable_address.hpp>
+
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
+                                                              std::vector<std::string> towards) {
+  dynamic_rendezvous_options options;
+  options.node = new_node(parameters.local_address);
+  const bool stays_here = is_loopback(parameters.local_address);
+  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  options.parameters = std::move(parameters);
+  co_return options;
+}
+
+}  // namespace elastic::detail

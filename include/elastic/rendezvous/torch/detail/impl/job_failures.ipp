@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/torch/detail/job_failures.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <charconv>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string counted_failures::shortened(std::string_view what) {
+  constexpr std::size_t most_bytes = 500;
+  return std::string(what.substr(0, most_bytes));
+}
+
+ELASTIC_DECL std::string counted_failures::text() const {
+  return fmt::format("{} {}\n{}", restarts, round, what);
+}
+
+ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
+  constexpr int most_counted = std::numeric_limits<int>::max() / 2;
+  counted_failures read;
+  const char* const end = text.data() + text.size();
+  auto [place, failure] = std::from_chars(text.data(), end, read.restarts);
+  bool is_read = failure == std::errc() && place != end && *place == ' ';
+  if (is_read) {
+    const auto [stop, why] = std::from_chars(place + 1, end, read.round);
+    is_read = why == std::errc() && stop != end && *stop == '\n';
+    if (is_read) read.what = shortened(std::string_view(stop + 1, end));
+  }
+  if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
+  throw error(errc::protocol_violation,
+              fmt::format("the store says '{:.100}' where it counts failures of the job", text));
+}
+
+ELASTIC_DECL job_failures::job_failures(std::shared_ptr<store> agents, const std::string& run_id)
+    : agents_(std::move(agents)), prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)) {}
+
+ELASTIC_DECL task<void> job_failures::introduce(node_id self) {
+  if (is_introduced_) co_return;
+  const std::string key = key_of(self);
+  const std::string text = "1";
+  co_await agents_->set(key, text);
+  is_introduced_ = true;
+}
+
+ELASTIC_DECL auto job_failures::agree(std::shared_ptr<store> agents, std::map<node_id, int> members,
+                                      int rank) -> task<agreement> {
+  const std::string key = restarts_key;
+  if (rank == 0) {
+    const agreement mine = co_await decided(std::move(members));
+    std::string text = mine.is_joint ? std::to_string(mine.restarts) : each_for_itself;
+    co_await agents->set(key, std::move(text));
+    co_return mine;
+  }
+  std::vector<std::string> first = keys_of(members, true);
+  const bool is_ours = co_await agents_->check(std::move(first));
+  if (!is_ours) co_return agreement();
+  const std::string told = co_await agents->get(key);
+  co_return parse(told);
+}
+
+ELASTIC_DECL task<counted_failures> job_failures::counted() {
+  const std::string text = co_await stored();
+  co_return parse_failures(text);
+}
+
+ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string what) {
+  const std::string key = count_key();
+  for (;;) {
+    const std::string before = co_await stored();
+    const counted_failures seen = parse_failures(before);
+    if (seen.round >= round) co_return seen;
+    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(what)};
+    const std::string after = more.text();
+    const std::string found = co_await agents_->compare_set(key, before, after);
+    if (found == after) co_return more;
+  }
+}
+
+ELASTIC_DECL task<std::string> job_failures::stored() {
+  const std::string key = count_key();
+  std::vector<std::string> keys(1, key);
+  const bool has_begun = co_await agents_->check(std::move(keys));
+  if (!has_begun) co_return std::string();
+  co_return co_await agents_->get(key);
+}
+
+ELASTIC_DECL counted_failures job_failures::parse_failures(const std::string& text) {
+  return text.empty() ? counted_failures() : counted_failures::parse(text);
+}
+
+ELASTIC_DECL std::vector<std::string> job_failures::keys_of(const std::map<node_id, int>& members,
+                                                            bool first_only) const {
+  std::vector<std::string> keys;
+  for (const auto& [node, rank] : members) {
+    if (rank == 0 || !first_only) keys.push_back(key_of(node));
+  }
+  return keys;
+}
+
+ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<agreement> {
+  agreement made;
+  std::vector<std::string> all = keys_of(members, false);
+  made.is_joint = co_await agents_->check(std::move(all));
+  if (!made.is_joint) co_return made;
+  const counted_failures so_far = co_await counted();
+  made.restarts = so_far.restarts;
+  co_return made;
+}
+
+ELASTIC_DECL auto job_failures::parse(std::string_view told) -> agreement {
+  agreement made;
+  if (told == each_for_itself) return made;
+  const char* const end = told.data() + told.size();
+  const auto [stop, failure] = std::from_chars(told.data(), end, made.restarts);
+  made.is_joint = failure == std::errc() && stop == end && made.restarts >= 0;
+  if (made.is_joint) return made;
+  throw error(
+      errc::protocol_violation,
+      fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", told));
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/torch/detail/torch_round.hpp>
+
+#include <elastic/base/asio.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL torch_round::torch_round(std::string run_id, node_id node,
+                                      rendezvous_settings settings, torch_dialect dialect,
+                                      std::shared_ptr<rendezvous_backend> backend,
+                                      std::shared_ptr<store> agents,
+                                      std::shared_ptr<time_source> time, logger log)
+    : run_id_(std::move(run_id)),
+      node_(std::move(node)),
+      settings_(settings),
+      dialect_(dialect),
+      backend_(std::move(backend)),
+      agents_(std::move(agents)),
+      time_(std::move(time)),
+      log_(std::move(log)) {}
+
+ELASTIC_DECL round_rules torch_round::rules() const {
+  return dialect_ == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
+}
+
+ELASTIC_DECL std::string torch_round::prefix(std::int64_t round) const {
+  return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
+}
+
+ELASTIC_DECL auto torch_round::look() -> task<view> {
+  const auto get = [](rendezvous_backend& from) { return from.get(); };
+  std::optional<stored_state> stored = co_await patiently<std::optional<stored_state>>(get);
+  co_return co_await take_in(std::move(stored));
+}
+
+ELASTIC_DECL auto torch_round::carry_out(view seen, round_action action) -> task<view> {
+  const time_point now = time_->now();
+  apply(seen.state, action, node_, settings_, now);
+  const bool has_place = is_named(seen.state);
+  if (has_place) seen.stored.last_heartbeats[node_] = next_heartbeat();
+  if (!has_place) seen.stored.last_heartbeats.erase(node_);
+  co_return co_await write(std::move(seen));
+}
+
+ELASTIC_DECL task<void> torch_round::close() {
+  view seen = co_await look();
+  while (!seen.state.closed) {
+    seen.state.closed = true;
+    seen = co_await write(std::move(seen));
+  }
+}
+
+ELASTIC_DECL auto torch_round::leave(bool rejoins) -> task<view> {
+  view seen = co_await look();
+  for (;;) {
+    round_action action = decide_leave(seen.state, node_).action;
+    if (action == round_action::wait || seen.state.closed) co_return seen;
+    if (action == round_action::leave_round && seen.state.complete && rejoins) {
+      // In one step: nobody sees the round without this node but that it waits for the next.
+      action = round_action::leave_to_rejoin;
+    }
+    seen = co_await carry_out(std::move(seen), action);
+    if (action == round_action::leave_to_rejoin && !contains(seen.state, node_)) co_return seen;
+  }
+}
+
+ELASTIC_DECL task<void> torch_round::wait_for_change(std::string token, time_point deadline) {
+  try {
+    task<void> waiting = backend_->wait_for_change(std::move(token));
+    co_await with_deadline(*time_, deadline, std::move(waiting));
+    co_return;
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    log_.debug("changes of the rendezvous' state are not told: {}", failure.what());
+  }
+  // Whether the place can be reached is found out, and judged, by whoever looks next.
+  co_await time_->sleep_until(time_->now() + retry_pause);
+}
+
+ELASTIC_DECL task<bool> torch_round::has_ended(std::int64_t round, int rank) {
+  std::vector<std::string> keys;
+  keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
+  co_return co_await agents_->check(std::move(keys));
+}
+
+ELASTIC_DECL task<void> torch_round::tell_ended(std::int64_t round, int rank) {
+  const std::string key = ended_prefix(round) + std::to_string(rank);
+  const std::string text = "1";
+  co_await agents_->set(key, text);
+  const std::string count = ended_prefix(round) + count_name;
+  co_await agents_->add(count, 1);
+}
+
+ELASTIC_DECL task<void> torch_round::announce() {
+  const auto say = [this](rendezvous_backend& to) { return answered(to.say_alive(node_)); };
+  co_await patiently<bool>(say);
+}
+
+ELASTIC_DECL task<void> torch_round::withdraw() { co_await backend_->say_gone(); }
+
+ELASTIC_DECL void torch_round::start_heartbeats(asio::any_io_executor executor) {
+  if (ended_) return;
+  ended_.emplace(executor);
+  auto on_end = [self = shared_from_this()](std::exception_ptr) { self->ended_->set(); };
+  asio::co_spawn(executor, keep_alive(),
+                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+}
+
+ELASTIC_DECL task<void> torch_round::stop_heartbeats() {
+  if (!ended_) co_return;
+  cancel_.emit(asio::cancellation_type::terminal);
+  co_await ended_->wait();
+}
+
+ELASTIC_DECL task<bool> torch_round::answered(task<void> work) {
+  co_await std::move(work);
+  co_return true;
+}
+
+ELASTIC_DECL bool torch_round::is_named(const round_state& state) const {
+  return contains(state, node_) || state.wait_list.count(node_) != 0 ||
+         state.redundancy_list.count(node_) != 0;
+}
+
+ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> task<view> {
+  view seen;
+  if (stored) {
+    seen.stored = std::move(stored->state);
+    seen.token = std::move(stored->token);
+  }
+  clock_.observe(seen.stored, time_->now());
+  seen.state = translated(seen.stored);
+  const bool is_told = stored && stored->living;
+  std::vector<node_id> silent =
+      is_told ? missing(seen.stored, *stored->living) : clock_.dead(settings_.silence());
+  std::erase(silent, node_);
+  if (!silent.empty() && seen.state.complete && spares_ended_) {
+    silent = co_await without_ended(std::move(silent), seen.state);
+  }
+  for (const node_id& node : silent) bury(seen, node);
+  seen.dead = std::move(silent);
+  co_return seen;
+}
+
+ELASTIC_DECL std::vector<node_id> torch_round::missing(const torch_state& stored,
+                                                       const std::set<node_id>& living) {
+  std::vector<node_id> nodes;
+  for (const node_id& node : nodes_of(stored)) {
+    if (living.count(node) == 0) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+ELASTIC_DECL round_state torch_round::translated(const torch_state& stored) const {
+  round_state state;
+  state.round = stored.round;
+  state.complete = stored.complete;
+  state.closed = stored.closed;
+  state.participants = stored.participants;
+  state.wait_list = stored.wait_list;
+  state.redundancy_list = stored.redundancy_list;
+  if (stored.deadline) {
+    // Whoever set it waits so long from then on, by a clock that is not ours.
+    const time_point seen = clock_.deadline_seen().value_or(time_->now());
+    const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
+    state.deadline = is_own ? own_deadline_->at : seen + settings_.last_call_timeout;
+  }
+  return state;
+}
+
+ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<node_id> silent,
+                                                                   round_state in) {
+  std::vector<node_id> dead;
+  int arrived = co_await arrived_at_barrier(in.round);
+  for (const node_id& node : silent) {
+    const auto place = in.participants.find(node);
+    bool is_spared = false;
+    if (place != in.participants.end()) {
+      is_spared = co_await has_said_its_end(in.round, place->second);
+      if (!is_spared && arrived > 0) {
+        is_spared = true;
+        --arrived;
+      }
+    }
+    if (!is_spared) dead.push_back(node);
+  }
+  co_return dead;
+}
+
+ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
+  if (dialect_ != torch_dialect::torch_2_6) co_return 0;
+  const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+  const std::string own = ended_prefix(round) + count_name;
+  // This one first: it never counts more than the other.
+  const std::int64_t told = co_await count_at(own);
+  const std::int64_t arrived = co_await count_at(all);
+  co_return static_cast<int>(arrived - told);
+}
+
+ELASTIC_DECL task<std::int64_t> torch_round::count_at(std::string key) {
+  std::vector<std::string> keys(1, key);
+  const bool has_begun = co_await agents_->check(std::move(keys));
+  if (!has_begun) co_return 0;
+  co_return co_await agents_->add(key, 0);
+}
+
+ELASTIC_DECL task<bool> torch_round::has_said_its_end(std::int64_t round, int rank) {
+  if (dialect_ != torch_dialect::torch_2_6) co_return co_await has_ended(round, rank);
+  std::vector<std::string> keys(1, ended_prefix(round) + std::to_string(rank));
+  co_return co_await agents_->check(std::move(keys));
+}
+
+ELASTIC_DECL std::string torch_round::ended_prefix(std::int64_t round) const {
+  return prefix(round) + "/elastic/terminal_state/";
+}
+
+ELASTIC_DECL void torch_round::bury(view& seen, const node_id& node) {
+  round_state& state = seen.state;
+  if (contains(state, node)) apply(state, round_action::leave_round, node, settings_, {});
+  state.wait_list.erase(node);
+  state.redundancy_list.erase(node);
+  seen.stored.last_heartbeats.erase(node);
+}
+
+ELASTIC_DECL auto torch_round::write(view wanted) -> task<view> {
+  torch_state& stored = wanted.stored;
+  const round_state& state = wanted.state;
+  stored.round = state.round;
+  stored.complete = state.complete;
+  stored.closed = state.closed;
+  stored.participants = state.participants;
+  stored.wait_list = state.wait_list;
+  stored.redundancy_list = state.redundancy_list;
+  if (!state.deadline) stored.deadline.reset();
+  if (state.deadline && !stored.deadline) {
+    own_deadline_ = own_deadline{wall_now() + std::chrono::duration_cast<torch_time::duration>(
+                                                  *state.deadline - time_->now()),
+                                 *state.deadline};
+    stored.deadline = own_deadline_->written;
+  }
+  const auto set = [&wanted](rendezvous_backend& to) {
+    return to.set(wanted.stored, wanted.token);
+  };
+  set_outcome outcome = co_await patiently<set_outcome>(set);
+  co_return co_await take_in(std::move(outcome.stored));
+}
+
+ELASTIC_DECL torch_time torch_round::wall_now() const {
+  return std::chrono::time_point_cast<torch_time::duration>(time_->wall_now());
+}
+
+ELASTIC_DECL torch_time torch_round::next_heartbeat() {
+  heartbeat_ = std::max(wall_now(), heartbeat_ + torch_time::duration(1));
+  return heartbeat_;
+}
+
+ELASTIC_DECL task<void> torch_round::keep_alive() {
+  for (;;) {
+    co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
+    try {
+      co_await beat();
+    } catch (const error& failure) {
+      // Whoever waits for the rendezvous hears of it, too.
+      log_.debug("this node could not say that it lives: {}", failure.what());
+    }
+  }
+}
+
+ELASTIC_DECL task<void> torch_round::beat() {
+  if (backend_->watches_over_nodes()) {
+    co_await announce();
+    co_return;
+  }
+  view seen = co_await look();
+  for (;;) {
+    const auto mine = seen.stored.last_heartbeats.find(node_);
+    if (mine == seen.stored.last_heartbeats.end()) co_return;
+    const torch_time before = mine->second;
+    mine->second = next_heartbeat();
+    seen = co_await write(std::move(seen));
+    const auto now = seen.stored.last_heartbeats.find(node_);
+    if (now == seen.stored.last_heartbeats.end() || now->second > before) co_return;
+  }
+}
+
+}  // namespace elastic::detail

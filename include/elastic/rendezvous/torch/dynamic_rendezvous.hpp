@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/torch/detail/job_failures.hpp>
+#include <elastic/rendezvous/torch/detail/torch_round.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/rendezvous/round_state.hpp>
+#include <elastic/rendezvous/torch/torch_dialect.hpp>
+#include <elastic/rendezvous/worker_store_host.hpp>
+#include <elastic/store/store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace elastic {
+
+/// What a dynamic_rendezvous is made from.
+struct dynamic_rendezvous_options {
+  rendezvous_parameters parameters;
+  /// How the agents of the job talk.
+  torch_dialect dialect = torch_dialect::torch_2_6;
+  /// Where the state is kept, and a store for what else agents tell each other. Must be set.
+  std::shared_ptr<rendezvous_backend> backend;
+  std::shared_ptr<store> agents;
+  /// Tells this agent from all others.
+  node_id node;
+  /// A numeric address of this host that the other nodes can reach.
+  std::string address = "127.0.0.1";
+};
+
+/// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
+/// its own steps in it, by the rules of torchrun, whose nodes may be among them.
+///
+/// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
+/// another node counts. In a round of nodes of elasticrun alone failures of workers are counted
+/// for the job, and its nodes agree on the count. In one with nodes of torchrun each node counts
+/// those of its own workers, as these do.
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
+class dynamic_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for a setting out of bounds.
+  ELASTIC_DECL explicit dynamic_rendezvous(dynamic_rendezvous_options options);
+
+  std::string backend() const override { return parameters_.backend; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<bool> is_closed() override;
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  using view = detail::torch_round::view;
+  using counted_failures = detail::counted_failures;
+  using job_failures = detail::job_failures;
+
+  struct job_ending {
+    job_end how = job_end::failed;
+    std::string why;
+  };
+
+  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
+  inline static const std::string failed_word = "failed: ";
+  inline static const std::string succeeded_word = "succeeded: ";
+  /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
+  /// agents of 2.6 and newer may say so in the first round only.
+  static constexpr std::chrono::seconds master_patience{5};
+
+  // Agents of before 2.4 do not serve the workers' store.
+  ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
+                                                         torch_dialect dialect);
+
+  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
+  int size() const { return static_cast<int>(members_.size()); }
+  time_point now() const { return parameters_.time->now(); }
+
+  // ---- joining --------------------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> join();
+
+  // When time alone makes a difference.
+  ELASTIC_DECL time_point next_look(const round_state& state, time_point deadline) const;
+
+  // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
+  // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
+  // the round notice that they are gone, and all meet again.
+  ELASTIC_DECL bool is_whole(const round_state& state) const;
+  ELASTIC_DECL void take_place(const round_state& state);
+
+  [[noreturn]] ELASTIC_DECL void throw_timeout(const round_state& state) const;
+
+  // None where the round is to end already.
+  ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
+
+  // How often workers of the job have failed before this round, as the node of rank 0 says: one
+  // that fails early in the round changes it for nobody. Result: false where the round is to end
+  // first.
+  ELASTIC_DECL task<bool> agree_on_restarts();
+
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
+  // the round is to end first: the node of rank 0 may be the one that is lost.
+  ELASTIC_DECL task<std::optional<master_endpoint>> shared_master(master_endpoint mine);
+
+  template <class T>
+  static task<void> keep(task<T> work, std::optional<T>& result) {
+    result = co_await std::move(work);
+  }
+
+  ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
+  ELASTIC_DECL task<void> note_change();
+
+  // ---- what happens in a round ----------------------------------------------------------------
+
+  // A node that leaves because its workers failed looks like one that leaves to meet another.
+  ELASTIC_DECL task<std::optional<rendezvous_change>> explained_change_of(view seen);
+
+  // Once for each round, whoever fails in it.
+  ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
+  ELASTIC_DECL static rendezvous_change failure_of(const counted_failures& counted);
+  ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view seen);
+  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
+
+  // ---- the end --------------------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> gather_at_exit();
+  ELASTIC_DECL task<void> count_at_exit();
+
+  /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
+  ELASTIC_DECL std::string ending_key() const;
+  ELASTIC_DECL task<std::optional<job_ending>> ending();
+  ELASTIC_DECL task<void> throw_closed();
+
+  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
+  /// still about to hear of it.
+  ELASTIC_DECL task<void> check_end();
+  ELASTIC_DECL task<void> tell_end(job_end how, std::string why);
+  ELASTIC_DECL task<bool> all_have_ended();
+
+  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
+  ELASTIC_DECL task<void> release_barrier();
+
+  task<void> give_up_place() { return say_farewell(give_up_any_place()); }
+
+  ELASTIC_DECL task<void> say_farewell(task<void> words);
+  ELASTIC_DECL task<void> give_up_any_place();
+  ELASTIC_DECL task<void> depart();
+
+  rendezvous_parameters parameters_;
+  rendezvous_settings settings_;
+  torch_dialect dialect_;
+  std::shared_ptr<store> agents_;
+  std::string address_;
+  worker_store_host workers_;
+  std::shared_ptr<detail::torch_round> shared_;
+  /// The round that this node is in: its nodes with their ranks.
+  std::map<node_id, int> members_;
+  std::int64_t round_ = -1;
+  int rank_ = 0;
+  std::shared_ptr<store> round_agents_;
+  /// Where the workers of the last round met.
+  std::optional<master_endpoint> master_;
+  std::optional<rendezvous_change> change_;
+  job_failures failures_;
+  /// Whether the round's nodes agree on `restarts_`; if not, these are `own_failures_`.
+  bool counts_together_ = false;
+  int restarts_ = 0;
+  int own_failures_ = 0;
+  bool is_finished_ = false;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/torch/impl/dynamic_rendezvous.ipp>
+#endif

@@ -1,0 +1,420 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/master_keys.hpp>
+#include <elastic/rendezvous/round_machine.hpp>
+#include <elastic/store/prefix_store.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options options)
+    : parameters_(std::move(options.parameters)),
+      settings_(parameters_.settings()),
+      dialect_(options.dialect),
+      agents_(std::move(options.agents)),
+      address_(std::move(options.address)),
+      workers_(with_sharing(parameters_, dialect_)),
+      shared_(std::make_shared<detail::torch_round>(parameters_.run_id, std::move(options.node),
+                                                    settings_, dialect_, std::move(options.backend),
+                                                    agents_, parameters_.time, parameters_.log)),
+      failures_(agents_, parameters_.run_id) {}
+
+ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
+  auto executor = co_await asio::this_coro::executor;
+  for (;;) {
+    co_await workers_.stop();
+    shared_->start_heartbeats(executor);
+    change_.reset();
+    is_finished_ = false;
+    counts_together_ = false;
+    members_.clear();
+    shared_->spare_ended(false);
+    co_await with_rollback(join(), give_up_place());
+    std::optional<rendezvous_round> met = co_await placed_round();
+    if (met) co_return std::move(*met);
+    parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
+                          change_->what);
+  }
+}
+
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
+  while (!change_) {
+    view seen = co_await shared_->look();
+    if (seen.state.closed) {
+      co_await check_end();
+    } else {
+      std::optional<rendezvous_change> found = co_await explained_change_of(seen);
+      // It may have been found by another meanwhile.
+      if (found && !change_) change_ = std::move(found);
+      if (change_) break;
+    }
+    const time_point limit = now() + settings_.keep_alive_interval;
+    co_await shared_->wait_for_change(seen.token, limit);
+  }
+  co_return *change_;
+}
+
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string what) {
+  const view seen = co_await shared_->look();
+  if (seen.state.closed) co_await throw_closed();
+  if (!change_) {
+    std::optional<rendezvous_change> found = co_await explained_change_of(seen);
+    if (!change_) change_ = std::move(found);
+  }
+  if (!change_) {
+    rendezvous_change failed = co_await count_failure(std::move(what));
+    if (!change_) change_ = std::move(failed);
+  }
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
+  is_finished_ = true;
+  task<void> meeting = gathers() ? gather_at_exit() : count_at_exit();
+  co_await std::move(meeting);
+  // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+  const std::optional<job_ending> end = co_await ending();
+  if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
+}
+
+ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
+  const view seen = co_await shared_->look();
+  co_return static_cast<int>(seen.state.wait_list.size());
+}
+
+ELASTIC_DECL task<bool> dynamic_rendezvous::is_closed() {
+  const view seen = co_await shared_->look();
+  co_return seen.state.closed;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
+  // Whoever served the state may have left, once the job has succeeded.
+  shared_->hurry();
+  const time_point limit = now() + limits::rendezvous_absence;
+  bool is_told = false;
+  try {
+    is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
+  } catch (const error& failure) {
+    if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+    is_told = true;
+  }
+  if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
+  shared_->hurry();
+  co_await shared_->stop_heartbeats();
+  co_await workers_.stop();
+  co_await say_farewell(depart());
+}
+
+ELASTIC_DECL rendezvous_parameters
+dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect dialect) {
+  if (dialect != torch_dialect::torch_2_6) parameters.share_worker_store = false;
+  return parameters;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::join() {
+  time_point deadline = now() + settings_.join_timeout;
+  co_await shared_->announce();
+  view seen = co_await shared_->leave(true);
+  task<void> introduction = failures_.introduce(shared_->node());
+  co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
+  std::string_view told;
+  for (;;) {
+    const round_decision next =
+        decide_join(seen.state, shared_->node(), settings_, shared_->rules(), now(), deadline);
+    if (told != next.reason) {
+      parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), seen.state.round,
+                            next.reason);
+    }
+    told = next.reason;
+    switch (next.action) {
+      case round_action::placed:
+        if (is_whole(seen.state)) {
+          take_place(seen.state);
+          co_return;
+        }
+        seen = co_await shared_->carry_out(std::move(seen), round_action::leave_to_rejoin);
+        break;
+      case round_action::refuse_closed: co_await throw_closed(); break;
+      case round_action::refuse_timeout: throw_timeout(seen.state); break;
+      case round_action::wait:
+        co_await shared_->wait_for_change(seen.token, next_look(seen.state, deadline));
+        seen = co_await shared_->look();
+        break;
+      default:
+        // Who stood by begins to wait anew.
+        if (next.action == round_action::leave_redundancy_list) {
+          deadline = now() + settings_.join_timeout;
+        }
+        seen = co_await shared_->carry_out(std::move(seen), next.action);
+    }
+  }
+}
+
+ELASTIC_DECL time_point dynamic_rendezvous::next_look(const round_state& state,
+                                                      time_point deadline) const {
+  time_point next = now() + settings_.keep_alive_interval;
+  if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
+  if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
+  return next;
+}
+
+ELASTIC_DECL bool dynamic_rendezvous::is_whole(const round_state& state) const {
+  const int size = static_cast<int>(state.participants.size());
+  return size >= settings_.min_nodes &&
+         std::all_of(state.participants.begin(), state.participants.end(),
+                     [size](const auto& place) { return place.second < size; });
+}
+
+ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
+  members_ = state.participants;
+  round_ = state.round;
+  rank_ = members_.at(shared_->node());
+  shared_->spare_ended(true);
+  round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+}
+
+ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) const {
+  throw error(errc::rendezvous_timeout,
+              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
+                          "round {} has {} of {} to {} nodes",
+                          run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
+                          state.round, state.participants.size(), settings_.min_nodes,
+                          settings_.max_nodes));
+}
+
+ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_round() {
+  rendezvous_round met;
+  met.round = round_;
+  met.group_rank = rank_;
+  met.group_world_size = size();
+  met.agents = round_agents_;
+  met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+  if (rank_ == 0) {
+    met.master =
+        workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+  }
+  const bool has_count = co_await agree_on_restarts();
+  if (!has_count) co_return std::nullopt;
+  met.restarts = restarts_;
+  if (gathers()) co_return met;
+  const std::optional<master_endpoint> master = co_await shared_master(met.master);
+  if (!master) co_return std::nullopt;
+  met.master = *master;
+  co_return met;
+}
+
+ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
+  const time_point limit = now() + settings_.join_timeout;
+  std::optional<job_failures::agreement> told;
+  const std::map<node_id, int> members = members_;
+  task<void> agreeing = keep(failures_.agree(round_agents_, members, rank_), told);
+  task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+  co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+  if (!told && change_) co_return false;
+  if (!told) {
+    throw error(errc::rendezvous_timeout,
+                "the node of rank 0 did not say how often workers of the job have failed");
+  }
+  counts_together_ = told->is_joint;
+  restarts_ = told->is_joint ? told->restarts : own_failures_;
+  co_return true;
+}
+
+ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_master(
+    master_endpoint mine) {
+  mine.served_by_agent = parameters_.share_worker_store;
+  const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
+  std::optional<master_endpoint> told;
+  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), told);
+  task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+  co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+  if (told) master_ = told;
+  if (!told && change_) co_return std::nullopt;
+  if (master_) co_return *master_;
+  throw error(errc::rendezvous_timeout,
+              "the node of rank 0 did not say where it serves the workers' store");
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
+  co_await race(std::move(agreeing), note_change());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_change() { co_await wait_for_change(); }
+
+ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
+    view seen) {
+  std::optional<rendezvous_change> found = co_await change_of(std::move(seen));
+  if (!found || !counts_together_) co_return found;
+  const counted_failures counted = co_await failures_.counted();
+  if (counted.round == round_) found = failure_of(counted);
+  co_return found;
+}
+
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string what) {
+  std::string text = fmt::format("node {}: {}", shared_->node().text(), what);
+  const std::string mine = counted_failures::shortened(text);
+  const counted_failures counted = co_await failures_.count(round_, std::move(text));
+  if (counts_together_ && counted.round != round_) {
+    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+  }
+  if (!counts_together_ || counted.what == mine) ++own_failures_;
+  if (counts_together_) co_return failure_of(counted);
+  restarts_ = own_failures_;
+  co_return change(change_kind::worker_failed, std::move(what));
+}
+
+ELASTIC_DECL rendezvous_change dynamic_rendezvous::failure_of(const counted_failures& counted) {
+  return {change_kind::worker_failed, counted.what, counted.restarts};
+}
+
+ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view seen) {
+  const round_state& state = seen.state;
+  const std::map<node_id, int> members = members_;
+  if (state.round != round_ || !detail::contains(state, shared_->node())) {
+    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+  }
+  for (const auto& [node, its_rank] : members) {
+    if (detail::contains(state, node)) continue;
+    if (state.wait_list.count(node) != 0) {
+      co_return change(change_kind::node_waiting,
+                       fmt::format("node {} has left the round to meet again", node.text()));
+    }
+    const bool is_dead = std::count(seen.dead.begin(), seen.dead.end(), node) != 0;
+    if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
+    co_return change(change_kind::node_lost,
+                     fmt::format("node {} {}", node.text(),
+                                 is_dead ? "does not answer" : "has left or was given up"));
+  }
+  // Whose workers are done does not begin anew for one that comes late, nor does a full round:
+  // it would not take that node in, and would end again and again.
+  const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
+  if (!state.wait_list.empty() && has_room && !is_finished_) {
+    co_return change(change_kind::node_waiting,
+                     fmt::format("node {} waits to join", state.wait_list.begin()->text()));
+  }
+  co_return std::nullopt;
+}
+
+ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
+                                                          std::string what) const {
+  return {kind, std::move(what), restarts_};
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::gather_at_exit() {
+  const std::string mine = std::to_string(rank_);
+  co_await detail::tell_and_read(round_agents_, terminal_state, mine, rank_, size());
+  if (rank_ != 0) co_return;
+  // All have come: one that does not get to read that has died meanwhile.
+  const time_point limit = now() + settings_.silence();
+  task<void> reading = detail::wait_for_readers(round_agents_, terminal_state, size());
+  co_await with_deadline(*parameters_.time, limit, std::move(reading));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::count_at_exit() {
+  const std::int64_t arrived = co_await detail::come_to_exit_barrier(round_agents_, size());
+  if (arrived >= size()) co_return;
+  co_await shared_->tell_ended(round_, rank_);
+  co_await detail::wait_at_exit_barrier(round_agents_);
+}
+
+ELASTIC_DECL std::string dynamic_rendezvous::ending_key() const {
+  return fmt::format("torch.rendezvous.{}.elastic/end", run_id());
+}
+
+ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>> {
+  std::vector<std::string> keys(1, ending_key());
+  const bool is_told = co_await agents_->check(std::move(keys));
+  if (!is_told) co_return std::nullopt;
+  const std::string key = ending_key();
+  const std::string text = co_await agents_->get(key);
+  job_ending end;
+  const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
+  if (has_succeeded) end.how = job_end::succeeded;
+  const std::string& word = has_succeeded ? succeeded_word : failed_word;
+  end.why = text.substr(std::min(text.size(), word.size()));
+  co_return end;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
+  const std::optional<job_ending> end = co_await ending();
+  if (!end) {
+    throw error(errc::rendezvous_closed,
+                fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
+                            "not say how the job has ended",
+                            run_id()));
+  }
+  throw error(end->how == job_end::succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+              end->why);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::check_end() {
+  if (is_finished_) {
+    const std::optional<job_ending> end = co_await ending();
+    if (end && end->how == job_end::succeeded) co_return;
+    if (!end && co_await all_have_ended()) co_return;
+  }
+  co_await throw_closed();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {
+  const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+  const std::string key = ending_key();
+  const std::string nothing;
+  co_await agents_->compare_set(key, nothing, text);
+  co_await shared_->close();
+  if (how == job_end::failed) co_await release_barrier();
+}
+
+ELASTIC_DECL task<bool> dynamic_rendezvous::all_have_ended() {
+  std::vector<std::string> keys;
+  if (gathers()) keys = detail::rank_keys(terminal_state, size(), "");
+  if (!gathers()) keys.push_back(terminal_state + "/last_member");
+  co_return co_await round_agents_->check(std::move(keys));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::release_barrier() {
+  if (!gathers() || members_.empty()) co_return;
+  const std::string key = terminal_state + std::to_string(rank_);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.emplace_back(key, std::to_string(rank_));
+  pairs.emplace_back(key + detail::gathered_suffix, "FIN");
+  co_await round_agents_->multi_set(std::move(pairs));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::say_farewell(task<void> words) {
+  const time_point limit = now() + limits::rendezvous_farewell;
+  try {
+    co_await with_deadline(*parameters_.time, limit, std::move(words));
+  } catch (const error& failure) {
+    // Then the others find out that this node is gone.
+    parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::give_up_any_place() { co_await shared_->leave(false); }
+
+ELASTIC_DECL task<void> dynamic_rendezvous::depart() {
+  co_await shared_->leave(false);
+  co_await shared_->withdraw();
+}
+
+}  // namespace elastic

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/torch/torch_state_codec.hpp>
+#include <elastic/store/key_watch.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
+  return fmt::format("torch.rendezvous.{}", run_id);
+}
+
+ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
+    std::shared_ptr<store> where, std::string run_id, torch_dialect dialect,
+    std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
+    : store_(std::move(where)),
+      key_(torch_state_key(run_id)),
+      dialect_(dialect),
+      time_(std::move(time)),
+      engine_(std::move(engine)) {}
+
+ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
+  std::string text = co_await exchange("", std::string(torch_no_state));
+  co_return parse(std::move(text));
+}
+
+ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
+  const std::string wanted = stored_text(state, dialect_);
+  if (token.empty()) token = torch_no_state;
+  std::string text = co_await exchange(token, wanted);
+  set_outcome outcome;
+  outcome.was_set = text == wanted;
+  // A key that is gone is answered by what was expected of it: it is made anew.
+  const bool may_be_gone = !outcome.was_set && text == token;
+  if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
+  outcome.stored = parse(std::move(text));
+  co_return outcome;
+}
+
+ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string token) {
+  if (!engine_) {
+    co_await time_->sleep_until(time_->now() + pause);
+    co_return;
+  }
+  if (token.empty()) token = torch_no_state;
+  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+  while (watch.value() == token) co_await watch.changed();
+}
+
+ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
+    std::shared_ptr<store> where, std::string run_id) {
+  const std::string key = torch_state_key(run_id);
+  const std::string nothing(torch_no_state);
+  const std::string text = co_await where->compare_set(key, "", nothing);
+  const std::optional<torch_state> state = read(text, key);
+  if (!state) co_return std::nullopt;
+  co_return state->seen_dialect;
+}
+
+ELASTIC_DECL task<std::string> store_rendezvous_backend::exchange(std::string expected,
+                                                                  std::string desired) {
+  return store_->compare_set(key_, std::move(expected), std::move(desired));
+}
+
+ELASTIC_DECL std::optional<torch_state> store_rendezvous_backend::read(const std::string& text,
+                                                                       const std::string& key) {
+  try {
+    return parse_stored_text(text);
+  } catch (const error& failure) {
+    throw error(errc::rendezvous_state,
+                fmt::format("{} (the store's key '{}')", failure.what(), key));
+  }
+}
+
+ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::string text) const {
+  std::optional<torch_state> state = read(text, key_);
+  if (!state) return std::nullopt;
+  const auto seen = state->seen_dialect;
+  if (seen && *seen != dialect_) {
+    throw error(errc::rendezvous_state,
+                fmt::format("the state under the store's key '{}' is in the dialect {} and this "
+                            "node speaks {}: all nodes of a job need one dialect (--rdzv-conf "
+                            "dialect={})",
+                            key_, to_text(*seen), to_text(dialect_), to_text(*seen)));
+  }
+  return stored_state{std::move(*state), std::move(text)};
+}
+
+}  // namespace elastic
