@@ -56,6 +56,11 @@ inline std::vector<golden_message> messages_of(const nlohmann::json& list) {
     golden_message message;
     message.sent = direction == "c2s";
     message.bytes = from_hex(each.at("hex").get<std::string>());
+    if (each.contains("repeat")) {
+      const auto& repeat = each.at("repeat");
+      const std::string unit = from_hex(repeat.at("hex").get<std::string>());
+      for (std::size_t i = 0; i < repeat.at("count"); ++i) message.bytes += unit;
+    }
     message.is_end = each.at("meaning") == "EOF";
     messages.push_back(message);
   }
@@ -65,6 +70,11 @@ inline std::vector<golden_message> messages_of(const nlohmann::json& list) {
 /// The messages of "tcpstore113_<name>.json", captured from PyTorch 1.13.1.
 inline std::vector<golden_message> captured(const std::string& name) {
   return messages_of(load_vectors("tcpstore113_" + name + ".json"));
+}
+
+/// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0.
+inline std::vector<golden_message> captured_213(const std::string& name) {
+  return messages_of(load_vectors("tcpstore213_" + name + ".json"));
 }
 
 /// The messages of the exchange `name`, derived from the source of PyTorch 2.x.
