@@ -102,8 +102,6 @@ class lobby_rendezvous final : public rendezvous_handler {
     co_return lobby_->gathering ? static_cast<int>(lobby_->gathering->members.size()) : 0;
   }
 
-  task<bool> is_closed() override { co_return lobby_->closed; }
-
   task<void> close(job_end, std::string) override {
     lobby_->closed = true;
     if (lobby_->gathering) lobby_->gathering->complete.set();

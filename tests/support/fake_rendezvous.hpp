@@ -117,7 +117,6 @@ class fake_rendezvous final : public rendezvous_handler {
   }
 
   task<int> num_nodes_waiting() override { co_return 0; }
-  task<bool> is_closed() override { co_return false; }
 
   task<void> close(job_end how, std::string) override {
     notes->push_back(how == job_end::succeeded ? "close" : "close as failed");

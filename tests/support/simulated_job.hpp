@@ -218,7 +218,6 @@ class simulated_job {
       return inner_->exit_barrier();
     }
     task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
-    task<bool> is_closed() override { return inner_->is_closed(); }
     task<void> close(job_end how, std::string why) override {
       return inner_->close(how, std::move(why));
     }

@@ -33,7 +33,6 @@ class deferred_rendezvous final : public rendezvous_handler {
   task<void> exit_barrier() override { return made().exit_barrier(); }
 
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<bool> is_closed() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 

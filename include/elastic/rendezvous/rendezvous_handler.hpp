@@ -118,8 +118,6 @@ class rendezvous_handler {
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
 
-  virtual task<bool> is_closed() = 0;
-
   /// Closes the rendezvous: the job is over for every node, and later ones are told so.
   /// @param why  one sentence, for them
   virtual task<void> close(job_end how, std::string why) = 0;

@@ -38,7 +38,6 @@ class solo_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<bool> is_closed() override;
   ELASTIC_DECL task<void> close(job_end, std::string) override;
   ELASTIC_DECL task<void> shutdown() override;
 

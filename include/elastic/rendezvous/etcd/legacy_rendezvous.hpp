@@ -7,8 +7,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_lease.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_round.hpp>
-#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/etcd/legacy_state.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
@@ -64,7 +64,6 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<bool> is_closed() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 

@@ -28,11 +28,6 @@ ELASTIC_DECL task<int> deferred_rendezvous::num_nodes_waiting() {
   co_return co_await made_->num_nodes_waiting();
 }
 
-ELASTIC_DECL task<bool> deferred_rendezvous::is_closed() {
-  if (!made_) co_return false;
-  co_return co_await made_->is_closed();
-}
-
 ELASTIC_DECL task<void> deferred_rendezvous::close(job_end how, std::string why) {
   if (made_) co_await made_->close(how, std::move(why));
 }

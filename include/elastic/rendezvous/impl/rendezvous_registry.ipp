@@ -6,9 +6,9 @@
 
 #include <elastic/rendezvous/etcd/etcd_rendezvous.hpp>
 #include <elastic/rendezvous/file/file_rendezvous.hpp>
-#include <elastic/rendezvous/torch/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
+#include <elastic/rendezvous/torch/mixed_rendezvous.hpp>
 
 namespace elastic {
 

@@ -76,8 +76,6 @@ ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }
 
 ELASTIC_DECL task<int> solo_rendezvous::num_nodes_waiting() { co_return 0; }
 
-ELASTIC_DECL task<bool> solo_rendezvous::is_closed() { co_return closed_; }
-
 ELASTIC_DECL task<void> solo_rendezvous::close(job_end, std::string) {
   closed_ = true;
   co_return;

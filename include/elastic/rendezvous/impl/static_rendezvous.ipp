@@ -77,8 +77,6 @@ ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
 
 ELASTIC_DECL task<int> static_rendezvous::num_nodes_waiting() { co_return 0; }
 
-ELASTIC_DECL task<bool> static_rendezvous::is_closed() { co_return closed_; }
-
 ELASTIC_DECL task<void> static_rendezvous::close(job_end, std::string) {
   closed_ = true;
   co_return;

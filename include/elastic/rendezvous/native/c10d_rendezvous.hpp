@@ -7,12 +7,12 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
-#include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/store.hpp>
 
@@ -50,7 +50,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<bool> is_closed() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 

@@ -5,9 +5,9 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/rendezvous/round_machine.hpp>
 #include <elastic/rendezvous/round_state.hpp>

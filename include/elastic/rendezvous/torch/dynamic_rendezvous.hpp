@@ -5,15 +5,15 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/torch/detail/job_failures.hpp>
-#include <elastic/rendezvous/torch/detail/torch_round.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/rendezvous/round_state.hpp>
+#include <elastic/rendezvous/torch/detail/job_failures.hpp>
+#include <elastic/rendezvous/torch/detail/torch_round.hpp>
+#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/store.hpp>
@@ -65,7 +65,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<bool> is_closed() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 

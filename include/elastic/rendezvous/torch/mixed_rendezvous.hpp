@@ -6,8 +6,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/store/tcp_store.hpp>
@@ -42,7 +42,6 @@ class mixed_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   task<void> exit_barrier() override { return chosen_->exit_barrier(); }
   task<int> num_nodes_waiting() override { return chosen_->num_nodes_waiting(); }
-  task<bool> is_closed() override { return chosen_->is_closed(); }
 
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;

@@ -35,7 +35,6 @@ class yielding_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   task<void> exit_barrier() override { return current_->exit_barrier(); }
   task<int> num_nodes_waiting() override { return current_->num_nodes_waiting(); }
-  task<bool> is_closed() override { return current_->is_closed(); }
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   task<void> shutdown() override { return current_->shutdown(); }
 

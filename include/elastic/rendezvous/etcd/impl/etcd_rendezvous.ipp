@@ -10,14 +10,14 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/deferred_rendezvous.hpp>
-#include <elastic/rendezvous/torch/detail/dynamic_options.hpp>
 #include <elastic/rendezvous/etcd/detail/yielding_rendezvous.hpp>
-#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/etcd/etcd_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 #include <elastic/rendezvous/etcd/legacy_machine.hpp>
 #include <elastic/rendezvous/etcd/legacy_rendezvous.hpp>
 #include <elastic/rendezvous/reachable_address.hpp>
+#include <elastic/rendezvous/torch/detail/dynamic_options.hpp>
+#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
+#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/store/etcd_client.hpp>

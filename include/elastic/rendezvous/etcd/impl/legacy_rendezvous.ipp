@@ -9,8 +9,8 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/etcd/legacy_machine.hpp>
+#include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 
 #include <chrono>
@@ -90,11 +90,6 @@ ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
 ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
   const view seen = co_await shared_.look();
   co_return seen.state ? seen.state->waiting : 0;
-}
-
-ELASTIC_DECL task<bool> legacy_rendezvous::is_closed() {
-  const view seen = co_await shared_.look();
-  co_return is_closed(seen);
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {

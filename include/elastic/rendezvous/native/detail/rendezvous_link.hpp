@@ -8,8 +8,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/message_channel.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <chrono>
 #include <deque>

@@ -10,8 +10,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
@@ -94,13 +94,6 @@ ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
   if (!link_) co_return 0;
   co_await ask_status();
   co_return link_->heard().status->waiting;
-}
-
-ELASTIC_DECL task<bool> c10d_rendezvous::is_closed() {
-  if (!link_) co_return false;
-  if (link_->heard().closed) co_return true;
-  co_await ask_status();
-  co_return link_->heard().status->is_closed;
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {

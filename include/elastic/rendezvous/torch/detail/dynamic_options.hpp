@@ -4,8 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 
 #include <string>
 #include <vector>

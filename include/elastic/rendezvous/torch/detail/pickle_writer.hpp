@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <elastic/rendezvous/torch/torch_state.hpp>
 
 #include <chrono>

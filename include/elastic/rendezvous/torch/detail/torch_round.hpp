@@ -10,10 +10,10 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/rendezvous/round_machine.hpp>
 #include <elastic/rendezvous/round_state.hpp>
+#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/rendezvous/torch/torch_state.hpp>
 #include <elastic/rendezvous/torch/torch_state_clock.hpp>

@@ -98,11 +98,6 @@ ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
   co_return static_cast<int>(seen.state.wait_list.size());
 }
 
-ELASTIC_DECL task<bool> dynamic_rendezvous::is_closed() {
-  const view seen = co_await shared_->look();
-  co_return seen.state.closed;
-}
-
 ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();

@@ -9,8 +9,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>

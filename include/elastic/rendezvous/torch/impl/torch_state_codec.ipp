@@ -7,10 +7,10 @@
 #include <elastic/base/base64.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_reader.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_writer.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 
 #include <chrono>
 #include <cstddef>
