@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/deferred_rendezvous.hpp>
 #include <elastic/rendezvous/etcd.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/file.hpp>

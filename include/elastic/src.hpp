@@ -104,16 +104,15 @@
 #include <elastic/process/impl/stdio.ipp>
 #include <elastic/process/impl/stop_ladder.ipp>
 #include <elastic/process/impl/tee.ipp>
+#include <elastic/rendezvous/detail/impl/chosen_rendezvous.ipp>
 #include <elastic/rendezvous/etcd/detail/impl/legacy_lease.ipp>
 #include <elastic/rendezvous/etcd/detail/impl/legacy_round.ipp>
-#include <elastic/rendezvous/etcd/detail/impl/yielding_rendezvous.ipp>
 #include <elastic/rendezvous/etcd/impl/etcd_rendezvous.ipp>
 #include <elastic/rendezvous/etcd/impl/etcd_rendezvous_backend.ipp>
 #include <elastic/rendezvous/etcd/impl/legacy_machine.ipp>
 #include <elastic/rendezvous/etcd/impl/legacy_rendezvous.ipp>
 #include <elastic/rendezvous/etcd/impl/legacy_state.ipp>
 #include <elastic/rendezvous/file/impl/file_rendezvous.ipp>
-#include <elastic/rendezvous/impl/deferred_rendezvous.ipp>
 #include <elastic/rendezvous/impl/exit_barrier.ipp>
 #include <elastic/rendezvous/impl/gather.ipp>
 #include <elastic/rendezvous/impl/master_keys.ipp>

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/detail/chosen_rendezvous.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -28,25 +28,17 @@ namespace elastic {
 /// the dialect is that of the state, or that of the store's generation where there is no state.
 ///
 /// Thread-safety: one strand at a time.
-class mixed_rendezvous final : public rendezvous_handler {
+class mixed_rendezvous final : public detail::chosen_rendezvous {
  public:
   /// Errors: those of `c10d_rendezvous`, and for a `dialect` that there is not.
   ELASTIC_DECL explicit mixed_rendezvous(rendezvous_parameters parameters);
-
-  std::string backend() const override { return "c10d"; }
-  std::string run_id() const override { return parameters_.run_id; }
-
-  ELASTIC_DECL task<rendezvous_round> next_round() override;
-
-  task<rendezvous_change> wait_for_change() override { return chosen_->wait_for_change(); }
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
-  task<void> exit_barrier() override { return chosen_->exit_barrier(); }
-  task<int> num_nodes_waiting() override { return chosen_->num_nodes_waiting(); }
 
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
+  ELASTIC_DECL task<rendezvous_round> first_round() override;
+
   /// How long the node that serves the store stays for the others, after success.
   static constexpr std::chrono::seconds farewell{10};
   static constexpr std::chrono::milliseconds farewell_pause{20};
@@ -77,8 +69,7 @@ class mixed_rendezvous final : public rendezvous_handler {
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   std::optional<torch_dialect> dialect_;
-  std::shared_ptr<rendezvous_handler> chosen_;
-  bool has_chosen_ = false;
+  bool meets_as_torch_ = false;
   std::unique_ptr<rendezvous_host> host_;
   bool has_succeeded_ = false;
 };

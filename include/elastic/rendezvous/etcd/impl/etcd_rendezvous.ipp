@@ -5,12 +5,12 @@
 #include <elastic/rendezvous/etcd/etcd_rendezvous.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/rendezvous/deferred_rendezvous.hpp>
-#include <elastic/rendezvous/etcd/detail/yielding_rendezvous.hpp>
+#include <elastic/rendezvous/detail/chosen_rendezvous.hpp>
 #include <elastic/rendezvous/etcd/etcd_rendezvous_backend.hpp>
 #include <elastic/rendezvous/etcd/legacy_machine.hpp>
 #include <elastic/rendezvous/etcd/legacy_rendezvous.hpp>
@@ -163,10 +163,12 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(rendezvous_paramet
 }
 
 /// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
-inline task<std::string> reach_etcd(std::shared_ptr<etcd_client> client) {
+inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   std::string problem;
   try {
-    co_return co_await client->version();
+    const std::string version = co_await client->version();
+    log.debug("the etcd at {} is of version {}", client->name(), version);
+    co_return;
   } catch (const error& failure) {
     if (failure.code() != errc::connection_failed) throw;
     problem = failure.what();
@@ -306,39 +308,10 @@ inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& wh
   co_return true;
 }
 
-/// As "etcd" is chosen: like torchrun's backend of that name where its nodes are there, or are
-/// announced by a dialect; else by the API that the server has.
-inline task<std::shared_ptr<rendezvous_handler>> make_any_etcd(
-    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
-  const bool is_announced = conf_text(parameters, "dialect", "auto") != "auto";
-  if (is_announced) co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
-  std::string path = legacy_path(parameters);
-  const std::optional<bool> is_legacy = co_await sees_legacy(client, std::move(path));
-  std::string why_not;
-  const bool is_v3 = co_await offers_v3(client, why_not);
-  if (is_legacy.value_or(false)) {
-    if (is_v3) co_await check_no_v3_round(parameters, client);
-    co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
-  }
-  std::shared_ptr<rendezvous_handler> first;
-  if (is_v3) first = co_await make_etcd_v3(parameters, client);
-  if (!is_v3) first = co_await make_etcd_v2(parameters, client);
-  if (!is_legacy) co_return first;
-  // They may come later.
-  const auto sign = [client, where = legacy_path(parameters)] {
-    return await_legacy(client, where);
-  };
-  const auto other = [client, parameters] { return make_etcd_legacy(parameters, client); };
-  co_return std::make_shared<yielding_rendezvous>(std::move(first), sign, other);
-}
-
-inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters parameters) {
+/// The rendezvous by an API that is named: "etcd-v2" or "etcd-v3".
+inline task<std::shared_ptr<rendezvous_handler>> make_named_etcd(rendezvous_parameters parameters) {
   auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
-  const std::string version = co_await reach_etcd(client);
-  parameters.log.debug("the etcd at {} is of version {}", client->name(), version);
-  if (parameters.backend == "etcd") {
-    co_return co_await make_any_etcd(std::move(parameters), std::move(client));
-  }
+  co_await reach_etcd(client, parameters.log);
   if (parameters.backend == "etcd-v2") {
     co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
   }
@@ -347,6 +320,64 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd(rendezvous_parameters
   if (!is_v3) throw error(errc::not_supported, why_not);
   co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
 }
+
+/// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet, or are announced
+/// by a dialect; else by the API that the server has. It is left for torchrun's if nodes of
+/// torchrun come before it has led to a round.
+class any_etcd_rendezvous final : public chosen_rendezvous {
+ public:
+  explicit any_etcd_rendezvous(rendezvous_parameters parameters)
+      : chosen_rendezvous(parameters.backend, parameters.run_id, nullptr),
+        parameters_(std::move(parameters)) {}
+
+ private:
+  task<rendezvous_round> first_round() override {
+    if (!chosen_) co_await choose();
+    if (!may_yield_) co_return co_await chosen_->next_round();
+    std::optional<rendezvous_round> round;
+    std::string path = legacy_path(parameters_);
+    task<void> legacy = await_legacy(client_, std::move(path));
+    co_await race(meet(round), std::move(legacy));
+    if (round) co_return std::move(*round);
+    co_await chosen_->shutdown();
+    chosen_.reset();
+    may_yield_ = false;
+    chosen_ = co_await make_etcd_legacy(parameters_, client_);
+    co_return co_await chosen_->next_round();
+  }
+
+  task<void> choose() {
+    client_ = std::make_shared<etcd_client>(etcd_options_of(parameters_));
+    co_await reach_etcd(client_, parameters_.log);
+    const bool is_announced = conf_text(parameters_, "dialect", "auto") != "auto";
+    std::optional<bool> is_legacy = true;
+    bool is_v3 = false;
+    if (!is_announced) {
+      std::string path = legacy_path(parameters_);
+      is_legacy = co_await sees_legacy(client_, std::move(path));
+      std::string why_not;
+      is_v3 = co_await offers_v3(client_, why_not);
+    }
+    may_yield_ = is_legacy == false;
+    if (is_legacy == true) {
+      if (is_v3) co_await check_no_v3_round(parameters_, client_);
+      chosen_ = co_await make_etcd_legacy(parameters_, client_);
+    } else if (is_v3) {
+      chosen_ = co_await make_etcd_v3(parameters_, client_);
+    } else {
+      chosen_ = co_await make_etcd_v2(parameters_, client_);
+    }
+  }
+
+  task<void> meet(std::optional<rendezvous_round>& round) {
+    round = co_await chosen_->next_round();
+  }
+
+  rendezvous_parameters parameters_;
+  std::shared_ptr<etcd_client> client_;
+  /// Nodes of torchrun may still come.
+  bool may_yield_ = false;
+};
 
 }  // namespace detail
 
@@ -381,10 +412,11 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const etcd_client trial(detail::etcd_options_of(parameters));
-  const std::string backend = parameters.backend;
-  const std::string run_id = parameters.run_id;
-  const auto make = [parameters] { return detail::make_etcd(parameters); };
-  return std::make_shared<deferred_rendezvous>(backend, run_id, make);
+  if (parameters.backend == "etcd") {
+    return std::make_shared<detail::any_etcd_rendezvous>(std::move(parameters));
+  }
+  const auto make = [parameters] { return detail::make_named_etcd(parameters); };
+  return std::make_shared<detail::chosen_rendezvous>(parameters.backend, parameters.run_id, make);
 }
 
 }  // namespace elastic

@@ -5,7 +5,7 @@
 #include <elastic/rendezvous/file/file_rendezvous.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/deferred_rendezvous.hpp>
+#include <elastic/rendezvous/detail/chosen_rendezvous.hpp>
 #include <elastic/rendezvous/torch/detail/dynamic_options.hpp>
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
@@ -53,7 +53,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   const std::string backend = parameters.backend;
   const std::string run_id = parameters.run_id;
   const auto make = [parameters] { return detail::make_file(parameters); };
-  return std::make_shared<deferred_rendezvous>(backend, run_id, make);
+  return std::make_shared<detail::chosen_rendezvous>(backend, run_id, make);
 }
 
 }  // namespace elastic

@@ -24,21 +24,20 @@
 namespace elastic {
 
 ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters)
-    : parameters_(std::move(parameters)),
-      dialect_(dialect_of(parameters_)),
-      chosen_(std::make_shared<c10d_rendezvous>(parameters_)) {
+    : chosen_rendezvous("c10d", parameters.run_id, nullptr),
+      parameters_(std::move(parameters)),
+      dialect_(dialect_of(parameters_)) {
+  chosen_ = std::make_shared<c10d_rendezvous>(parameters_);
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
 }
 
-ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::next_round() {
-  if (!has_chosen_ && dialect_) co_await choose_torch("");
-  if (has_chosen_) co_return co_await chosen_->next_round();
+ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
+  if (!meets_as_torch_ && dialect_) co_await choose_torch("");
+  if (meets_as_torch_) co_return co_await chosen_->next_round();
   std::string refusal;
   try {
-    rendezvous_round met = co_await chosen_->next_round();
-    has_chosen_ = true;
-    co_return met;
+    co_return co_await chosen_->next_round();
   } catch (const error& failure) {
     // Whoever serves there does not know what only elasticrun says.
     if (failure.code() != errc::protocol_violation) throw;
@@ -48,10 +47,6 @@ ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::next_round() {
   co_await chosen_->shutdown();
   co_await choose_torch(refusal);
   co_return co_await chosen_->next_round();
-}
-
-ELASTIC_DECL task<rendezvous_change> mixed_rendezvous::report_failure(std::string what) {
-  return chosen_->report_failure(std::move(what));
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::close(job_end how, std::string why) {
@@ -104,7 +99,7 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
   parameters_.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
                        host_ ? "serving" : "using", to_text(endpoint_), to_text(options.dialect));
   chosen_ = std::make_shared<dynamic_rendezvous>(std::move(options));
-  has_chosen_ = true;
+  meets_as_torch_ = true;
 }
 
 ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {

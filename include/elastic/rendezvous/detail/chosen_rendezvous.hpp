@@ -10,43 +10,50 @@
 #include <memory>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
-/// A rendezvous that is made when a node first asks for a round, because that takes time: a server
-/// has to be found, or asked which protocol it speaks.
+/// A rendezvous that forwards to another one, which is chosen while this node asks for its first
+/// round, because that takes time: a server has to be found, or asked which protocol it speaks.
 ///
 /// Thread-safety: one strand at a time.
-class deferred_rendezvous final : public rendezvous_handler {
+class chosen_rendezvous : public rendezvous_handler {
  public:
   using maker = std::function<task<std::shared_ptr<rendezvous_handler>>()>;
 
   /// @param make  called once, unless it fails; what it throws `next_round` throws
-  ELASTIC_DECL deferred_rendezvous(std::string backend, std::string run_id, maker make);
+  ELASTIC_DECL chosen_rendezvous(std::string backend, std::string run_id, maker make);
 
   std::string backend() const override { return backend_; }
   std::string run_id() const override { return run_id_; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
 
-  task<rendezvous_change> wait_for_change() override { return made().wait_for_change(); }
+  task<rendezvous_change> wait_for_change() override { return chosen().wait_for_change(); }
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
-  task<void> exit_barrier() override { return made().exit_barrier(); }
+  task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
+ protected:
+  /// Asks for a round, and chooses before; called until that has led to one.
+  ELASTIC_DECL virtual task<rendezvous_round> first_round();
+
+  /// The handler that was chosen; null before.
+  std::shared_ptr<rendezvous_handler> chosen_;
+
  private:
-  ELASTIC_DECL rendezvous_handler& made() const;
+  ELASTIC_DECL rendezvous_handler& chosen() const;
 
   std::string backend_;
   std::string run_id_;
   maker make_;
-  std::shared_ptr<rendezvous_handler> made_;
+  bool was_in_round_ = false;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/impl/deferred_rendezvous.ipp>
+#include <elastic/rendezvous/detail/impl/chosen_rendezvous.ipp>
 #endif
