@@ -20,6 +20,9 @@
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/progress_bar.hpp>
 #include <elastic/launch/run_with_signals.hpp>
+#include <elastic/rendezvous/etcd.hpp>
+#include <elastic/rendezvous/file.hpp>
+#include <elastic/rendezvous/torch.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -43,6 +46,15 @@ elastic::command_line_facts look_around() {
   return facts;
 }
 
+/// Every way to meet that the library has, also if this program is compiled header-only.
+elastic::rendezvous_registry every_backend() {
+  elastic::rendezvous_registry backends;
+  elastic::add_etcd_rendezvous(backends);
+  elastic::add_file_rendezvous(backends);
+  elastic::add_torch_rendezvous(backends);
+  return backends;
+}
+
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
@@ -52,7 +64,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
     services.observer =
         std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
   }
-  const auto agent = elastic::make_agent(config, services);
+  const auto agent = elastic::make_agent(config, services, every_backend());
   const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);

@@ -15,8 +15,6 @@
 #include <elastic/base/named_factories.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
-#include <elastic/base/ring.hpp>
-#include <elastic/base/ring_options.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>

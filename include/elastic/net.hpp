@@ -6,12 +6,8 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/net/http_connection.hpp>
-#include <elastic/net/http_response_parser.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/net/message_frame.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/net/tcp_stream.hpp>
-#include <elastic/net/tls_options.hpp>
-#include <elastic/net/tls_stream.hpp>

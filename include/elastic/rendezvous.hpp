@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/etcd.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/file.hpp>
 #include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/native.hpp>
@@ -18,5 +16,4 @@
 #include <elastic/rendezvous/round_state.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
-#include <elastic/rendezvous/torch.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>

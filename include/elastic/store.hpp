@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/store/etcd_client.hpp>
-#include <elastic/store/etcd_keys.hpp>
-#include <elastic/store/etcd_v2_keys.hpp>
-#include <elastic/store/file_keys.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/key_watch.hpp>
 #include <elastic/store/leased_keys.hpp>

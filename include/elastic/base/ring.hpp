@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: the store server includes it.
+
 #include <elastic/base/assert.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/ring_queue.hpp>

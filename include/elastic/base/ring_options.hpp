@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: the store server includes it.
+
 namespace elastic {
 
 /// How large a ring is.

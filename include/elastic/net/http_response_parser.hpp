@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: for etcd.
+
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: for etcd.
+
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/byte_stream.hpp>
@@ -23,8 +25,7 @@ namespace elastic {
 /// the build has no TLS; `errc::connection_failed` if the connection broke.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
-                                                             std::string host,
-                                                             tls_options options);
+                                                             std::string host, tls_options options);
 
 /// Looks whether the files can be used.
 /// Errors: `errc::invalid_argument`, also where the build has no TLS.

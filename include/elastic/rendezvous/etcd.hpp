@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Meeting in etcd: the backends "etcd", "etcd-v2" and "etcd-v3".
+// Opt-in: meeting in etcd, the backends "etcd", "etcd-v2" and "etcd-v3".
 
 #include <elastic/rendezvous/etcd/etcd_rendezvous.hpp>
 #include <elastic/rendezvous/etcd/etcd_rendezvous_backend.hpp>

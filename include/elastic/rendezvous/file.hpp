@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Meeting in a shared directory: the backend "file".
+// Opt-in: meeting in a shared directory, the backend "file".
 
 #include <elastic/rendezvous/file/file_rendezvous.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Meeting with agents of torchrun: the state that they agree on, and who takes part in it.
+// Opt-in: meeting with nodes of torchrun, the backend "c10d" in jobs with both.
 
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: for those who meet in etcd.
+
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>

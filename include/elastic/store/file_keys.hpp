@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: for those who meet in a directory.
+
 #include <elastic/base/blocking.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>

@@ -38,6 +38,17 @@ TEST_CASE("rendezvous registry: a name that nobody knows is answered by those th
   }
 }
 
+TEST_CASE("rendezvous registry: says how a backend is added", "[rendezvous]") {
+  using elastic::detail::how_to_add;
+  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) {
+    CHECK(how_to_add(name) ==
+          "include <elastic/rendezvous/etcd.hpp> and call add_etcd_rendezvous(registry)");
+  }
+  CHECK(how_to_add("file") ==
+        "include <elastic/rendezvous/file.hpp> and call add_file_rendezvous(registry)");
+  for (const char* name : {"c10d", "static", "smoke-signals"}) CHECK(how_to_add(name).empty());
+}
+
 TEST_CASE("rendezvous registry: one's own backend is added or takes the place of another",
           "[rendezvous]") {
   rendezvous_registry known;

@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <memory>
 #include <string>
@@ -32,6 +33,9 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 /// of bounds. Those of etcd itself come with the first round.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
     rendezvous_parameters parameters);
+
+/// Adds "etcd", "etcd-v2" and "etcd-v3"; a compiled library's registry has them.
+ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic
 

@@ -6,6 +6,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <memory>
 
@@ -25,6 +26,9 @@ ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_para
 /// bounds. Those of the directory come with the first round.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
     rendezvous_parameters parameters);
+
+/// Adds "file"; a compiled library's registry has it.
+ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic
 

@@ -4,13 +4,41 @@
 
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
-#include <elastic/rendezvous/etcd/etcd_rendezvous.hpp>
-#include <elastic/rendezvous/file/file_rendezvous.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/solo_rendezvous.hpp>
 #include <elastic/rendezvous/static_rendezvous.hpp>
-#include <elastic/rendezvous/torch/mixed_rendezvous.hpp>
+
+#include <fmt/format.h>
 
 namespace elastic {
+
+#if !defined(ELASTIC_HEADER_ONLY)
+void add_etcd_rendezvous(rendezvous_registry& registry);
+void add_file_rendezvous(rendezvous_registry& registry);
+void add_torch_rendezvous(rendezvous_registry& registry);
+#endif
+
+namespace detail {
+
+ELASTIC_DECL std::string how_to_add(std::string_view backend) {
+  const bool is_etcd = backend == "etcd" || backend == "etcd-v2" || backend == "etcd-v3";
+  const std::string_view header = is_etcd ? "etcd" : backend == "file" ? "file" : "";
+  if (header.empty()) return "";
+  return fmt::format("include <elastic/rendezvous/{}.hpp> and call add_{}_rendezvous(registry)",
+                     header, header);
+}
+
+inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_parameters& parameters) {
+  const auto dialect = parameters.configuration.find("dialect");
+  if (dialect == parameters.configuration.end() || dialect->second == "auto") {
+    return std::make_shared<c10d_rendezvous>(parameters);
+  }
+  throw error(errc::invalid_argument, fmt::format("--rdzv-conf dialect={}: {}", dialect->second,
+                                                  c10d_rendezvous::torch_hint));
+}
+
+}  // namespace detail
 
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
@@ -20,14 +48,22 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
   add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
     // A job of one node needs no socket to meet.
     if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
-    return std::make_shared<mixed_rendezvous>(parameters);
+    return detail::make_native(parameters);
   });
-  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) add(name, make_etcd_rendezvous);
-  add("file", make_file_rendezvous);
+#if !defined(ELASTIC_HEADER_ONLY)
+  add_etcd_rendezvous(*this);
+  add_file_rendezvous(*this);
+  add_torch_rendezvous(*this);
+#endif
 }
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
     const rendezvous_parameters& parameters) const {
+  const std::string way = detail::how_to_add(parameters.backend);
+  if (!way.empty() && !contains(parameters.backend)) {
+    throw error(errc::invalid_argument, fmt::format("the rendezvous backend '{}' was not added: {}",
+                                                    parameters.backend, way));
+  }
   return named_factories::make(parameters.backend, parameters);
 }
 

@@ -12,14 +12,16 @@
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/store.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace elastic {
 
@@ -32,6 +34,13 @@ namespace elastic {
 /// Thread-safety: one strand at a time.
 class c10d_rendezvous final : public rendezvous_handler {
  public:
+  using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
+
+  /// How a header-only program meets with nodes of torchrun.
+  static constexpr std::string_view torch_hint =
+      "to meet with nodes of torchrun, include <elastic/rendezvous/torch.hpp> and call "
+      "add_torch_rendezvous(registry)";
+
   /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
   /// out of bounds.
   ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
@@ -41,6 +50,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::shared_ptr<message_connector> connector,
                                std::shared_ptr<store> agents);
+
+  /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
+  /// Call it before the first round.
+  /// @param watch  called with the table of the store, if this node hosts it; what it returns is
+  ///               kept as long
+  void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
 
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
@@ -65,6 +80,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> ask_status();
   ELASTIC_DECL void throw_if_in_no_round() const;
   ELASTIC_DECL void throw_if_over() const;
+  [[noreturn]] ELASTIC_DECL void throw_broken() const;
 
   [[noreturn]] ELASTIC_DECL void throw_refused(const rendezvous_messages::refused& refused) const;
 
@@ -75,7 +91,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<message_connector> connector_;
-  std::shared_ptr<detail::torch_agent_watch> strangers_;
+  store_watch watch_;
+  std::shared_ptr<void> kept_watch_;
   std::shared_ptr<detail::rendezvous_link> link_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = -1;

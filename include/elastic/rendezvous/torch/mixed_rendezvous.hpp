@@ -9,6 +9,7 @@
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/store/tcp_store.hpp>
 
@@ -73,6 +74,9 @@ class mixed_rendezvous final : public detail::chosen_rendezvous {
   std::unique_ptr<rendezvous_host> host_;
   bool has_succeeded_ = false;
 };
+
+/// Has "c10d" meet with nodes of torchrun as well; a compiled library's registry does.
+ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic
 

@@ -419,4 +419,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   return std::make_shared<detail::chosen_rendezvous>(parameters.backend, parameters.run_id, make);
 }
 
+ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {
+  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) registry.add(name, make_etcd_rendezvous);
+}
+
 }  // namespace elastic

@@ -56,4 +56,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   return std::make_shared<detail::chosen_rendezvous>(backend, run_id, make);
 }
 
+ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {
+  registry.add("file", make_file_rendezvous);
+}
+
 }  // namespace elastic

@@ -131,9 +131,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
       endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
   if (host_) {
     agents_ = std::make_shared<memory_store>(host_->engine());
-    strangers_ =
-        std::make_shared<detail::torch_agent_watch>(host_->engine(), run_id(), parameters_.log);
-    strangers_->begin();
+    if (watch_) kept_watch_ = watch_(host_->engine());
     co_return;
   }
   tcp_store_options options;
@@ -196,7 +194,16 @@ ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
     const bool succeeded = heard.closed->end == job_end::succeeded;
     throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, heard.closed->why);
   }
-  if (heard.broken) std::rethrow_exception(heard.broken);
+  if (heard.broken) throw_broken();
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
+  try {
+    std::rethrow_exception(link_->heard().broken);
+  } catch (const error& failure) {
+    if (watch_ || failure.code() != errc::protocol_violation) throw;
+    throw error(errc::protocol_violation, fmt::format("{}; {}", failure.what(), torch_hint));
+  }
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_refused(

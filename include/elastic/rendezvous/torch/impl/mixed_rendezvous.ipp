@@ -10,6 +10,8 @@
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/solo_rendezvous.hpp>
+#include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/key_value_engine.hpp>
@@ -27,7 +29,14 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
     : chosen_rendezvous("c10d", parameters.run_id, nullptr),
       parameters_(std::move(parameters)),
       dialect_(dialect_of(parameters_)) {
-  chosen_ = std::make_shared<c10d_rendezvous>(parameters_);
+  auto native = std::make_shared<c10d_rendezvous>(parameters_);
+  native->meet_beside_torch([run_id = parameters_.run_id,
+                             log = parameters_.log](std::shared_ptr<key_value_engine> table) {
+    auto watch = std::make_shared<detail::torch_agent_watch>(std::move(table), run_id, log);
+    watch->begin();
+    return watch;
+  });
+  chosen_ = std::move(native);
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
 }
@@ -160,6 +169,15 @@ ELASTIC_DECL task<void> mixed_rendezvous::see_off() {
   while (host_->connections() > 0 && time.now() < limit) {
     co_await time.sleep_until(time.now() + farewell_pause);
   }
+}
+
+ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
+  const auto make =
+      [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
+    if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
+    return std::make_shared<mixed_rendezvous>(parameters);
+  };
+  registry.add("c10d", make);
 }
 
 }  // namespace elastic
