@@ -136,6 +136,7 @@
 #include <elastic/rendezvous/torch/detail/impl/pickle_reader.ipp>
 #include <elastic/rendezvous/torch/detail/impl/pickle_writer.ipp>
 #include <elastic/rendezvous/torch/detail/impl/torch_agent_watch.ipp>
+#include <elastic/rendezvous/torch/detail/impl/torch_exit.ipp>
 #include <elastic/rendezvous/torch/detail/impl/torch_round.ipp>
 #include <elastic/rendezvous/torch/impl/dynamic_rendezvous.ipp>
 #include <elastic/rendezvous/torch/impl/keyed_rendezvous_backend.ipp>

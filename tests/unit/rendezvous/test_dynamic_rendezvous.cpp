@@ -966,7 +966,7 @@ TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]"
   co_await place.quiet();
   CHECK(refused->code() == errc::rendezvous_state);
   CHECK(refused->what() ==
-        "the state under the store's key 'torch.rendezvous.j' is in the dialect 1.13 and this node "
+        "the state in the store's key 'torch.rendezvous.j' is in the dialect 1.13 and this node "
         "speaks 2.6: all nodes of a job need one dialect (--rdzv-conf dialect=1.13)");
   CHECK_FALSE(first->ended);
   first->cancel.emit(asio::cancellation_type::terminal);

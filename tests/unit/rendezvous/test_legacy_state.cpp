@@ -84,7 +84,7 @@ TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has
           "[rendezvous]") {
   legacy_state state;
   state.status = legacy_status::closed;
-  state.ending = elastic::legacy_ending{elastic::job_end::succeeded, "all is well"};
+  state.ending = elastic::job_ending{elastic::job_end::succeeded, "all is well"};
   const legacy_state again = parse_legacy_state(to_text(state));
   REQUIRE(again.ending);
   CHECK(again.ending->how == elastic::job_end::succeeded);

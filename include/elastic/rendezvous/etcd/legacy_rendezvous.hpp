@@ -8,10 +8,10 @@
 #include <elastic/rendezvous/etcd/detail/legacy_lease.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_round.hpp>
 #include <elastic/rendezvous/etcd/legacy_state.hpp>
-#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/leased_keys.hpp>
@@ -70,12 +70,9 @@ class legacy_rendezvous final : public rendezvous_handler {
  private:
   using view = detail::legacy_round::view;
 
-  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
-
   // Its agents never serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters without_sharing(rendezvous_parameters parameters);
 
-  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
   time_point now() const { return parameters_.time->now(); }
 
   ELASTIC_DECL static bool is_closed(const view& seen);
@@ -94,19 +91,8 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& seen) const;
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
-  // ---- the end --------------------------------------------------------------------------------
-
-  [[noreturn]] ELASTIC_DECL void throw_closed(const view& seen) const;
-
-  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
-  /// still about to hear of it.
-  ELASTIC_DECL task<void> check_end(view seen);
-  ELASTIC_DECL task<bool> all_have_ended();
-  ELASTIC_DECL task<void> tell_end(legacy_ending ending);
-
-  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
-  ELASTIC_DECL task<void> release_barrier();
-  ELASTIC_DECL task<void> say_farewell(task<void> words);
+  ELASTIC_DECL task<void> tell_end(job_ending ending);
+  ELASTIC_DECL task<void> give_up();
 
   rendezvous_parameters parameters_;
   rendezvous_settings settings_;
@@ -125,7 +111,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents_;
   std::optional<rendezvous_change> change_;
   int restarts_ = 0;
-  bool is_finished_ = false;
+  detail::torch_exit exit_;
 };
 
 }  // namespace elastic

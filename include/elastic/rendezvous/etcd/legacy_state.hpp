@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 
 #include <optional>
 #include <string>
@@ -26,12 +27,6 @@ enum class legacy_status {
   closed,
 };
 
-/// How a job has ended, which elasticrun adds to a state that it closes.
-struct legacy_ending {
-  job_end how = job_end::failed;
-  std::string why;
-};
-
 /// What nodes share in torchrun's rendezvous named "etcd". Nodes have no names in it, but ranks in
 /// the order in which they joined.
 /// Source: torch.distributed.elastic.rendezvous.etcd_rendezvous.
@@ -44,8 +39,8 @@ struct legacy_state {
   std::vector<std::string> keep_alives;
   /// How many wait for the next version of a complete one, as they have counted themselves.
   int waiting = 0;
-  /// Of a closed one; none where a node of torchrun has closed it.
-  std::optional<legacy_ending> ending;
+  /// Of a closed one, which elasticrun adds; none if a node of torchrun has closed it.
+  std::optional<job_ending> ending;
 };
 
 /// The name of the key by which the node of a rank says that it lives.

@@ -5,13 +5,13 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/rendezvous/round_state.hpp>
 #include <elastic/rendezvous/torch/detail/job_failures.hpp>
+#include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 #include <elastic/rendezvous/torch/detail/torch_round.hpp>
 #include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
@@ -73,12 +73,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   using counted_failures = detail::counted_failures;
   using job_failures = detail::job_failures;
 
-  struct job_ending {
-    job_end how = job_end::failed;
-    std::string why;
-  };
-
-  inline static const std::string terminal_state = "torchelastic/agent/terminal_state";
   inline static const std::string failed_word = "failed: ";
   inline static const std::string succeeded_word = "succeeded: ";
   /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
@@ -89,7 +83,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
                                                          torch_dialect dialect);
 
-  bool gathers() const { return dialect_ != torch_dialect::torch_2_6; }
+  bool gathers() const { return agents_of(dialect_) == agent_dialect::gather; }
   int size() const { return static_cast<int>(members_.size()); }
   time_point now() const { return parameters_.time->now(); }
 
@@ -141,26 +135,12 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // ---- the end --------------------------------------------------------------------------------
 
-  ELASTIC_DECL task<void> gather_at_exit();
-  ELASTIC_DECL task<void> count_at_exit();
-
   /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
   ELASTIC_DECL std::string ending_key() const;
   ELASTIC_DECL task<std::optional<job_ending>> ending();
   ELASTIC_DECL task<void> throw_closed();
-
-  /// The rendezvous was closed: an error, unless all workers have succeeded and only this node is
-  /// still about to hear of it.
-  ELASTIC_DECL task<void> check_end();
   ELASTIC_DECL task<void> tell_end(job_end how, std::string why);
-  ELASTIC_DECL task<bool> all_have_ended();
-
-  // PyTorch's agents, whose workers may have succeeded, would wait for this node's.
-  ELASTIC_DECL task<void> release_barrier();
-
-  task<void> give_up_place() { return say_farewell(give_up_any_place()); }
-
-  ELASTIC_DECL task<void> say_farewell(task<void> words);
+  ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
   ELASTIC_DECL task<void> depart();
 
@@ -184,7 +164,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   bool counts_together_ = false;
   int restarts_ = 0;
   int own_failures_ = 0;
-  bool is_finished_ = false;
+  detail::torch_exit exit_;
 };
 
 }  // namespace elastic

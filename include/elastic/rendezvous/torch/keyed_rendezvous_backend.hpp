@@ -24,6 +24,11 @@ ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
                                                          torch_dialect dialect,
                                                          const std::string& place);
 
+/// Which dialect such a text is in; none if it holds no state, or one that does not tell.
+/// Errors: `errc::rendezvous_state`, naming the place.
+ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
+                                                     const std::string& place);
+
 /// Keeps the state of a rendezvous under one key of a place that can compare and set.
 ///
 /// Errors: also those of the place. Thread-safety: one strand at a time.

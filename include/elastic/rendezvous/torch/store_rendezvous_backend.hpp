@@ -50,8 +50,7 @@ class store_rendezvous_backend final : public rendezvous_backend {
   // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
   // a plain GET, never waits for the key to exist.
   ELASTIC_DECL task<std::string> exchange(std::string expected, std::string desired);
-  ELASTIC_DECL static std::optional<torch_state> read(const std::string& text,
-                                                      const std::string& key);
+  ELASTIC_DECL static std::string place_of(const std::string& key);
   ELASTIC_DECL std::optional<stored_state> parse(std::string text) const;
 
   std::shared_ptr<store> store_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/round_machine.hpp>
 
 #include <string_view>
 
@@ -18,6 +20,16 @@ enum class torch_dialect {
   /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
   torch_2_6,
 };
+
+/// How agents of a dialect tell each other about their workers.
+constexpr agent_dialect agents_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? agent_dialect::assign : agent_dialect::gather;
+}
+
+/// By which rules agents of a dialect meet.
+constexpr round_rules rules_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
+}
 
 /// "1.13", "2.0" or "2.6": the release that a dialect began with.
 ELASTIC_DECL std::string_view to_text(torch_dialect dialect);

@@ -61,7 +61,7 @@ class legacy_round {
   ELASTIC_DECL task<void> give_up();
 
   /// Closes the rendezvous, unless it is.
-  ELASTIC_DECL task<void> close(legacy_ending ending);
+  ELASTIC_DECL task<void> close(job_ending ending);
 
  private:
   inline static const std::string state_key = "active_version";

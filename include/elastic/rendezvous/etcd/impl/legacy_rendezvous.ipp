@@ -10,7 +10,6 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/etcd/legacy_machine.hpp>
-#include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 
 #include <chrono>
@@ -39,9 +38,8 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
   auto executor = co_await asio::this_coro::executor;
   lease_->start(executor);
   change_.reset();
-  is_finished_ = false;
-  size_ = 0;
-  co_await with_rollback(join(), say_farewell(shared_.give_up()));
+  exit_ = {};
+  co_await with_rollback(join(), give_up());
   co_return co_await placed_round();
 }
 
@@ -49,7 +47,8 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
   while (!change_) {
     view seen = co_await shared_.look();
     if (is_closed(seen)) {
-      co_await check_end(seen);
+      std::optional<job_ending> end = seen.state->ending;
+      co_await exit_.check_closed(run_id(), std::move(end));
     } else {
       // It may have been found by another meanwhile.
       if (!change_) change_ = change_of(seen);
@@ -64,7 +63,7 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
   const view seen = co_await shared_.look();
-  if (is_closed(seen)) throw_closed(seen);
+  if (is_closed(seen)) detail::throw_closed(run_id(), seen.state->ending);
   if (!change_) change_ = change_of(seen);
   if (!change_) {
     change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
@@ -73,18 +72,13 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::stri
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
-  is_finished_ = true;
-  if (gathers()) {
-    const std::string mine = std::to_string(rank_);
-    co_await gather(agents_, terminal_state, mine, rank_, size_);
-  } else {
-    co_await elastic::exit_barrier(agents_, size_);
-  }
+  const std::function<task<void>()> nothing;
+  co_await exit_.wait(parameters_.time, settings_.silence(), nothing);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const view seen = co_await shared_.look();
   const bool has_failed =
       is_closed(seen) && seen.state->ending && seen.state->ending->how == job_end::failed;
-  if (has_failed) throw_closed(seen);
+  if (has_failed) detail::throw_closed(run_id(), seen.state->ending);
 }
 
 ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
@@ -94,7 +88,7 @@ ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
 
 ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
   const time_point limit = now() + limits::rendezvous_absence;
-  legacy_ending ending;
+  job_ending ending;
   ending.how = how;
   ending.why = std::move(why);
   const bool is_told =
@@ -103,7 +97,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::shutdown() {
-  co_await say_farewell(shared_.give_up());
+  co_await give_up();
   co_await lease_->stop();
   co_await workers_.stop();
 }
@@ -133,7 +127,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::join() {
     told = next.reason;
     switch (next.action) {
       case legacy_action::placed: take_place(*seen.state); co_return;
-      case legacy_action::refuse_closed: throw_closed(seen); break;
+      case legacy_action::refuse_closed: detail::throw_closed(run_id(), seen.state->ending); break;
       case legacy_action::refuse_timeout: throw_timeout(seen); break;
       case legacy_action::wait: {
         const std::string token = seen.token;
@@ -155,6 +149,7 @@ ELASTIC_DECL void legacy_rendezvous::take_place(const legacy_state& state) {
   rank_ = shared_.me().rank;
   size_ = state.participants;
   agents_ = store_of_(state.version);
+  exit_ = detail::torch_exit(agents_, rank_, size_, dialect_);
 }
 
 ELASTIC_DECL void legacy_rendezvous::throw_timeout(const view& seen) const {
@@ -173,12 +168,12 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
   met.group_world_size = size_;
   met.restarts = restarts_;
   met.agents = agents_;
-  met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+  met.dialect = agents_of(dialect_);
   if (rank_ == 0) {
     met.master =
         workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
   }
-  if (gathers()) co_return met;
+  if (met.dialect == agent_dialect::gather) co_return met;
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
   const time_point limit = now() + settings_.join_timeout;
   task<master_endpoint> agreeing = agree_on_master(agents_, met.master, rank_);
@@ -205,7 +200,7 @@ ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(const
                   fmt::format("the node of group rank {} has left or does not answer", rank));
   }
   // Whose workers are done does not begin anew for one that comes late.
-  if (seen.state->waiting > 0 && !is_finished_) {
+  if (seen.state->waiting > 0 && !exit_.has_begun()) {
     return change(change_kind::node_waiting,
                   fmt::format("{} node{} for the next round", seen.state->waiting,
                               seen.state->waiting == 1 ? " waits" : "s wait"));
@@ -217,57 +212,14 @@ ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind, std::
   return {kind, std::move(what), restarts_};
 }
 
-ELASTIC_DECL void legacy_rendezvous::throw_closed(const view& seen) const {
-  const std::optional<legacy_ending>& end = seen.state->ending;
-  if (!end) {
-    throw error(errc::rendezvous_closed,
-                fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
-                            "not say how the job has ended",
-                            run_id()));
-  }
-  throw error(end->how == job_end::succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
-              end->why);
-}
-
-ELASTIC_DECL task<void> legacy_rendezvous::check_end(view seen) {
-  if (is_finished_) {
-    const std::optional<legacy_ending>& end = seen.state->ending;
-    if (end && end->how == job_end::succeeded) co_return;
-    if (!end && co_await all_have_ended()) co_return;
-  }
-  throw_closed(seen);
-}
-
-ELASTIC_DECL task<bool> legacy_rendezvous::all_have_ended() {
-  std::vector<std::string> keys;
-  if (gathers()) keys = detail::rank_keys(terminal_state, size_, "");
-  if (!gathers()) keys.push_back(terminal_state + "/last_member");
-  co_return co_await agents_->check(std::move(keys));
-}
-
-ELASTIC_DECL task<void> legacy_rendezvous::tell_end(legacy_ending ending) {
+ELASTIC_DECL task<void> legacy_rendezvous::tell_end(job_ending ending) {
   const bool has_failed = ending.how == job_end::failed;
   co_await shared_.close(std::move(ending));
-  if (has_failed) co_await release_barrier();
+  if (has_failed) co_await exit_.release();
 }
 
-ELASTIC_DECL task<void> legacy_rendezvous::release_barrier() {
-  if (!gathers() || size_ == 0) co_return;
-  const std::string key = terminal_state + std::to_string(rank_);
-  std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.emplace_back(key, std::to_string(rank_));
-  pairs.emplace_back(key + detail::gathered_suffix, "FIN");
-  co_await agents_->multi_set(std::move(pairs));
-}
-
-ELASTIC_DECL task<void> legacy_rendezvous::say_farewell(task<void> words) {
-  const time_point limit = now() + limits::rendezvous_farewell;
-  try {
-    co_await with_deadline(*parameters_.time, limit, std::move(words));
-  } catch (const error& failure) {
-    // Then the others find out that this node is gone.
-    parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
-  }
+ELASTIC_DECL task<void> legacy_rendezvous::give_up() {
+  return detail::try_to_leave(shared_.give_up(), parameters_.time, parameters_.log);
 }
 
 }  // namespace elastic

@@ -133,13 +133,13 @@ class legacy_reader {
   }
 
   // Whatever else is there is not ours.
-  std::optional<legacy_ending> ending() const {
+  std::optional<job_ending> ending() const {
     const auto found = document_.find("elastic_ending");
     if (found == document_.end() || !found->is_object()) return std::nullopt;
     const auto how = found->find("how");
     const auto why = found->find("why");
     if (how == found->end() || why == found->end() || !why->is_string()) return std::nullopt;
-    legacy_ending end;
+    job_ending end;
     if (*how == "succeeded") end.how = job_end::succeeded;
     end.why = why->get<std::string>();
     return end;

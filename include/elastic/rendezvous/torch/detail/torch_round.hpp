@@ -55,7 +55,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
                            logger log);
 
   const node_id& node() const { return node_; }
-  ELASTIC_DECL round_rules rules() const;
 
   /// The prefix of the keys of one round in the agents' store.
   ELASTIC_DECL std::string prefix(std::int64_t round) const;

@@ -10,7 +10,6 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -41,11 +40,11 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     co_await workers_.stop();
     shared_->start_heartbeats(executor);
     change_.reset();
-    is_finished_ = false;
+    exit_ = {};
     counts_together_ = false;
     members_.clear();
     shared_->spare_ended(false);
-    co_await with_rollback(join(), give_up_place());
+    co_await with_rollback(join(), try_to_leave(give_up_any_place()));
     std::optional<rendezvous_round> met = co_await placed_round();
     if (met) co_return std::move(*met);
     parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
@@ -57,7 +56,8 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
   while (!change_) {
     view seen = co_await shared_->look();
     if (seen.state.closed) {
-      co_await check_end();
+      std::optional<job_ending> end = co_await ending();
+      co_await exit_.check_closed(run_id(), std::move(end));
     } else {
       std::optional<rendezvous_change> found = co_await explained_change_of(seen);
       // It may have been found by another meanwhile.
@@ -85,12 +85,13 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::str
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
-  is_finished_ = true;
-  task<void> meeting = gathers() ? gather_at_exit() : count_at_exit();
-  co_await std::move(meeting);
+  const std::function<task<void>()> announce = [this] {
+    return shared_->tell_ended(round_, rank_);
+  };
+  co_await exit_.wait(parameters_.time, settings_.silence(), announce);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const std::optional<job_ending> end = co_await ending();
-  if (end && end->how == job_end::failed) throw error(errc::rendezvous_closed, end->why);
+  if (end && end->how == job_end::failed) detail::throw_closed(run_id(), end);
 }
 
 ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
@@ -116,12 +117,12 @@ ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
   shared_->hurry();
   co_await shared_->stop_heartbeats();
   co_await workers_.stop();
-  co_await say_farewell(depart());
+  co_await try_to_leave(depart());
 }
 
 ELASTIC_DECL rendezvous_parameters
 dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect dialect) {
-  if (dialect != torch_dialect::torch_2_6) parameters.share_worker_store = false;
+  if (agents_of(dialect) == agent_dialect::gather) parameters.share_worker_store = false;
   return parameters;
 }
 
@@ -134,7 +135,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   std::string_view told;
   for (;;) {
     const round_decision next =
-        decide_join(seen.state, shared_->node(), settings_, shared_->rules(), now(), deadline);
+        decide_join(seen.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
     if (told != next.reason) {
       parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), seen.state.round,
                             next.reason);
@@ -185,6 +186,7 @@ ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
   rank_ = members_.at(shared_->node());
   shared_->spare_ended(true);
   round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+  exit_ = detail::torch_exit(round_agents_, rank_, size(), dialect_);
 }
 
 ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) const {
@@ -202,7 +204,7 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   met.group_rank = rank_;
   met.group_world_size = size();
   met.agents = round_agents_;
-  met.dialect = gathers() ? agent_dialect::gather : agent_dialect::assign;
+  met.dialect = agents_of(dialect_);
   if (rank_ == 0) {
     met.master =
         workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
@@ -302,7 +304,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   // Whose workers are done does not begin anew for one that comes late, nor does a full round:
   // it would not take that node in, and would end again and again.
   const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
-  if (!state.wait_list.empty() && has_room && !is_finished_) {
+  if (!state.wait_list.empty() && has_room && !exit_.has_begun()) {
     co_return change(change_kind::node_waiting,
                      fmt::format("node {} waits to join", state.wait_list.begin()->text()));
   }
@@ -312,23 +314,6 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
 ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
                                                           std::string what) const {
   return {kind, std::move(what), restarts_};
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::gather_at_exit() {
-  const std::string mine = std::to_string(rank_);
-  co_await detail::tell_and_read(round_agents_, terminal_state, mine, rank_, size());
-  if (rank_ != 0) co_return;
-  // All have come: one that does not get to read that has died meanwhile.
-  const time_point limit = now() + settings_.silence();
-  task<void> reading = detail::wait_for_readers(round_agents_, terminal_state, size());
-  co_await with_deadline(*parameters_.time, limit, std::move(reading));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::count_at_exit() {
-  const std::int64_t arrived = co_await detail::come_to_exit_barrier(round_agents_, size());
-  if (arrived >= size()) co_return;
-  co_await shared_->tell_ended(round_, rank_);
-  co_await detail::wait_at_exit_barrier(round_agents_);
 }
 
 ELASTIC_DECL std::string dynamic_rendezvous::ending_key() const {
@@ -351,23 +336,7 @@ ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>
 
 ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
   const std::optional<job_ending> end = co_await ending();
-  if (!end) {
-    throw error(errc::rendezvous_closed,
-                fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
-                            "not say how the job has ended",
-                            run_id()));
-  }
-  throw error(end->how == job_end::succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
-              end->why);
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::check_end() {
-  if (is_finished_) {
-    const std::optional<job_ending> end = co_await ending();
-    if (end && end->how == job_end::succeeded) co_return;
-    if (!end && co_await all_have_ended()) co_return;
-  }
-  co_await throw_closed();
+  detail::throw_closed(run_id(), end);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {
@@ -376,33 +345,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string wh
   const std::string nothing;
   co_await agents_->compare_set(key, nothing, text);
   co_await shared_->close();
-  if (how == job_end::failed) co_await release_barrier();
+  if (how == job_end::failed) co_await exit_.release();
 }
 
-ELASTIC_DECL task<bool> dynamic_rendezvous::all_have_ended() {
-  std::vector<std::string> keys;
-  if (gathers()) keys = detail::rank_keys(terminal_state, size(), "");
-  if (!gathers()) keys.push_back(terminal_state + "/last_member");
-  co_return co_await round_agents_->check(std::move(keys));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::release_barrier() {
-  if (!gathers() || members_.empty()) co_return;
-  const std::string key = terminal_state + std::to_string(rank_);
-  std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.emplace_back(key, std::to_string(rank_));
-  pairs.emplace_back(key + detail::gathered_suffix, "FIN");
-  co_await round_agents_->multi_set(std::move(pairs));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::say_farewell(task<void> words) {
-  const time_point limit = now() + limits::rendezvous_farewell;
-  try {
-    co_await with_deadline(*parameters_.time, limit, std::move(words));
-  } catch (const error& failure) {
-    // Then the others find out that this node is gone.
-    parameters_.log.debug("could not leave the rendezvous: {}", failure.what());
-  }
+ELASTIC_DECL task<void> dynamic_rendezvous::try_to_leave(task<void> leaving) {
+  return detail::try_to_leave(std::move(leaving), parameters_.time, parameters_.log);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::give_up_any_place() { co_await shared_->leave(false); }

@@ -13,21 +13,34 @@
 
 namespace elastic {
 
-ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
-                                                         torch_dialect dialect,
-                                                         const std::string& place) {
-  std::optional<torch_state> state;
+namespace detail {
+
+inline std::optional<torch_state> state_in(std::string_view text, const std::string& place) {
   try {
-    state = parse_stored_text(text);
+    return parse_stored_text(text);
   } catch (const error& failure) {
     throw error(errc::rendezvous_state, fmt::format("{} ({})", failure.what(), place));
   }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
+                                                         torch_dialect dialect,
+                                                         const std::string& place) {
+  std::optional<torch_state> state = detail::state_in(text, place);
   if (!state || !state->seen_dialect || *state->seen_dialect == dialect) return state;
   const torch_dialect seen = *state->seen_dialect;
   throw error(errc::rendezvous_state,
               fmt::format("the state in {} is in the dialect {} and this node speaks {}: all nodes "
                           "of a job need one dialect (--rdzv-conf dialect={})",
                           place, to_text(seen), to_text(dialect), to_text(seen)));
+}
+
+ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
+                                                     const std::string& place) {
+  const std::optional<torch_state> state = detail::state_in(text, place);
+  return state ? state->seen_dialect : std::nullopt;
 }
 
 ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
@@ -68,14 +81,7 @@ ELASTIC_DECL task<std::optional<torch_dialect>> keyed_rendezvous_backend::seen_d
     std::shared_ptr<versioned_keys> keys, std::string key) {
   const versioned_value seen = co_await keys->get(key);
   if (!seen.value) co_return std::nullopt;
-  try {
-    const std::optional<torch_state> state = parse_stored_text(*seen.value);
-    if (!state) co_return std::nullopt;
-    co_return state->seen_dialect;
-  } catch (const error& failure) {
-    throw error(errc::rendezvous_state,
-                fmt::format("{} ({})", failure.what(), keys->place_of(key)));
-  }
+  co_return dialect_of(*seen.value, keys->place_of(key));
 }
 
 ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_state_codec.hpp>
 #include <elastic/store/key_watch.hpp>
 
@@ -61,9 +62,7 @@ ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_d
   const std::string key = torch_state_key(run_id);
   const std::string nothing(torch_no_state);
   const std::string text = co_await where->compare_set(key, "", nothing);
-  const std::optional<torch_state> state = read(text, key);
-  if (!state) co_return std::nullopt;
-  co_return state->seen_dialect;
+  co_return dialect_of(text, place_of(key));
 }
 
 ELASTIC_DECL task<std::string> store_rendezvous_backend::exchange(std::string expected,
@@ -71,27 +70,13 @@ ELASTIC_DECL task<std::string> store_rendezvous_backend::exchange(std::string ex
   return store_->compare_set(key_, std::move(expected), std::move(desired));
 }
 
-ELASTIC_DECL std::optional<torch_state> store_rendezvous_backend::read(const std::string& text,
-                                                                       const std::string& key) {
-  try {
-    return parse_stored_text(text);
-  } catch (const error& failure) {
-    throw error(errc::rendezvous_state,
-                fmt::format("{} (the store's key '{}')", failure.what(), key));
-  }
+ELASTIC_DECL std::string store_rendezvous_backend::place_of(const std::string& key) {
+  return fmt::format("the store's key '{}'", key);
 }
 
 ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::string text) const {
-  std::optional<torch_state> state = read(text, key_);
+  std::optional<torch_state> state = read_stored_text(text, dialect_, place_of(key_));
   if (!state) return std::nullopt;
-  const auto seen = state->seen_dialect;
-  if (seen && *seen != dialect_) {
-    throw error(errc::rendezvous_state,
-                fmt::format("the state under the store's key '{}' is in the dialect {} and this "
-                            "node speaks {}: all nodes of a job need one dialect (--rdzv-conf "
-                            "dialect={})",
-                            key_, to_text(*seen), to_text(dialect_), to_text(*seen)));
-  }
   return stored_state{std::move(*state), std::move(text)};
 }
 

@@ -98,7 +98,7 @@ ELASTIC_DECL task<void> legacy_round::give_up() {
   }
 }
 
-ELASTIC_DECL task<void> legacy_round::close(legacy_ending ending) {
+ELASTIC_DECL task<void> legacy_round::close(job_ending ending) {
   for (;;) {
     view seen = co_await look();
     if (seen.state && seen.state->status == legacy_status::closed) co_return;

@@ -26,10 +26,6 @@ ELASTIC_DECL torch_round::torch_round(std::string run_id, node_id node,
       time_(std::move(time)),
       log_(std::move(log)) {}
 
-ELASTIC_DECL round_rules torch_round::rules() const {
-  return dialect_ == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
-}
-
 ELASTIC_DECL std::string torch_round::prefix(std::int64_t round) const {
   return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
 }
