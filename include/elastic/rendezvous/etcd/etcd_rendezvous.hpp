@@ -26,7 +26,7 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 /// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
 /// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
 /// nodes of torchrun may take part that were started with its backend "etcd-v2". "etcd" is as
-/// torchrun's backend of that name where nodes of it are there or a dialect is given, else v3 where
+/// torchrun's backend of that name if nodes of it meet or a dialect is given, else v3 if
 /// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out

@@ -51,11 +51,11 @@ class etcd_rendezvous_backend final : public rendezvous_backend {
 
   ELASTIC_DECL json range_of_nodes() const;
 
-  // False where etcd does not know the lease any more: it was not heard of this node for too long.
-  ELASTIC_DECL task<bool> prolong();
+  // False if etcd does not know the lease any more: it was not heard of this node for too long.
+  ELASTIC_DECL task<bool> refresh();
 
   // `place` is that of the state among the responses; the nodes come next.
-  ELASTIC_DECL std::optional<stored_state> stored_in(const json& answer, std::size_t place);
+  ELASTIC_DECL std::optional<stored_state> stored_in(const json& answer, std::size_t index);
   ELASTIC_DECL std::set<node_id> living_in(const json& range, const torch_state& state) const;
 
   std::shared_ptr<etcd_client> client_;

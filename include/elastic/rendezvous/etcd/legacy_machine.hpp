@@ -15,7 +15,7 @@
 namespace elastic {
 
 /// How long things of torchrun's rendezvous "etcd" last if nobody prolongs them.
-struct legacy_lives {
+struct legacy_ttl {
   /// A version that a node is making.
   static constexpr std::chrono::seconds setup{5};
   /// One that has the fewest nodes, while it waits for more, and one that its nodes confirm.
@@ -76,7 +76,7 @@ struct legacy_decision {
 };
 
 /// The next step of a node that wants into a version.
-/// @param state     none where there is no version
+/// @param state     none if there is no version
 /// @param living    the names of the keys of nodes, as far as the version is complete
 /// @param deadline  when it gives up
 /// Result: with `wait`, `until` is at most just after the deadline.

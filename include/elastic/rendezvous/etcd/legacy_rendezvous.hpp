@@ -75,20 +75,20 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   time_point now() const { return parameters_.time->now(); }
 
-  ELASTIC_DECL static bool is_closed(const view& seen);
+  ELASTIC_DECL static bool is_closed(const view& current);
 
   // ---- joining --------------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> join();
-  ELASTIC_DECL static std::string shown_version(const view& seen);
+  ELASTIC_DECL static std::string shown_version(const view& current);
   ELASTIC_DECL void take_place(const legacy_state& state);
 
-  [[noreturn]] ELASTIC_DECL void throw_timeout(const view& seen) const;
+  [[noreturn]] ELASTIC_DECL void throw_timeout(const view& current) const;
   ELASTIC_DECL task<rendezvous_round> placed_round();
 
   // ---- what happens in a round ----------------------------------------------------------------
 
-  ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& seen) const;
+  ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
   ELASTIC_DECL task<void> tell_end(job_ending ending);

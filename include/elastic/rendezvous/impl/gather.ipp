@@ -23,11 +23,11 @@ ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store>
   const std::string my_key = prefix + std::to_string(rank);
   co_await agents->set(my_key, std::move(mine));
   std::vector<std::string> keys = rank_keys(prefix, size, "");
-  std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+  std::vector<std::string> values = co_await agents->multi_get(std::move(keys));
   const std::string my_end = my_key + gathered_suffix;
   const std::string fin = "FIN";
   co_await agents->set(my_end, fin);
-  co_return told;
+  co_return values;
 }
 
 ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix,
@@ -41,10 +41,10 @@ ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::str
 ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents,
                                                    std::string prefix, std::string mine, int rank,
                                                    int size) {
-  std::vector<std::string> told =
+  std::vector<std::string> values =
       co_await detail::tell_and_read(agents, prefix, std::move(mine), rank, size);
   if (rank == 0) co_await detail::wait_for_readers(agents, prefix, size);
-  co_return told;
+  co_return values;
 }
 
 }  // namespace elastic

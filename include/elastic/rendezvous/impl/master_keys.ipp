@@ -27,16 +27,16 @@ ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
   std::vector<std::string> keys;
   keys.push_back("MASTER_ADDR");
   keys.push_back("MASTER_PORT");
-  const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
+  const std::vector<std::string> values = co_await agents->multi_get(std::move(keys));
   master_endpoint master;
-  master.address = told[0];
-  const char* end = told[1].data() + told[1].size();
-  const auto [stop, failure] = std::from_chars(told[1].data(), end, master.port);
+  master.address = values[0];
+  const char* end = values[1].data() + values[1].size();
+  const auto [stop, failure] = std::from_chars(values[1].data(), end, master.port);
   if (master.address.empty() || failure != std::errc() || stop != end || master.port == 0) {
     throw error(errc::protocol_violation,
                 fmt::format("the node of rank 0 told that the workers meet at '{:.200}', port "
                             "'{:.20}'",
-                            told[0], told[1]));
+                            values[0], values[1]));
   }
   co_return master;
 }
@@ -47,9 +47,9 @@ ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents
     co_await publish_master(std::move(agents), mine);
     co_return mine;
   }
-  master_endpoint told = co_await read_master(std::move(agents));
-  told.served_by_agent = mine.served_by_agent;
-  co_return told;
+  master_endpoint master = co_await read_master(std::move(agents));
+  master.served_by_agent = mine.served_by_agent;
+  co_return master;
 }
 
 }  // namespace elastic

@@ -17,8 +17,8 @@ ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> toward
   towards.push_back("192.0.2.1");
   towards.push_back("2001:db8::1");
   for (const std::string& host : towards) {
-    const auto found = co_await detail::resolve_addresses(host, nullptr);
-    for (const auto& address : found) {
+    const auto addresses = co_await detail::resolve_addresses(host, nullptr);
+    for (const auto& address : addresses) {
       const asio::ip::address own = address_towards(executor, address);
       if (!own.is_unspecified() && !own.is_loopback()) co_return own.to_string();
     }

@@ -18,35 +18,35 @@ namespace elastic {
 
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
-  const auto found = configuration.find(name);
-  if (found == configuration.end()) return fallback;
+  const auto position = configuration.find(name);
+  if (position == configuration.end()) return fallback;
   double value = 0;
-  const char* end = found->second.data() + found->second.size();
-  const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+  const char* end = position->second.data() + position->second.size();
+  const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
   if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
     throw error(errc::invalid_argument,
                 fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
-                            found->second));
+                            position->second));
   }
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
 }
 
 ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback) const {
-  const auto found = configuration.find(name);
-  if (found == configuration.end()) return fallback;
+  const auto position = configuration.find(name);
+  if (position == configuration.end()) return fallback;
   int value = 0;
-  const char* end = found->second.data() + found->second.size();
-  const auto [stop, failure] = std::from_chars(found->second.data(), end, value);
+  const char* end = position->second.data() + position->second.size();
+  const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
   if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
   throw error(errc::invalid_argument,
               fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
-                          found->second));
+                          position->second));
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
-  const auto found = configuration.find(name);
-  if (found == configuration.end()) return std::nullopt;
-  std::string value = found->second;
+  const auto position = configuration.find(name);
+  if (position == configuration.end()) return std::nullopt;
+  std::string value = position->second;
   for (char& letter : value) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
@@ -57,7 +57,7 @@ ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_vi
     if (value == no) return false;
   }
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: yes or no is needed", name, found->second));
+              fmt::format("--rdzv-conf {}={}: yes or no is needed", name, position->second));
 }
 
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {

@@ -51,14 +51,14 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     server_ = std::make_unique<tcp_store_server>(executor, options);
   }
   co_await workers_.stop();
-  rendezvous_round met;
-  met.round = ++round_ - 1;
-  met.agents = std::make_shared<prefix_store>(
-      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round),
+  rendezvous_round round;
+  round.round = ++round_ - 1;
+  round.agents = std::make_shared<prefix_store>(
+      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       std::make_shared<memory_store>());
-  met.master = workers_.serve(executor, "127.0.0.1", parameters_.local_address.empty());
-  met.restarts = restarts_;
-  co_return met;
+  round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_address.empty());
+  round.restarts = restarts_;
+  co_return round;
 }
 
 ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {

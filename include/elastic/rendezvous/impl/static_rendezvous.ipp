@@ -46,17 +46,17 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
     co_await shutdown();
   }
   if (!agents_) co_await connect();
-  rendezvous_round met;
-  met.round = round_++;
-  met.group_rank = parameters_.node_rank;
-  met.group_world_size = parameters_.max_nodes;
-  met.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
-  met.exchange_timeout = timeout_;
-  met.restarts = restarts_;
-  met.master.address = endpoint_.host;
-  met.master.port = server_ ? server_->port() : endpoint_.port;
-  met.master.served_by_agent = true;
-  co_return met;
+  rendezvous_round round;
+  round.round = round_++;
+  round.group_rank = parameters_.node_rank;
+  round.group_world_size = parameters_.max_nodes;
+  round.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  round.exchange_timeout = timeout_;
+  round.restarts = restarts_;
+  round.master.address = endpoint_.host;
+  round.master.port = server_ ? server_->port() : endpoint_.port;
+  round.master.served_by_agent = true;
+  co_return round;
 }
 
 ELASTIC_DECL task<rendezvous_change> static_rendezvous::wait_for_change() {

@@ -71,7 +71,7 @@ class c10d_rendezvous final : public rendezvous_handler {
  private:
   ELASTIC_DECL task<void> begin();
 
-  // By the network; as its host, where this node is to be.
+  // By the network; as its host, if this node is to be.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
   // Until this node is placed in a round after its last one.

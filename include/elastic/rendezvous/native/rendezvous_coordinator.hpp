@@ -59,7 +59,7 @@ class rendezvous_coordinator {
   /// A node says something. The first thing is its `hello`; a connection that says anything else
   /// before, or anything at all after it was refused or its node has left or was given up, is
   /// dropped.
-  ELASTIC_DECL void received(connection from, const rendezvous_request& said, time_point now);
+  ELASTIC_DECL void received(connection from, const rendezvous_request& request, time_point now);
 
   /// The connection is gone. Its node has the grace to come back by another one.
   ELASTIC_DECL void disconnected(connection from, time_point now);
@@ -69,7 +69,7 @@ class rendezvous_coordinator {
 
   // ---- what comes of it -----------------------------------------------------------------------
 
-  /// When `advance` is due; `time_point::max()` where nothing is.
+  /// When `advance` is due; `time_point::max()` if nothing is.
   time_point next_deadline() const { return next_; }
 
   /// The answers since the last call, in their order.
@@ -106,12 +106,13 @@ class rendezvous_coordinator {
 
   // ---- connections ----------------------------------------------------------------------------
 
-  ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& said,
+  ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
                             time_point now);
 
   // It has no say here any more.
   ELASTIC_DECL void drop(connection link);
-  ELASTIC_DECL std::optional<std::string> objection(const rendezvous_messages::hello& said) const;
+  ELASTIC_DECL std::optional<std::string> objection(
+      const rendezvous_messages::hello& request) const;
 
   // What a node that has come back may have missed.
   ELASTIC_DECL void repeat_news(const node_id& node);
@@ -121,14 +122,15 @@ class rendezvous_coordinator {
   // Taken before it comes to this.
   void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
 
-  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& said,
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& request,
                          time_point now);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point);
-  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::failed& said, time_point);
-  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::finished& said,
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::failed& request,
+                         time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::finished& request,
                          time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
-  ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& said, time_point);
+  ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
 
   // ---- the machine ----------------------------------------------------------------------------
@@ -146,7 +148,7 @@ class rendezvous_coordinator {
   // ---- losses ---------------------------------------------------------------------------------
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
-  ELASTIC_DECL time_point lost_at(const member& one) const;
+  ELASTIC_DECL time_point lost_at(const member& entry) const;
   ELASTIC_DECL void give_up(const node_id& node, time_point now);
   ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
   ELASTIC_DECL std::optional<node_id> missing_participant() const;

@@ -35,13 +35,13 @@ class rendezvous_host {
   /// The key that shows to clients of the store that its server decides.
   static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
-  /// Hosts the server at `at`, where that is an address of this host that nobody serves yet. Of
+  /// Hosts the server at `at`, if that is an address of this host that nobody serves yet. Of
   /// nodes on one host, the first that comes hosts.
   ///
-  /// @param decided  whether to host, where that does not follow from the address (a virtual
+  /// @param decided  whether to host, if that does not follow from the address (a virtual
   ///                 address, a forwarded port)
-  /// Result: null where another node hosts it.
-  /// Errors: those of `tcp_store_server`, where `decided` is true.
+  /// Result: null if another node hosts it.
+  /// Errors: those of `tcp_store_server`, if `decided` is true.
   ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
       endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol);

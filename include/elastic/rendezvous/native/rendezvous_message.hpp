@@ -30,7 +30,7 @@ struct hello {
   rendezvous_settings settings;
 };
 
-/// Leaves round `after`, where the node is in it, for the next.
+/// Leaves round `after`, if the node is in it, for the next.
 struct join {
   /// The last round that this node was in; -1: none.
   std::int64_t after = -1;
@@ -122,8 +122,8 @@ using rendezvous_answer =
                  rendezvous_messages::alive, rendezvous_messages::status>;
 
 /// The message as one JSON object.
-ELASTIC_DECL std::string to_text(const rendezvous_request& said);
-ELASTIC_DECL std::string to_text(const rendezvous_answer& said);
+ELASTIC_DECL std::string to_text(const rendezvous_request& message);
+ELASTIC_DECL std::string to_text(const rendezvous_answer& message);
 
 /// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text);

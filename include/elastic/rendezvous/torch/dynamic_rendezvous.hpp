@@ -102,15 +102,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   [[noreturn]] ELASTIC_DECL void throw_timeout(const round_state& state) const;
 
-  // None where the round is to end already.
+  // None if the round is to end already.
   ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
-  // that fails early in the round changes it for nobody. Result: false where the round is to end
+  // that fails early in the round changes it for nobody. Result: false if the round is to end
   // first.
   ELASTIC_DECL task<bool> agree_on_restarts();
 
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None where
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None if
   // the round is to end first: the node of rank 0 may be the one that is lost.
   ELASTIC_DECL task<std::optional<master_endpoint>> shared_master(master_endpoint mine);
 
@@ -125,12 +125,12 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // ---- what happens in a round ----------------------------------------------------------------
 
   // A node that leaves because its workers failed looks like one that leaves to meet another.
-  ELASTIC_DECL task<std::optional<rendezvous_change>> explained_change_of(view seen);
+  ELASTIC_DECL task<std::optional<rendezvous_change>> explained_change_of(view current);
 
   // Once for each round, whoever fails in it.
   ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
   ELASTIC_DECL static rendezvous_change failure_of(const counted_failures& counted);
-  ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view seen);
+  ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
   // ---- the end --------------------------------------------------------------------------------

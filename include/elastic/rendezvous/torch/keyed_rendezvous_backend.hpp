@@ -18,7 +18,7 @@ namespace elastic {
 
 /// Reads the state that some place holds as text, which has to be in `dialect`.
 /// @param place  what messages call it
-/// Result: none where the text says that there is none yet.
+/// Result: none if the text says that there is none yet.
 /// Errors: `errc::rendezvous_state`, naming the place.
 ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
                                                          torch_dialect dialect,
@@ -41,7 +41,7 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
   ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
   ELASTIC_DECL task<void> wait_for_change(std::string token) override;
 
-  /// Which dialect the state is written in; none where there is none yet, or one that holds
+  /// Which dialect the state is written in; none if there is none yet, or one that holds
   /// nothing that tells.
   /// Errors: `errc::rendezvous_state`; those of the place.
   ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(
@@ -49,7 +49,7 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
 
  private:
   ELASTIC_DECL task<versioned_value> look();
-  ELASTIC_DECL std::optional<stored_state> parsed(versioned_value seen);
+  ELASTIC_DECL std::optional<stored_state> parsed(versioned_value current);
 
   std::shared_ptr<versioned_keys> keys_;
   std::string key_;

@@ -26,7 +26,7 @@ namespace elastic {
 /// `--rdzv-conf dialect=1.13`, `2.0` or `2.6` names torchrun's way, and the release of PyTorch
 /// whose agents take part. Without it, or with `auto`, nodes meet in elasticrun's own way, unless
 /// the store turns out to be served by torchrun, or by a node of elasticrun with a `dialect`; then
-/// the dialect is that of the state, or that of the store's generation where there is no state.
+/// the dialect is that of the state, or that of the store's generation if there is no state.
 ///
 /// Thread-safety: one strand at a time.
 class mixed_rendezvous final : public detail::chosen_rendezvous {
@@ -54,14 +54,14 @@ class mixed_rendezvous final : public detail::chosen_rendezvous {
       const rendezvous_parameters& parameters);
 
   // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
-  // empty where none was sent.
+  // empty if none was sent.
   ELASTIC_DECL task<void> choose_torch(std::string refusal);
 
   // A numeric address by which the others reach this node: that on the way to the store.
   ELASTIC_DECL task<std::string> own_address();
   ELASTIC_DECL task<std::shared_ptr<tcp_store>> connect(std::string refusal);
 
-  // That of the state; of the server's generation, where nobody has written one.
+  // That of the state; of the server's generation, if nobody has written one.
   ELASTIC_DECL task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client);
 
   // PyTorch's agents look at the state once more before they end.

@@ -22,7 +22,7 @@ namespace elastic {
 /// The key under which the agents of PyTorch keep the state of their rendezvous.
 ELASTIC_DECL std::string torch_state_key(std::string_view run_id);
 
-/// Keeps the state of a rendezvous in a store, where and as torchrun's `c10d` backend does.
+/// Keeps the state of a rendezvous in a store, under the key and as torchrun's `c10d` backend does.
 ///
 /// Thread-safety: one strand at a time.
 class store_rendezvous_backend final : public rendezvous_backend {
@@ -31,19 +31,19 @@ class store_rendezvous_backend final : public rendezvous_backend {
   static constexpr std::chrono::seconds pause{1};
 
   /// @param dialect  what is written; a state of another dialect is refused
-  /// @param engine   the table of `where`, if that is in this process: then a change is told at
+  /// @param engine   the table of `agents`, if that is in this process: then a change is told at
   ///                 once
-  ELASTIC_DECL store_rendezvous_backend(std::shared_ptr<store> where, std::string run_id,
+  ELASTIC_DECL store_rendezvous_backend(std::shared_ptr<store> agents, std::string run_id,
                                         torch_dialect dialect, std::shared_ptr<time_source> time,
                                         std::shared_ptr<key_value_engine> engine = nullptr);
   ELASTIC_DECL task<std::optional<stored_state>> get() override;
   ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
   ELASTIC_DECL task<void> wait_for_change(std::string token) override;
 
-  /// Which dialect the state under a run id is written in; none where there is no state yet, or
+  /// Which dialect the state under a run id is written in; none if there is no state yet, or
   /// one that holds nothing that tells.
   /// Errors: those of the store; `errc::rendezvous_state`.
-  ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> where,
+  ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> agents,
                                                                       std::string run_id);
 
  private:

@@ -38,7 +38,7 @@ struct torch_state {
   /// Attributes that the dialect does not know, by name. Each is kept as the pickle operations that
   /// make it, as `decode_torch_state` found them, and written back in the same dialect.
   std::map<std::string, std::string> extra;
-  /// The dialect that a decoded state was written in; none where it holds nothing that tells.
+  /// The dialect that a decoded state was written in; none if it holds nothing that tells.
   std::optional<torch_dialect> seen_dialect;
 
   friend bool operator==(const torch_state&, const torch_state&) = default;

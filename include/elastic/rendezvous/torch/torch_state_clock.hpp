@@ -27,7 +27,7 @@ class torch_state_clock {
   /// says that it is.
   ELASTIC_DECL std::vector<node_id> dead(duration allowed) const;
 
-  /// When the deadline that the state has now was first seen; none where it has none.
+  /// When the deadline that the state has now was first seen; none if it has none.
   ELASTIC_DECL std::optional<time_point> deadline_seen() const;
 
  private:

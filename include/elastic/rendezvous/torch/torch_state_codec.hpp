@@ -12,7 +12,7 @@
 
 namespace elastic {
 
-/// What a store holds where the rendezvous has no state yet, so that reading it never blocks.
+/// What a store holds if the rendezvous has no state yet, so that reading it never blocks.
 inline constexpr std::string_view torch_no_state = "Y2FuaW1hZGFt";
 
 /// The pickle of a state, as agents of PyTorch read it. Two equal states may have been written as

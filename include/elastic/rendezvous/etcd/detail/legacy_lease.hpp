@@ -42,7 +42,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// Removes it, too.
   ELASTIC_DECL task<void> remove();
 
-  /// The key; empty where there is none.
+  /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
  private:

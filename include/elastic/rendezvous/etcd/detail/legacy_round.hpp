@@ -31,7 +31,7 @@ class legacy_round {
     std::optional<legacy_state> state;
     /// The version of the key as it was read.
     std::string token;
-    /// The names of the keys of living nodes, where the state is complete.
+    /// The names of the keys of living nodes, if the state is complete.
     std::set<std::string> living;
   };
 
@@ -46,11 +46,11 @@ class legacy_round {
 
   /// Waits until something may have changed since then, at most until `deadline`.
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
-  ELASTIC_DECL legacy_decision decide(const view& seen, time_point deadline) const;
+  ELASTIC_DECL legacy_decision decide(const view& current, time_point deadline) const;
 
-  /// Carries out one step of this node on what was seen; it is lost where another node's came
-  /// first.
-  ELASTIC_DECL task<void> carry_out(view seen, legacy_action action);
+  /// Carries out one step of this node on the state that was read; it is lost if another node's
+  /// came first.
+  ELASTIC_DECL task<void> carry_out(view current, legacy_action action);
 
   /// Leaves the version that this node is in, to wait for the next one. Its key stays for its time,
   /// so that nodes which look every few seconds see that it waits.
@@ -70,15 +70,15 @@ class legacy_round {
 
   static std::string directory_of(const std::string& version) { return "v_" + version; }
   ELASTIC_DECL static std::string lease_key(const std::string& version, int rank);
-  ELASTIC_DECL task<bool> put(const view& seen, std::chrono::seconds life);
-  ELASTIC_DECL task<void> create(view seen);
-  ELASTIC_DECL task<void> join(view seen);
-  ELASTIC_DECL task<void> prolong_call(view seen);
+  ELASTIC_DECL task<bool> put(const view& current, std::chrono::seconds ttl);
+  ELASTIC_DECL task<void> create(view current);
+  ELASTIC_DECL task<void> join(view current);
+  ELASTIC_DECL task<void> prolong_call(view current);
   ELASTIC_DECL void note_prolonging();
-  ELASTIC_DECL task<void> freeze(view seen);
-  ELASTIC_DECL task<void> confirm(view seen);
-  ELASTIC_DECL task<void> announce(view seen);
-  ELASTIC_DECL task<void> destroy(view seen);
+  ELASTIC_DECL task<void> freeze(view current);
+  ELASTIC_DECL task<void> confirm(view current);
+  ELASTIC_DECL task<void> announce(view current);
+  ELASTIC_DECL task<void> destroy(view current);
   ELASTIC_DECL task<void> forget();
 
   const std::shared_ptr<leased_keys> keys_;

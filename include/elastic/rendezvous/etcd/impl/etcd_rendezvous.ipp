@@ -44,11 +44,11 @@ namespace detail {
 
 ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std::string_view name,
                                    std::string fallback) {
-  const auto found = parameters.configuration.find(name);
-  return found == parameters.configuration.end() ? fallback : found->second;
+  const auto position = parameters.configuration.find(name);
+  return position == parameters.configuration.end() ? fallback : position->second;
 }
 
-/// The members of an etcd, "host:port,host:port"; the port is 2379 where none is given.
+/// The members of an etcd, "host:port,host:port"; the port is 2379 if none is given.
 inline std::vector<endpoint> etcd_members(const std::string& text) {
   constexpr std::uint16_t default_port = 2379;
   std::vector<endpoint> members;
@@ -196,9 +196,9 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_paramet
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
-  const std::optional<torch_dialect> seen =
+  const std::optional<torch_dialect> written =
       co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
-  if (seen && dialect == "auto") options.dialect = *seen;
+  if (written && dialect == "auto") options.dialect = *written;
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend =
       std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
@@ -230,7 +230,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
     return std::make_shared<versioned_store>(
         std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
-  options.keep_job = [job] { return job->prolong_directory(legacy_lives::job); };
+  options.keep_job = [job] { return job->prolong_directory(legacy_ttl::job); };
   const bool stays_here = is_loopback(parameters.local_address);
   std::vector<std::string> towards = hosts_of(client->options().members);
   if (!stays_here) options.address = co_await reachable_address(std::move(towards));
@@ -240,7 +240,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
   co_return std::make_shared<legacy_rendezvous>(std::move(options));
 }
 
-/// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none where etcd does
+/// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none if etcd does
 /// not tell by its v2 API, so that there are no such nodes either.
 inline task<std::optional<bool>> sees_legacy(std::shared_ptr<etcd_client> client,
                                              std::string path) {
@@ -264,7 +264,7 @@ inline task<void> await_legacy(std::shared_ptr<etcd_client> client, std::string 
       client->name());
 }
 
-/// Refuses to meet with nodes of torchrun where nodes of elasticrun are in a round without them.
+/// Refuses to meet with nodes of torchrun if nodes of elasticrun are in a round without them.
 /// Those that still wait for one go to them as well.
 inline task<void> check_no_v3_round(rendezvous_parameters parameters,
                                     std::shared_ptr<etcd_client> client) {

@@ -73,7 +73,7 @@ ELASTIC_DECL task<void> etcd_rendezvous_backend::wait_for_change(std::string tok
 }
 
 ELASTIC_DECL task<void> etcd_rendezvous_backend::say_alive(node_id node) {
-  if (lease_ != 0 && co_await prolong()) co_return;
+  if (lease_ != 0 && co_await refresh()) co_return;
   json wish;
   wish["TTL"] = std::to_string(lease_seconds_);
   const json granted = co_await client_->call(std::string("/v3/lease/grant"), std::move(wish));
@@ -99,7 +99,7 @@ ELASTIC_DECL auto etcd_rendezvous_backend::range_of_nodes() const -> json {
   return range;
 }
 
-ELASTIC_DECL task<bool> etcd_rendezvous_backend::prolong() {
+ELASTIC_DECL task<bool> etcd_rendezvous_backend::refresh() {
   json body;
   body["ID"] = std::to_string(lease_);
   const json answer = co_await client_->call(std::string("/v3/lease/keepalive"), std::move(body));
@@ -108,32 +108,32 @@ ELASTIC_DECL task<bool> etcd_rendezvous_backend::prolong() {
 }
 
 ELASTIC_DECL std::optional<stored_state> etcd_rendezvous_backend::stored_in(const json& answer,
-                                                                            std::size_t place) {
-  const json range = etcd_keys::response_of(answer, place, "response_range");
-  versioned_value seen = etcd_keys::first_of(range);
+                                                                            std::size_t index) {
+  const json range = etcd_keys::response_of(answer, index, "response_range");
+  versioned_value current = etcd_keys::first_of(range);
   std::optional<torch_state> state;
-  if (seen.value) {
+  if (current.value) {
     const std::string shown =
         fmt::format("the key '{}' of the etcd at {}", state_key(), client_->name());
-    state = read_stored_text(*seen.value, dialect_, shown);
+    state = read_stored_text(*current.value, dialect_, shown);
   }
   if (!state) {
-    nothing_ = std::move(seen.version);
+    nothing_ = std::move(current.version);
     return std::nullopt;
   }
   stored_state stored;
-  stored.living = living_in(etcd_keys::response_of(answer, place + 1, "response_range"), *state);
+  stored.living = living_in(etcd_keys::response_of(answer, index + 1, "response_range"), *state);
   stored.state = std::move(*state);
-  stored.token = std::move(seen.version);
+  stored.token = std::move(current.version);
   return stored;
 }
 
 ELASTIC_DECL std::set<node_id> etcd_rendezvous_backend::living_in(const json& range,
                                                                   const torch_state& state) const {
   std::set<std::string> keys;
-  const json& found = etcd_client::part_of(range, "kvs");
-  if (found.is_array()) {
-    for (const json& each : found) keys.insert(etcd_keys::bytes_in(each, "key"));
+  const json& pairs = etcd_client::part_of(range, "kvs");
+  if (pairs.is_array()) {
+    for (const json& each : pairs) keys.insert(etcd_keys::bytes_in(each, "key"));
   }
   std::set<node_id> living;
   for (const node_id& node : nodes_of(state)) {

@@ -23,7 +23,7 @@ inline legacy_decision decide_in_joinable(const legacy_state& state, const legac
           std::min(*me.call_end, me.next_prolonging)};
 }
 
-// Who waits for a complete version ends it where it has lost a node, this one included. But nodes
+// Who waits for a complete version ends it if it has lost a node, this one included. But nodes
 // of torchrun see that somebody waits only as long as the version is there, by looking every few
 // seconds; one that missed it would go on alone. So they get the time, unless all have been seen
 // to wait.
@@ -38,7 +38,7 @@ inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy
   }
   const bool is_whole = !was_mine && others == state.participants;
   if (me.waits_for != state.version) {
-    // Whoever counts itself stops the workers of all: in vain, where there is no place to have.
+    // Whoever counts itself stops the workers of all: in vain, if no slot is free.
     if (is_whole && state.participants >= settings.max_nodes) {
       return {legacy_action::wait, "the version is full, and waits for nobody"};
     }
@@ -48,7 +48,7 @@ inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy
     return {legacy_action::wait, "waiting until the nodes of the version leave it"};
   }
   const bool all_wait = state.waiting > me.waiting_before + others;
-  const time_point notice_end = me.waits_since + legacy_lives::lease;
+  const time_point notice_end = me.waits_since + legacy_ttl::lease;
   if (all_wait) return {legacy_action::destroy, "its nodes are gone, or wait as well"};
   if (now >= notice_end) return {legacy_action::destroy, "its nodes had time to see who waits"};
   return {legacy_action::wait, "its nodes have time to see that this one waits", notice_end};

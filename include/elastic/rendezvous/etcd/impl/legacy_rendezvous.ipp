@@ -45,26 +45,26 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
   while (!change_) {
-    view seen = co_await shared_.look();
-    if (is_closed(seen)) {
-      std::optional<job_ending> end = seen.state->ending;
+    view current = co_await shared_.look();
+    if (is_closed(current)) {
+      std::optional<job_ending> end = current.state->ending;
       co_await exit_.check_closed(run_id(), std::move(end));
     } else {
-      // It may have been found by another meanwhile.
-      if (!change_) change_ = change_of(seen);
+      // Another coroutine may have detected it meanwhile.
+      if (!change_) change_ = change_of(current);
       if (change_) break;
     }
-    const std::string token = seen.token;
-    const time_point limit = now() + legacy_lives::lease;
+    const std::string token = current.token;
+    const time_point limit = now() + legacy_ttl::lease;
     co_await shared_.wait_for_change(token, limit);
   }
   co_return *change_;
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
-  const view seen = co_await shared_.look();
-  if (is_closed(seen)) detail::throw_closed(run_id(), seen.state->ending);
-  if (!change_) change_ = change_of(seen);
+  const view current = co_await shared_.look();
+  if (is_closed(current)) detail::throw_closed(run_id(), current.state->ending);
+  if (!change_) change_ = change_of(current);
   if (!change_) {
     change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
   }
@@ -75,15 +75,15 @@ ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
   const std::function<task<void>()> nothing;
   co_await exit_.wait(parameters_.time, settings_.silence(), nothing);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
-  const view seen = co_await shared_.look();
+  const view current = co_await shared_.look();
   const bool has_failed =
-      is_closed(seen) && seen.state->ending && seen.state->ending->how == job_end::failed;
-  if (has_failed) detail::throw_closed(run_id(), seen.state->ending);
+      is_closed(current) && current.state->ending && current.state->ending->how == job_end::failed;
+  if (has_failed) detail::throw_closed(run_id(), current.state->ending);
 }
 
 ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
-  const view seen = co_await shared_.look();
-  co_return seen.state ? seen.state->waiting : 0;
+  const view current = co_await shared_.look();
+  co_return current.state ? current.state->waiting : 0;
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
@@ -108,39 +108,41 @@ legacy_rendezvous::without_sharing(rendezvous_parameters parameters) {
   return parameters;
 }
 
-ELASTIC_DECL bool legacy_rendezvous::is_closed(const view& seen) {
-  return seen.state && seen.state->status == legacy_status::closed;
+ELASTIC_DECL bool legacy_rendezvous::is_closed(const view& current) {
+  return current.state && current.state->status == legacy_status::closed;
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::join() {
   const time_point deadline = now() + settings_.join_timeout;
   if (keep_job_) co_await keep_job_();
   co_await shared_.leave();
-  std::string_view told;
+  std::string_view logged_reason;
   for (;;) {
-    view seen = co_await shared_.look();
-    const legacy_decision next = shared_.decide(seen, deadline);
-    if (told != next.reason) {
-      parameters_.log.debug("rendezvous '{}', version {}: {}", run_id(), shown_version(seen),
+    view current = co_await shared_.look();
+    const legacy_decision next = shared_.decide(current, deadline);
+    if (logged_reason != next.reason) {
+      parameters_.log.debug("rendezvous '{}', version {}: {}", run_id(), shown_version(current),
                             next.reason);
     }
-    told = next.reason;
+    logged_reason = next.reason;
     switch (next.action) {
-      case legacy_action::placed: take_place(*seen.state); co_return;
-      case legacy_action::refuse_closed: detail::throw_closed(run_id(), seen.state->ending); break;
-      case legacy_action::refuse_timeout: throw_timeout(seen); break;
+      case legacy_action::placed: take_place(*current.state); co_return;
+      case legacy_action::refuse_closed:
+        detail::throw_closed(run_id(), current.state->ending);
+        break;
+      case legacy_action::refuse_timeout: throw_timeout(current); break;
       case legacy_action::wait: {
-        const std::string token = seen.token;
+        const std::string token = current.token;
         co_await shared_.wait_for_change(token, next.until);
         break;
       }
-      default: co_await shared_.carry_out(std::move(seen), next.action);
+      default: co_await shared_.carry_out(std::move(current), next.action);
     }
   }
 }
 
-ELASTIC_DECL std::string legacy_rendezvous::shown_version(const view& seen) {
-  return seen.state && !seen.state->version.empty() ? seen.state->version : "(none)";
+ELASTIC_DECL std::string legacy_rendezvous::shown_version(const view& current) {
+  return current.state && !current.state->version.empty() ? current.state->version : "(none)";
 }
 
 ELASTIC_DECL void legacy_rendezvous::take_place(const legacy_state& state) {
@@ -152,58 +154,59 @@ ELASTIC_DECL void legacy_rendezvous::take_place(const legacy_state& state) {
   exit_ = detail::torch_exit(agents_, rank_, size_, dialect_);
 }
 
-ELASTIC_DECL void legacy_rendezvous::throw_timeout(const view& seen) const {
+ELASTIC_DECL void legacy_rendezvous::throw_timeout(const view& current) const {
   throw error(errc::rendezvous_timeout,
               fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
                           "version {} has {} of {} to {} nodes",
                           run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
-                          shown_version(seen), seen.state ? seen.state->participants : 0,
+                          shown_version(current), current.state ? current.state->participants : 0,
                           settings_.min_nodes, settings_.max_nodes));
 }
 
 ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
-  rendezvous_round met;
-  met.round = round_;
-  met.group_rank = rank_;
-  met.group_world_size = size_;
-  met.restarts = restarts_;
-  met.agents = agents_;
-  met.dialect = agents_of(dialect_);
+  rendezvous_round round;
+  round.round = round_;
+  round.group_rank = rank_;
+  round.group_world_size = size_;
+  round.restarts = restarts_;
+  round.agents = agents_;
+  round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    met.master =
+    round.master =
         workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
   }
-  if (met.dialect == agent_dialect::gather) co_return met;
+  if (round.dialect == agent_dialect::gather) co_return round;
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
   const time_point limit = now() + settings_.join_timeout;
-  task<master_endpoint> agreeing = agree_on_master(agents_, met.master, rank_);
-  const std::optional<master_endpoint> told =
+  task<master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
+  const std::optional<master_endpoint> agreed =
       co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
-  if (!told) {
+  if (!agreed) {
     throw error(errc::rendezvous_timeout,
                 "the node of rank 0 did not say where the workers' store is");
   }
-  met.master = *told;
-  co_return met;
+  round.master = *agreed;
+  co_return round;
 }
 
-ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(const view& seen) const {
-  const bool is_ours = seen.state && seen.state->status == legacy_status::complete &&
-                       seen.state->version == version_;
+ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(
+    const view& current) const {
+  const bool is_ours = current.state && current.state->status == legacy_status::complete &&
+                       current.state->version == version_;
   if (!is_ours) {
     return change(change_kind::node_lost, "the other nodes have gone on without this one");
   }
   for (int rank = 0; rank < size_; ++rank) {
-    // Its own key is made again where it has ended.
-    if (rank == rank_ || seen.living.count(legacy_lease_name(rank)) != 0) continue;
+    // Its own key is made again if it has ended.
+    if (rank == rank_ || current.living.count(legacy_lease_name(rank)) != 0) continue;
     return change(change_kind::node_lost,
                   fmt::format("the node of group rank {} has left or does not answer", rank));
   }
   // Whose workers are done does not begin anew for one that comes late.
-  if (seen.state->waiting > 0 && !exit_.has_begun()) {
+  if (current.state->waiting > 0 && !exit_.has_begun()) {
     return change(change_kind::node_waiting,
-                  fmt::format("{} node{} for the next round", seen.state->waiting,
-                              seen.state->waiting == 1 ? " waits" : "s wait"));
+                  fmt::format("{} node{} for the next round", current.state->waiting,
+                              current.state->waiting == 1 ? " waits" : "s wait"));
   }
   return std::nullopt;
 }

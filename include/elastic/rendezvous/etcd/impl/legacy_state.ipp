@@ -51,11 +51,11 @@ class legacy_reader {
   legacy_state read() const {
     legacy_state state;
     const std::string& word = text_at(document_, "status");
-    const auto found = std::find(legacy_words.begin(), legacy_words.end(), word);
-    if (found == legacy_words.end()) {
+    const auto value = std::find(legacy_words.begin(), legacy_words.end(), word);
+    if (value == legacy_words.end()) {
       refuse(fmt::format("'status' is none of {}", fmt::join(legacy_words, ", ")));
     }
-    state.status = static_cast<legacy_status>(found - legacy_words.begin());
+    state.status = static_cast<legacy_status>(value - legacy_words.begin());
     if (state.status == legacy_status::closed) state.ending = ending();
     // Such a one may have been any before: nothing else of it is of use.
     if (state.status == legacy_status::setup || state.status == legacy_status::closed) return state;
@@ -75,31 +75,31 @@ class legacy_reader {
   }
 
   static const json& part(const json& of, const char* name) {
-    const auto found = of.find(name);
-    if (found == of.end()) refuse(fmt::format("'{}' is missing", name));
-    return *found;
+    const auto value = of.find(name);
+    if (value == of.end()) refuse(fmt::format("'{}' is missing", name));
+    return *value;
   }
 
   static const std::string& text_at(const json& of, const char* name) {
-    const json& found = part(of, name);
-    if (!found.is_string()) refuse(fmt::format("'{}' is no text", name));
-    return found.get_ref<const std::string&>();
+    const json& value = part(of, name);
+    if (!value.is_string()) refuse(fmt::format("'{}' is no text", name));
+    return value.get_ref<const std::string&>();
   }
 
   int number_at(const char* name, int most) const {
-    const json& found = part(document_, name);
-    const bool is_fine = found.is_number_integer() && found.get<std::int64_t>() >= 0 &&
-                         found.get<std::int64_t>() <= most;
+    const json& value = part(document_, name);
+    const bool is_fine = value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
+                         value.get<std::int64_t>() <= most;
     if (!is_fine) refuse(fmt::format("'{}' is no number from 0 to {}", name, most));
-    return found.get<int>();
+    return value.get<int>();
   }
 
   const json& list_at(const char* name) const {
-    const json& found = part(document_, name);
-    if (!found.is_array() || found.size() > static_cast<std::size_t>(limits::nodes)) {
+    const json& value = part(document_, name);
+    if (!value.is_array() || value.size() > static_cast<std::size_t>(limits::nodes)) {
       refuse(fmt::format("'{}' is no list of at most {}", name, limits::nodes));
     }
-    return found;
+    return value;
   }
 
   std::string version() const {
@@ -134,11 +134,11 @@ class legacy_reader {
 
   // Whatever else is there is not ours.
   std::optional<job_ending> ending() const {
-    const auto found = document_.find("elastic_ending");
-    if (found == document_.end() || !found->is_object()) return std::nullopt;
-    const auto how = found->find("how");
-    const auto why = found->find("why");
-    if (how == found->end() || why == found->end() || !why->is_string()) return std::nullopt;
+    const auto value = document_.find("elastic_ending");
+    if (value == document_.end() || !value->is_object()) return std::nullopt;
+    const auto how = value->find("how");
+    const auto why = value->find("why");
+    if (how == value->end() || why == value->end() || !why->is_string()) return std::nullopt;
     job_ending end;
     if (*how == "succeeded") end.how = job_end::succeeded;
     end.why = why->get<std::string>();

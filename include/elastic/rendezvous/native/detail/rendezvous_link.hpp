@@ -22,10 +22,10 @@
 
 namespace elastic::detail {
 
-/// A node's connection to the server of its rendezvous: keeps it, takes it up again where it
-/// breaks, and holds the last that was heard.
+/// A node's connection to the server of its rendezvous: keeps it, takes it up again if it
+/// breaks, and holds what the server said last.
 ///
-/// Whoever waits for something looks at `heard()`, and awaits `news()` where it is not there yet.
+/// Whoever waits for something looks at `known()`, and awaits `news()` until it is known.
 ///
 /// Thread-safety: one strand at a time.
 class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
@@ -52,24 +52,24 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
   ELASTIC_DECL task<void> stop();
 
-  const knowledge& heard() const { return heard_; }
+  const knowledge& known() const { return known_; }
 
   bool is_connected() const { return is_welcome_; }
 
   /// The address of this node on the way to the server; empty while there is no connection.
   ELASTIC_DECL std::string local_address() const;
 
-  /// Waits until something more was heard.
+  /// Waits until the server has said more.
   ELASTIC_DECL task<void> news();
 
-  /// Says something now, and again whenever the connection was taken up, until something else is
-  /// said so: its effect is the same whether it arrives once or twice.
-  ELASTIC_DECL void insist(rendezvous_request what);
+  /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
+  /// to be the same whether it arrives once or twice.
+  ELASTIC_DECL void send_until_superseded(rendezvous_request what);
 
-  /// Says something; without a connection it is lost.
+  /// Sends a request; without a connection it is lost.
   ELASTIC_DECL void say(const rendezvous_request& what);
 
-  /// This node is between two rounds: what was heard of the one that it leaves holds no longer.
+  /// This node is between two rounds: what is known of the one that it leaves holds no longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
   ELASTIC_DECL void ask_status();
 
@@ -98,7 +98,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL time_point next_limit() const;
   ELASTIC_DECL std::string absence() const;
 
-  /// Result: null where this attempt failed.
+  /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
 
   /// Whether the other side answers as a server of the rendezvous does.
@@ -116,14 +116,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
-  void take(const rendezvous_messages::refused& said) { heard_.refused = said; }
-  void take(const rendezvous_messages::closed& said) { heard_.closed = said; }
-  ELASTIC_DECL void take(const rendezvous_messages::status& said);
-  ELASTIC_DECL void take(const rendezvous_messages::placed& said);
-  ELASTIC_DECL void take(const rendezvous_messages::changed& said);
-  ELASTIC_DECL void take(const rendezvous_messages::all_finished& said);
+  void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
+  void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
+  ELASTIC_DECL void take(const rendezvous_messages::status& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
   ELASTIC_DECL void note_lost(std::string why, duration grace);
-  ELASTIC_DECL void tell();
+  ELASTIC_DECL void notify();
 
   std::shared_ptr<message_connector> connector_;
   rendezvous_messages::hello greeting_;
@@ -142,9 +142,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// When we said the last that the server is known to have heard, and what it has not answered.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
-  std::optional<rendezvous_request> standing_;
-  bool insist_on_status_ = false;
-  knowledge heard_;
+  std::optional<rendezvous_request> standing_request_;
+  bool status_is_due_ = false;
+  knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;
   int silences_ = 0;

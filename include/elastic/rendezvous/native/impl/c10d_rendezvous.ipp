@@ -63,8 +63,8 @@ ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   throw_if_in_no_round();
   for (;;) {
     // Whose job succeeded has no more to hear.
-    if (!link_->heard().all_finished) {
-      if (link_->heard().change) co_return *link_->heard().change;
+    if (!link_->known().all_finished) {
+      if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
     }
     co_await link_->news();
@@ -73,18 +73,18 @@ ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
 
 ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string what) {
   throw_if_in_no_round();
-  link_->insist(rendezvous_messages::failed{round_, std::move(what)});
-  while (!link_->heard().change) {
+  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(what)});
+  while (!link_->known().change) {
     throw_if_over();
     co_await link_->news();
   }
-  co_return *link_->heard().change;
+  co_return *link_->known().change;
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
   throw_if_in_no_round();
-  link_->insist(rendezvous_messages::finished{round_});
-  while (!link_->heard().all_finished) {
+  link_->send_until_superseded(rendezvous_messages::finished{round_});
+  while (!link_->known().all_finished) {
     throw_if_over();
     co_await link_->news();
   }
@@ -93,7 +93,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
 ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
   if (!link_) co_return 0;
   co_await ask_status();
-  co_return link_->heard().status->waiting;
+  co_return link_->known().status->waiting;
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
@@ -153,32 +153,32 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   wish.timeout = settings_.join_timeout;
   wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
   link_->begin_join(std::move(wish));
-  while (!link_->heard().placed) {
+  while (!link_->known().placed) {
     throw_if_over();
-    if (link_->heard().refused) throw_refused(*link_->heard().refused);
+    if (link_->known().refused) throw_refused(*link_->known().refused);
     co_await link_->news();
   }
-  round_ = link_->heard().placed->round;
+  round_ = link_->known().placed->round;
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
-  const rendezvous_messages::placed& placed = *link_->heard().placed;
-  rendezvous_round met;
-  met.round = placed.round;
-  met.group_rank = placed.rank;
-  met.group_world_size = placed.world;
-  met.restarts = placed.restarts;
-  met.master = placed.master;
-  met.agents = std::make_shared<prefix_store>(
-      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, met.round), agents_);
+  const rendezvous_messages::placed& placed = *link_->known().placed;
+  rendezvous_round round;
+  round.round = placed.round;
+  round.group_rank = placed.rank;
+  round.group_world_size = placed.world;
+  round.restarts = placed.restarts;
+  round.master = placed.master;
+  round.agents = std::make_shared<prefix_store>(
+      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
   // Only the node of rank 0 serves the workers.
-  if (met.group_rank != 0) co_await workers_.stop();
-  co_return met;
+  if (round.group_rank != 0) co_await workers_.stop();
+  co_return round;
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {
   link_->ask_status();
-  while (!link_->heard().status) {
+  while (!link_->known().status) {
     throw_if_over();
     co_await link_->news();
   }
@@ -189,17 +189,17 @@ ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
-  const auto& heard = link_->heard();
-  if (heard.closed) {
-    const bool succeeded = heard.closed->end == job_end::succeeded;
-    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, heard.closed->why);
+  const auto& known = link_->known();
+  if (known.closed) {
+    const bool succeeded = known.closed->end == job_end::succeeded;
+    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, known.closed->why);
   }
-  if (heard.broken) throw_broken();
+  if (known.broken) throw_broken();
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
   try {
-    std::rethrow_exception(link_->heard().broken);
+    std::rethrow_exception(link_->known().broken);
   } catch (const error& failure) {
     if (watch_ || failure.code() != errc::protocol_violation) throw;
     throw error(errc::protocol_violation, fmt::format("{}; {}", failure.what(), torch_hint));

@@ -13,33 +13,34 @@ namespace elastic {
 ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log)
     : run_id_(std::move(run_id)), log_(std::move(log)) {}
 
-ELASTIC_DECL void rendezvous_coordinator::received(connection from, const rendezvous_request& said,
+ELASTIC_DECL void rendezvous_coordinator::received(connection from,
+                                                   const rendezvous_request& request,
                                                    time_point now) {
   if (ends_.count(from) == 0) {
     dropped_.push_back(from);
     return;
   }
-  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     welcome(from, *greeting, now);
     return;
   }
-  const auto found = nodes_.find(from);
-  if (found == nodes_.end()) {
+  const auto position = nodes_.find(from);
+  if (position == nodes_.end()) {
     dropped_.push_back(from);
     return;
   }
-  const node_id node = found->second;
+  const node_id node = position->second;
   members_.at(node).heard = now;
-  std::visit([&](const auto& what) { take(node, what, now); }, said);
+  std::visit([&](const auto& what) { take(node, what, now); }, request);
   settle(now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
   ends_.erase(from);
-  const auto found = nodes_.find(from);
-  if (found == nodes_.end()) return;
-  member& gone = members_.at(found->second);
-  nodes_.erase(found);
+  const auto position = nodes_.find(from);
+  if (position == nodes_.end()) return;
+  member& gone = members_.at(position->second);
+  nodes_.erase(position);
   gone.link.reset();
   gone.given_up_at = now + settings_.reconnect_grace;
   wake_at(*gone.given_up_at);
@@ -54,31 +55,31 @@ ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
-                                                  const rendezvous_messages::hello& said,
+                                                  const rendezvous_messages::hello& request,
                                                   time_point now) {
   if (nodes_.count(from) != 0) {
     dropped_.push_back(from);
     return;
   }
-  if (const auto why = objection(said)) {
+  if (const auto why = objection(request)) {
     ends_.erase(from);
     answers_.push_back({from, rendezvous_messages::refused{false, *why}});
     return;
   }
-  if (members_.empty()) settings_ = said.settings;
-  const auto [place, is_new] = members_.try_emplace(said.node);
-  member& node = place->second;
+  if (members_.empty()) settings_ = request.settings;
+  const auto [position, is_new] = members_.try_emplace(request.node);
+  member& node = position->second;
   // It knows before we do that its former connection is of no use.
   if (node.link) drop(*node.link);
-  nodes_[from] = said.node;
+  nodes_[from] = request.node;
   node.link = from;
   node.ends = ends_[from];
   node.heard = now;
   node.given_up_at.reset();
   wake_at(now + settings_.silence());
-  answer(said.node, rendezvous_messages::welcome{!is_new});
-  if (ending_) return answer(said.node, rendezvous_messages::closed{ending_->how, ending_->why});
-  if (!is_new) repeat_news(said.node);
+  answer(request.node, rendezvous_messages::welcome{!is_new});
+  if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
+  if (!is_new) repeat_news(request.node);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
@@ -88,22 +89,22 @@ ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
 }
 
 ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
-    const rendezvous_messages::hello& said) const {
-  if (said.version != rendezvous_messages::hello::current_version) {
+    const rendezvous_messages::hello& request) const {
+  if (request.version != rendezvous_messages::hello::current_version) {
     return fmt::format("this node speaks version {} of the rendezvous, the server version {}",
-                       said.version, rendezvous_messages::hello::current_version);
+                       request.version, rendezvous_messages::hello::current_version);
   }
-  if (said.settings.keep_alive_interval <= duration::zero()) {
+  if (request.settings.keep_alive_interval <= duration::zero()) {
     return std::string("the keep-alive interval must be over 0");
   }
-  const bool differs = said.settings.min_nodes != settings_.min_nodes ||
-                       said.settings.max_nodes != settings_.max_nodes;
+  const bool differs = request.settings.min_nodes != settings_.min_nodes ||
+                       request.settings.max_nodes != settings_.max_nodes;
   if (members_.empty() || !differs) return std::nullopt;
   return fmt::format(
       "the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
       "job of the same run id, or another --nnodes",
-      run_id_, settings_.min_nodes, settings_.max_nodes, said.settings.min_nodes,
-      said.settings.max_nodes);
+      run_id_, settings_.min_nodes, settings_.max_nodes, request.settings.min_nodes,
+      request.settings.max_nodes);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
@@ -114,17 +115,17 @@ ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::join& said,
+                                               const rendezvous_messages::join& request,
                                                time_point now) {
-  member& one = members_.at(node);
-  one.join_timeout = said.timeout;
-  one.join_deadline = now + said.timeout;
-  one.offer = said.offer;
+  member& entry = members_.at(node);
+  entry.join_timeout = request.timeout;
+  entry.join_deadline = now + request.timeout;
+  entry.offer = request.offer;
   joining_.insert(node);
-  wake_at(*one.join_deadline);
+  wake_at(*entry.join_deadline);
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
-  // A repeated word, where this round is the one that it asked for.
-  if (said.after < state_.round) return step(node, now);
+  // A repeated request, if this round is the one that it asked for.
+  if (request.after < state_.round) return step(node, now);
   if (!change_)
     announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
   carry_out(round_action::leave_to_rejoin, "meets again", node, now);
@@ -137,14 +138,14 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::failed& said,
+                                               const rendezvous_messages::failed& request,
                                                time_point) {
   if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
   const bool is_in = state_.complete && state_.participants.count(node) != 0;
-  if (!is_in || said.round != state_.round) {
+  if (!is_in || request.round != state_.round) {
     const rendezvous_change over{change_kind::node_lost,
-                                 fmt::format("round {} is over", said.round), restarts_};
-    return answer(node, rendezvous_messages::changed{said.round, over});
+                                 fmt::format("round {} is over", request.round), restarts_};
+    return answer(node, rendezvous_messages::changed{request.round, over});
   }
   if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
   // Workers whose peers vanish fail, too: that is not their fault.
@@ -152,13 +153,13 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
   }
   ++restarts_;
-  announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), said.what));
+  announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), request.what));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::finished& said,
+                                               const rendezvous_messages::finished& request,
                                                time_point) {
-  if (!state_.complete || said.round != state_.round) return;
+  if (!state_.complete || request.round != state_.round) return;
   if (state_.participants.count(node) == 0) return;
   members_.at(node).has_finished = true;
   some_finished_ = true;
@@ -173,13 +174,13 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id&,
-                                               const rendezvous_messages::close_job& said,
+                                               const rendezvous_messages::close_job& request,
                                                time_point) {
   if (ending_) return;
-  ending_ = ending{said.end, said.why};
+  ending_ = ending{request.end, request.why};
   state_.closed = true;
-  log_.info("rendezvous of job '{}': closed: {}", run_id_, said.why);
-  for (const auto& [node, one] : members_) {
+  log_.info("rendezvous of job '{}': closed: {}", run_id_, request.why);
+  for (const auto& [node, entry] : members_) {
     if (joining_.count(node) != 0) continue;
     answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
   }
@@ -194,9 +195,9 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
   for (;;) {
-    member& one = members_.at(node);
+    member& entry = members_.at(node);
     const round_decision decision =
-        decide_join(state_, node, settings_, round_rules::direct, now, *one.join_deadline);
+        decide_join(state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case round_action::wait: return;
       case round_action::placed: end_joining(node); return answer_placed(node);
@@ -209,7 +210,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point n
       default: carry_out(decision.action, decision.reason, node, now);
     }
     if (decision.action == round_action::leave_redundancy_list) {
-      one.join_deadline = now + one.join_timeout;
+      entry.join_deadline = now + entry.join_timeout;
     } else if (decision.action == round_action::enter_wait_list) {
       announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
     }
@@ -237,7 +238,7 @@ ELASTIC_DECL void rendezvous_coordinator::begin_round() {
   change_.reset();
   some_finished_ = false;
   all_finished_ = false;
-  for (auto& [node, one] : members_) one.has_finished = false;
+  for (auto& [node, entry] : members_) entry.has_finished = false;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
@@ -256,20 +257,20 @@ ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node) {
 
 ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
   std::vector<node_id> overdue;
-  for (const auto& [node, one] : members_) {
-    if (lost_at(one) <= now) overdue.push_back(node);
+  for (const auto& [node, entry] : members_) {
+    if (lost_at(entry) <= now) overdue.push_back(node);
   }
   return overdue;
 }
 
-ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& one) const {
-  return one.given_up_at ? *one.given_up_at : one.heard + settings_.silence();
+ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
+  return entry.given_up_at ? *entry.given_up_at : entry.heard + settings_.silence();
 }
 
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
-  const member& one = members_.at(node);
-  if (one.link) drop(*one.link);
-  remove(node, one.link ? "is silent" : "is gone", now);
+  const member& entry = members_.at(node);
+  if (entry.link) drop(*entry.link);
+  remove(node, entry.link ? "is silent" : "is gone", now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
@@ -288,8 +289,8 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
 
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
   for (const auto& [node, rank] : state_.participants) {
-    const auto found = members_.find(node);
-    if (found == members_.end() || !found->second.link) return node;
+    const auto position = members_.find(node);
+    if (position == members_.end() || !position->second.link) return node;
   }
   return std::nullopt;
 }
@@ -307,8 +308,8 @@ ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string
 ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
   for (const auto& [node, rank] : state_.participants) {
-    const auto found = members_.find(node);
-    if (found != members_.end() && !found->second.has_finished) return;
+    const auto position = members_.find(node);
+    if (position != members_.end() && !position->second.has_finished) return;
   }
   all_finished_ = true;
   for (const auto& [node, rank] : state_.participants) {
@@ -322,9 +323,9 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
-  const auto found = members_.find(node);
-  if (found == members_.end() || !found->second.link) return;
-  answers_.push_back({*found->second.link, std::move(what)});
+  const auto position = members_.find(node);
+  if (position == members_.end() || !position->second.link) return;
+  answers_.push_back({*position->second.link, std::move(what)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
@@ -352,10 +353,11 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
-  for (const auto& [node, one] : members_) {
-    wake_at(lost_at(one));
+  for (const auto& [node, entry] : members_) {
+    wake_at(lost_at(entry));
     const bool stands_by = state_.redundancy_list.count(node) != 0;
-    if (one.join_deadline && !stands_by) wake_at(std::max(*one.join_deadline, now) + duration(1));
+    if (entry.join_deadline && !stands_by)
+      wake_at(std::max(*entry.join_deadline, now) + duration(1));
   }
   if (state_.deadline) wake_at(*state_.deadline);
 }

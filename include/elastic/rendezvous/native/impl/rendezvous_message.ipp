@@ -70,9 +70,9 @@ class message_fields {
 
  private:
   const rendezvous_json& field(const char* name) const {
-    const auto found = json_.find(name);
-    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
-    return *found;
+    const auto position = json_.find(name);
+    if (position == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *position;
   }
 
   rendezvous_json json_;
@@ -136,98 +136,100 @@ inline change_kind read_change_kind(const message_fields& fields) {
 
 /// Writes a message as JSON.
 struct message_writer {
-  std::string operator()(const rendezvous_messages::hello& said) const {
-    const rendezvous_settings& settings = said.settings;
+  std::string operator()(const rendezvous_messages::hello& message) const {
+    const rendezvous_settings& settings = message.settings;
     return fmt::format(R"({{"kind": "hello", "version": {}, "run_id": {}, "host": {}, "pid": {}, )"
                        R"("local_id": {}, "min_nodes": {}, "max_nodes": {}, "last_call_ms": {}, )"
                        R"("keep_alive_ms": {}, "keep_alive_attempts": {}, "grace_ms": {}}})",
-                       said.version, quoted(said.run_id), quoted(said.node.host), said.node.pid,
-                       said.node.local_id, settings.min_nodes, settings.max_nodes,
-                       whole_milliseconds(settings.last_call_timeout),
+                       message.version, quoted(message.run_id), quoted(message.node.host),
+                       message.node.pid, message.node.local_id, settings.min_nodes,
+                       settings.max_nodes, whole_milliseconds(settings.last_call_timeout),
                        whole_milliseconds(settings.keep_alive_interval),
                        settings.keep_alive_max_attempt,
                        whole_milliseconds(settings.reconnect_grace));
   }
-  std::string operator()(const rendezvous_messages::join& said) const {
-    return fmt::format(R"({{"kind": "join", "after": {}, "timeout_ms": {}, {}}})", said.after,
-                       whole_milliseconds(said.timeout), master_fields(said.offer));
+  std::string operator()(const rendezvous_messages::join& message) const {
+    return fmt::format(R"({{"kind": "join", "after": {}, "timeout_ms": {}, {}}})", message.after,
+                       whole_milliseconds(message.timeout), master_fields(message.offer));
   }
   std::string operator()(const rendezvous_messages::keep_alive&) const {
     return R"({"kind": "keep_alive"})";
   }
-  std::string operator()(const rendezvous_messages::failed& said) const {
-    return fmt::format(R"({{"kind": "failed", "round": {}, "what": {}}})", said.round,
-                       quoted(said.what));
+  std::string operator()(const rendezvous_messages::failed& message) const {
+    return fmt::format(R"({{"kind": "failed", "round": {}, "what": {}}})", message.round,
+                       quoted(message.what));
   }
-  std::string operator()(const rendezvous_messages::finished& said) const {
-    return fmt::format(R"({{"kind": "finished", "round": {}}})", said.round);
+  std::string operator()(const rendezvous_messages::finished& message) const {
+    return fmt::format(R"({{"kind": "finished", "round": {}}})", message.round);
   }
   std::string operator()(const rendezvous_messages::leave&) const { return R"({"kind": "leave"})"; }
-  std::string operator()(const rendezvous_messages::close_job& said) const {
-    return fmt::format(R"({{"kind": "close", "end": "{}", "why": {}}})", text_of(said.end),
-                       quoted(said.why));
+  std::string operator()(const rendezvous_messages::close_job& message) const {
+    return fmt::format(R"({{"kind": "close", "end": "{}", "why": {}}})", text_of(message.end),
+                       quoted(message.why));
   }
   std::string operator()(const rendezvous_messages::ask_status&) const {
     return R"({"kind": "ask_status"})";
   }
 
-  std::string operator()(const rendezvous_messages::welcome& said) const {
-    return fmt::format(R"({{"kind": "welcome", "resumed": {}}})", said.resumed);
+  std::string operator()(const rendezvous_messages::welcome& message) const {
+    return fmt::format(R"({{"kind": "welcome", "resumed": {}}})", message.resumed);
   }
-  std::string operator()(const rendezvous_messages::refused& said) const {
-    return fmt::format(R"({{"kind": "refused", "timeout": {}, "why": {}}})", said.timeout,
-                       quoted(said.why));
+  std::string operator()(const rendezvous_messages::refused& message) const {
+    return fmt::format(R"({{"kind": "refused", "timeout": {}, "why": {}}})", message.timeout,
+                       quoted(message.why));
   }
-  std::string operator()(const rendezvous_messages::placed& said) const {
+  std::string operator()(const rendezvous_messages::placed& message) const {
     return fmt::format(
         R"({{"kind": "placed", "round": {}, "rank": {}, "world": {}, "restarts": {}, {}}})",
-        said.round, said.rank, said.world, said.restarts, master_fields(said.master));
+        message.round, message.rank, message.world, message.restarts,
+        master_fields(message.master));
   }
-  std::string operator()(const rendezvous_messages::changed& said) const {
+  std::string operator()(const rendezvous_messages::changed& message) const {
     return fmt::format(
         R"({{"kind": "changed", "round": {}, "change": "{}", "restarts": {}, "what": {}}})",
-        said.round, text_of(said.what.kind), said.what.restarts, quoted(said.what.what));
+        message.round, text_of(message.what.kind), message.what.restarts,
+        quoted(message.what.what));
   }
-  std::string operator()(const rendezvous_messages::all_finished& said) const {
-    return fmt::format(R"({{"kind": "all_finished", "round": {}}})", said.round);
+  std::string operator()(const rendezvous_messages::all_finished& message) const {
+    return fmt::format(R"({{"kind": "all_finished", "round": {}}})", message.round);
   }
-  std::string operator()(const rendezvous_messages::closed& said) const {
-    return fmt::format(R"({{"kind": "closed", "end": "{}", "why": {}}})", text_of(said.end),
-                       quoted(said.why));
+  std::string operator()(const rendezvous_messages::closed& message) const {
+    return fmt::format(R"({{"kind": "closed", "end": "{}", "why": {}}})", text_of(message.end),
+                       quoted(message.why));
   }
   std::string operator()(const rendezvous_messages::alive&) const { return R"({"kind": "alive"})"; }
-  std::string operator()(const rendezvous_messages::status& said) const {
-    return fmt::format(R"({{"kind": "status", "waiting": {}, "closed": {}}})", said.waiting,
-                       said.is_closed);
+  std::string operator()(const rendezvous_messages::status& message) const {
+    return fmt::format(R"({{"kind": "status", "waiting": {}, "closed": {}}})", message.waiting,
+                       message.is_closed);
   }
 };
 
 inline rendezvous_messages::hello read_hello(const message_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
-  rendezvous_messages::hello said;
-  said.version = fields.small_number("version", 1, most);
-  said.run_id = fields.text("run_id");
-  said.node.host = fields.text("host");
-  said.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
-  said.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
-  rendezvous_settings& settings = said.settings;
+  rendezvous_messages::hello message;
+  message.version = fields.small_number("version", 1, most);
+  message.run_id = fields.text("run_id");
+  message.node.host = fields.text("host");
+  message.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
+  message.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  rendezvous_settings& settings = message.settings;
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
   settings.last_call_timeout = fields.milliseconds("last_call_ms");
   settings.keep_alive_interval = fields.milliseconds("keep_alive_ms");
   settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
   settings.reconnect_grace = fields.milliseconds("grace_ms");
-  return said;
+  return message;
 }
 
 }  // namespace detail
 
-ELASTIC_DECL std::string to_text(const rendezvous_request& said) {
-  return std::visit(detail::message_writer(), said);
+ELASTIC_DECL std::string to_text(const rendezvous_request& message) {
+  return std::visit(detail::message_writer(), message);
 }
 
-ELASTIC_DECL std::string to_text(const rendezvous_answer& said) {
-  return std::visit(detail::message_writer(), said);
+ELASTIC_DECL std::string to_text(const rendezvous_answer& message) {
+  return std::visit(detail::message_writer(), message);
 }
 
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) {
@@ -257,21 +259,21 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
   if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
   if (kind == "placed") {
-    messages::placed said;
-    said.round = fields.number("round", 0, detail::last_round);
-    said.world = fields.small_number("world", 1, limits::nodes);
-    said.rank = fields.small_number("rank", 0, said.world - 1);
-    said.restarts = fields.small_number("restarts", 0, detail::most_restarts);
-    said.master = detail::read_master(fields);
-    return said;
+    messages::placed message;
+    message.round = fields.number("round", 0, detail::last_round);
+    message.world = fields.small_number("world", 1, limits::nodes);
+    message.rank = fields.small_number("rank", 0, message.world - 1);
+    message.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    message.master = detail::read_master(fields);
+    return message;
   }
   if (kind == "changed") {
-    messages::changed said;
-    said.round = fields.number("round", 0, detail::last_round);
-    said.what.kind = detail::read_change_kind(fields);
-    said.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
-    said.what.what = fields.text("what");
-    return said;
+    messages::changed message;
+    message.round = fields.number("round", 0, detail::last_round);
+    message.what.kind = detail::read_change_kind(fields);
+    message.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    message.what.what = fields.text("what");
+    return message;
   }
   if (kind == "all_finished") {
     return messages::all_finished{fields.number("round", 0, detail::last_round)};

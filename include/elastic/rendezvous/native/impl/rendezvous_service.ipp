@@ -55,18 +55,18 @@ ELASTIC_DECL auto rendezvous_service::enter(client& from) -> connection {
 }
 
 ELASTIC_DECL void rendezvous_service::gone(connection id) {
-  const auto found = connections_.find(id);
-  const std::shared_ptr<rendezvous_coordinator> job = std::move(found->second.job);
-  connections_.erase(found);
+  const auto position = connections_.find(id);
+  const std::shared_ptr<rendezvous_coordinator> job = std::move(position->second.job);
+  connections_.erase(position);
   if (!job) return;
   job->disconnected(id, time_->now());
   plan(*job);
 }
 
 ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view message) {
-  const rendezvous_request said = parse_rendezvous_request(message);
+  const rendezvous_request request = parse_rendezvous_request(message);
   node_connection& from = connections_.at(id);
-  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&said)) {
+  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     if (!from.job) introduce(id, from, greeting->run_id);
   }
   if (!from.job) {
@@ -75,16 +75,16 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
                 "of");
   }
   const std::shared_ptr<rendezvous_coordinator> job = from.job;
-  job->received(id, said, time_->now());
+  job->received(id, request, time_->now());
   deliver(*job);
   plan(*job);
 }
 
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
                                                 const std::string& run_id) {
-  const auto found = jobs_.find(run_id);
-  if (found == jobs_.end()) make_room();
-  from.job = found != jobs_.end() ? found->second : begin_job(run_id);
+  const auto position = jobs_.find(run_id);
+  if (position == jobs_.end()) make_room();
+  from.job = position != jobs_.end() ? position->second : begin_job(run_id);
   const auto here = from.peer->here();
   const auto there = from.peer->there();
   const asio::ip::address node = plain_address(there.address());

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// What a dynamic_rendezvous of this node is made from, but for where its state is.
+/// What a dynamic_rendezvous of this node is made from, but for the place of its state.
 /// @param towards  hosts that every node reaches
 ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
                                                               std::vector<std::string> towards);

@@ -36,7 +36,7 @@ struct counted_failures {
 /// is not part of torchrun's protocol: if nodes of torchrun are in a round, each node counts for
 /// itself.
 ///
-/// Errors: those of the store, and `errc::protocol_violation` where it holds nonsense.
+/// Errors: those of the store, and `errc::protocol_violation` if it holds nonsense.
 /// Thread-safety: one strand at a time.
 class job_failures {
  public:
@@ -75,7 +75,7 @@ class job_failures {
   inline static const std::string restarts_key = "elastic/restarts";
   inline static const std::string each_for_itself = "each for itself";
 
-  /// The key's text; empty where there is none.
+  /// The key's text; empty if there is none.
   ELASTIC_DECL task<std::string> stored();
   ELASTIC_DECL static counted_failures parse_failures(const std::string& text);
 
@@ -85,7 +85,7 @@ class job_failures {
   ELASTIC_DECL std::vector<std::string> keys_of(const std::map<node_id, int>& members,
                                                 bool first_only) const;
   ELASTIC_DECL task<agreement> decided(std::map<node_id, int> members);
-  ELASTIC_DECL static agreement parse(std::string_view told);
+  ELASTIC_DECL static agreement parse(std::string_view text);
 
   std::shared_ptr<store> agents_;
   std::string prefix_;

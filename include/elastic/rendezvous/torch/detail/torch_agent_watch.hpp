@@ -15,7 +15,7 @@ namespace elastic::detail {
 
 /// Turns away agents of PyTorch that try to meet in a store whose nodes meet in another way: their
 /// rendezvous is closed, so that they end at once. Left to themselves they would wait in vain, or,
-/// where they are enough, make a second job under the same name. Warns once.
+/// if they are enough, make a second job under the same name. Warns once.
 ///
 /// Thread-safety: told by whichever thread changes the store.
 class torch_agent_watch final : public key_value_engine::listener,

@@ -42,7 +42,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// The state as it was read, and what it means here and now.
   struct view {
     torch_state stored;
-    /// Empty where nothing is stored.
+    /// Empty if nothing is stored.
     std::string token;
     /// In this node's time, without the nodes that are dead.
     round_state state;
@@ -63,8 +63,8 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   ELASTIC_DECL task<view> look();
 
   /// Carries out one step of this node on what was seen.
-  /// Result: what is stored then; the step was lost where another node's came first.
-  ELASTIC_DECL task<view> carry_out(view seen, round_action action);
+  /// Result: what is stored then; the step was lost if another node's came first.
+  ELASTIC_DECL task<view> carry_out(view current, round_action action);
 
   /// Marks the rendezvous as closed.
   ELASTIC_DECL task<void> close();
@@ -80,7 +80,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// cease because PyTorch's agents wait and write over one connection.
   ELASTIC_DECL task<bool> has_ended(std::int64_t round, int rank);
 
-  /// Says that the workers of this node have ended, where PyTorch's barrier only counts: this node
+  /// Says that the workers of this node have ended, if PyTorch's barrier only counts: this node
   /// waits there as well, and its heartbeats go on.
   ELASTIC_DECL task<void> tell_ended(std::int64_t round, int rank);
 
@@ -125,12 +125,12 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
           was_reached_ = true;
           co_return std::move(*answer);
         }
-        throw error(errc::connection_failed, "the rendezvous' state cannot be had: no answer");
+        throw error(errc::connection_failed, "cannot read the rendezvous state: no reply");
       } catch (const error& problem) {
         const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
                                    is_patient_ && time_->now() < limit;
         if (!may_come_back) throw;
-        log_.debug("the rendezvous' state cannot be reached, trying again: {}", problem.what());
+        log_.debug("cannot reach the rendezvous state, trying again: {}", problem.what());
       }
       co_await time_->sleep_until(time_->now() + retry_pause);
     }
@@ -160,14 +160,14 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   // Not part of torchrun's protocol.
   ELASTIC_DECL std::string ended_prefix(std::int64_t round) const;
-  ELASTIC_DECL void bury(view& seen, const node_id& node);
+  ELASTIC_DECL void remove_dead_node(view& current, const node_id& node);
 
   // ---- writing --------------------------------------------------------------------------------
 
-  ELASTIC_DECL task<view> write(view wanted);
+  ELASTIC_DECL task<view> write(view next);
   ELASTIC_DECL torch_time wall_now() const;
 
-  // Each is another one, also where the clock was set back: others look at whether it changes.
+  // Each is another one, also if the clock was set back: others look at whether it changes.
   ELASTIC_DECL torch_time next_heartbeat();
 
   // ---- heartbeats -----------------------------------------------------------------------------

@@ -45,8 +45,8 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     members_.clear();
     shared_->spare_ended(false);
     co_await with_rollback(join(), try_to_leave(give_up_any_place()));
-    std::optional<rendezvous_round> met = co_await placed_round();
-    if (met) co_return std::move(*met);
+    std::optional<rendezvous_round> round = co_await placed_round();
+    if (round) co_return std::move(*round);
     parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
                           change_->what);
   }
@@ -54,28 +54,28 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
   while (!change_) {
-    view seen = co_await shared_->look();
-    if (seen.state.closed) {
+    view current = co_await shared_->look();
+    if (current.state.closed) {
       std::optional<job_ending> end = co_await ending();
       co_await exit_.check_closed(run_id(), std::move(end));
     } else {
-      std::optional<rendezvous_change> found = co_await explained_change_of(seen);
-      // It may have been found by another meanwhile.
-      if (found && !change_) change_ = std::move(found);
+      std::optional<rendezvous_change> detected = co_await explained_change_of(current);
+      // Another coroutine may have detected it meanwhile.
+      if (detected && !change_) change_ = std::move(detected);
       if (change_) break;
     }
     const time_point limit = now() + settings_.keep_alive_interval;
-    co_await shared_->wait_for_change(seen.token, limit);
+    co_await shared_->wait_for_change(current.token, limit);
   }
   co_return *change_;
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string what) {
-  const view seen = co_await shared_->look();
-  if (seen.state.closed) co_await throw_closed();
+  const view current = co_await shared_->look();
+  if (current.state.closed) co_await throw_closed();
   if (!change_) {
-    std::optional<rendezvous_change> found = co_await explained_change_of(seen);
-    if (!change_) change_ = std::move(found);
+    std::optional<rendezvous_change> detected = co_await explained_change_of(current);
+    if (!change_) change_ = std::move(detected);
   }
   if (!change_) {
     rendezvous_change failed = co_await count_failure(std::move(what));
@@ -95,8 +95,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
 }
 
 ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
-  const view seen = co_await shared_->look();
-  co_return static_cast<int>(seen.state.wait_list.size());
+  const view current = co_await shared_->look();
+  co_return static_cast<int>(current.state.wait_list.size());
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
@@ -129,38 +129,38 @@ dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect
 ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   time_point deadline = now() + settings_.join_timeout;
   co_await shared_->announce();
-  view seen = co_await shared_->leave(true);
+  view current = co_await shared_->leave(true);
   task<void> introduction = failures_.introduce(shared_->node());
   co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
-  std::string_view told;
+  std::string_view logged_reason;
   for (;;) {
     const round_decision next =
-        decide_join(seen.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
-    if (told != next.reason) {
-      parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), seen.state.round,
+        decide_join(current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
+    if (logged_reason != next.reason) {
+      parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), current.state.round,
                             next.reason);
     }
-    told = next.reason;
+    logged_reason = next.reason;
     switch (next.action) {
       case round_action::placed:
-        if (is_whole(seen.state)) {
-          take_place(seen.state);
+        if (is_whole(current.state)) {
+          take_place(current.state);
           co_return;
         }
-        seen = co_await shared_->carry_out(std::move(seen), round_action::leave_to_rejoin);
+        current = co_await shared_->carry_out(std::move(current), round_action::leave_to_rejoin);
         break;
       case round_action::refuse_closed: co_await throw_closed(); break;
-      case round_action::refuse_timeout: throw_timeout(seen.state); break;
+      case round_action::refuse_timeout: throw_timeout(current.state); break;
       case round_action::wait:
-        co_await shared_->wait_for_change(seen.token, next_look(seen.state, deadline));
-        seen = co_await shared_->look();
+        co_await shared_->wait_for_change(current.token, next_look(current.state, deadline));
+        current = co_await shared_->look();
         break;
       default:
         // Who stood by begins to wait anew.
         if (next.action == round_action::leave_redundancy_list) {
           deadline = now() + settings_.join_timeout;
         }
-        seen = co_await shared_->carry_out(std::move(seen), next.action);
+        current = co_await shared_->carry_out(std::move(current), next.action);
     }
   }
 }
@@ -177,7 +177,7 @@ ELASTIC_DECL bool dynamic_rendezvous::is_whole(const round_state& state) const {
   const int size = static_cast<int>(state.participants.size());
   return size >= settings_.min_nodes &&
          std::all_of(state.participants.begin(), state.participants.end(),
-                     [size](const auto& place) { return place.second < size; });
+                     [size](const auto& entry) { return entry.second < size; });
 }
 
 ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
@@ -199,40 +199,40 @@ ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) co
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_round() {
-  rendezvous_round met;
-  met.round = round_;
-  met.group_rank = rank_;
-  met.group_world_size = size();
-  met.agents = round_agents_;
-  met.dialect = agents_of(dialect_);
+  rendezvous_round round;
+  round.round = round_;
+  round.group_rank = rank_;
+  round.group_world_size = size();
+  round.agents = round_agents_;
+  round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    met.master =
+    round.master =
         workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
   }
   const bool has_count = co_await agree_on_restarts();
   if (!has_count) co_return std::nullopt;
-  met.restarts = restarts_;
-  if (gathers()) co_return met;
-  const std::optional<master_endpoint> master = co_await shared_master(met.master);
+  round.restarts = restarts_;
+  if (gathers()) co_return round;
+  const std::optional<master_endpoint> master = co_await shared_master(round.master);
   if (!master) co_return std::nullopt;
-  met.master = *master;
-  co_return met;
+  round.master = *master;
+  co_return round;
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
   const time_point limit = now() + settings_.join_timeout;
-  std::optional<job_failures::agreement> told;
+  std::optional<job_failures::agreement> agreed;
   const std::map<node_id, int> members = members_;
-  task<void> agreeing = keep(failures_.agree(round_agents_, members, rank_), told);
+  task<void> agreeing = keep(failures_.agree(round_agents_, members, rank_), agreed);
   task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
   co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
-  if (!told && change_) co_return false;
-  if (!told) {
+  if (!agreed && change_) co_return false;
+  if (!agreed) {
     throw error(errc::rendezvous_timeout,
                 "the node of rank 0 did not say how often workers of the job have failed");
   }
-  counts_together_ = told->is_joint;
-  restarts_ = told->is_joint ? told->restarts : own_failures_;
+  counts_together_ = agreed->is_joint;
+  restarts_ = agreed->is_joint ? agreed->restarts : own_failures_;
   co_return true;
 }
 
@@ -240,12 +240,12 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_mas
     master_endpoint mine) {
   mine.served_by_agent = parameters_.share_worker_store;
   const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
-  std::optional<master_endpoint> told;
-  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), told);
+  std::optional<master_endpoint> agreed;
+  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
   task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
   co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
-  if (told) master_ = told;
-  if (!told && change_) co_return std::nullopt;
+  if (agreed) master_ = agreed;
+  if (!agreed && change_) co_return std::nullopt;
   if (master_) co_return *master_;
   throw error(errc::rendezvous_timeout,
               "the node of rank 0 did not say where it serves the workers' store");
@@ -258,12 +258,12 @@ ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing)
 ELASTIC_DECL task<void> dynamic_rendezvous::note_change() { co_await wait_for_change(); }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
-    view seen) {
-  std::optional<rendezvous_change> found = co_await change_of(std::move(seen));
-  if (!found || !counts_together_) co_return found;
+    view current) {
+  std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
+  if (!detected || !counts_together_) co_return detected;
   const counted_failures counted = co_await failures_.counted();
-  if (counted.round == round_) found = failure_of(counted);
-  co_return found;
+  if (counted.round == round_) detected = failure_of(counted);
+  co_return detected;
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string what) {
@@ -283,8 +283,8 @@ ELASTIC_DECL rendezvous_change dynamic_rendezvous::failure_of(const counted_fail
   return {change_kind::worker_failed, counted.what, counted.restarts};
 }
 
-ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view seen) {
-  const round_state& state = seen.state;
+ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view current) {
+  const round_state& state = current.state;
   const std::map<node_id, int> members = members_;
   if (state.round != round_ || !detail::contains(state, shared_->node())) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
@@ -295,7 +295,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
       co_return change(change_kind::node_waiting,
                        fmt::format("node {} has left the round to meet again", node.text()));
     }
-    const bool is_dead = std::count(seen.dead.begin(), seen.dead.end(), node) != 0;
+    const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
     if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
     co_return change(change_kind::node_lost,
                      fmt::format("node {} {}", node.text(),

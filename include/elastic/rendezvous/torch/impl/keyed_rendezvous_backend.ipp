@@ -30,11 +30,11 @@ ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
                                                          const std::string& place) {
   std::optional<torch_state> state = detail::state_in(text, place);
   if (!state || !state->seen_dialect || *state->seen_dialect == dialect) return state;
-  const torch_dialect seen = *state->seen_dialect;
+  const torch_dialect current = *state->seen_dialect;
   throw error(errc::rendezvous_state,
               fmt::format("the state in {} is in the dialect {} and this node speaks {}: all nodes "
                           "of a job need one dialect (--rdzv-conf dialect={})",
-                          place, to_text(seen), to_text(dialect), to_text(seen)));
+                          place, to_text(current), to_text(dialect), to_text(current)));
 }
 
 ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
@@ -48,8 +48,8 @@ ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
     : keys_(std::move(keys)), key_(std::move(key)), dialect_(dialect) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> keyed_rendezvous_backend::get() {
-  versioned_value seen = co_await look();
-  co_return parsed(std::move(seen));
+  versioned_value current = co_await look();
+  co_return parsed(std::move(current));
 }
 
 ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, std::string token) {
@@ -57,16 +57,16 @@ ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, 
   if (token.empty()) {
     versioned_value before = co_await look();
     token = before.version;
-    std::optional<stored_state> found = parsed(std::move(before));
-    if (found) {
+    std::optional<stored_state> stored = parsed(std::move(before));
+    if (stored) {
       set_outcome outcome;
-      outcome.stored = std::move(found);
+      outcome.stored = std::move(stored);
       co_return outcome;
     }
   }
-  std::string wanted = stored_text(state, dialect_);
+  std::string text = stored_text(state, dialect_);
   set_outcome outcome;
-  outcome.was_set = co_await keys_->put(key_, std::move(wanted), std::move(token));
+  outcome.was_set = co_await keys_->put(key_, std::move(text), std::move(token));
   versioned_value after = co_await look();
   outcome.stored = parsed(std::move(after));
   co_return outcome;
@@ -79,9 +79,9 @@ ELASTIC_DECL task<void> keyed_rendezvous_backend::wait_for_change(std::string to
 
 ELASTIC_DECL task<std::optional<torch_dialect>> keyed_rendezvous_backend::seen_dialect(
     std::shared_ptr<versioned_keys> keys, std::string key) {
-  const versioned_value seen = co_await keys->get(key);
-  if (!seen.value) co_return std::nullopt;
-  co_return dialect_of(*seen.value, keys->place_of(key));
+  const versioned_value current = co_await keys->get(key);
+  if (!current.value) co_return std::nullopt;
+  co_return dialect_of(*current.value, keys->place_of(key));
 }
 
 ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
@@ -94,11 +94,11 @@ ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
   }
 }
 
-ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(versioned_value seen) {
+ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(versioned_value current) {
   std::optional<torch_state> state;
-  if (seen.value) state = read_stored_text(*seen.value, dialect_, keys_->place_of(key_));
-  if (state) return stored_state{std::move(*state), std::move(seen.version), std::nullopt};
-  nothing_ = std::move(seen.version);
+  if (current.value) state = read_stored_text(*current.value, dialect_, keys_->place_of(key_));
+  if (state) return stored_state{std::move(*state), std::move(current.version), std::nullopt};
+  nothing_ = std::move(current.version);
   return std::nullopt;
 }
 

@@ -154,9 +154,9 @@ ELASTIC_DECL task<torch_dialect> mixed_rendezvous::detect_dialect(
   time_source& time = *parameters_.time;
   const time_point limit = time.now() + first_state;
   while (time.now() < limit) {
-    const std::optional<torch_dialect> seen =
+    const std::optional<torch_dialect> written =
         co_await store_rendezvous_backend::seen_dialect(client, parameters_.run_id);
-    if (seen) co_return *seen;
+    if (written) co_return *written;
     co_await time.sleep_until(time.now() + first_state_pause);
   }
   co_return client->generation() == tcp_store_generation::torch_2_2 ? torch_dialect::torch_2_6

@@ -21,9 +21,9 @@ ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
 }
 
 ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
-    std::shared_ptr<store> where, std::string run_id, torch_dialect dialect,
+    std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
     std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
-    : store_(std::move(where)),
+    : store_(std::move(agents)),
       key_(torch_state_key(run_id)),
       dialect_(dialect),
       time_(std::move(time)),
@@ -35,11 +35,11 @@ ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
 }
 
 ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
-  const std::string wanted = stored_text(state, dialect_);
+  const std::string desired = stored_text(state, dialect_);
   if (token.empty()) token = torch_no_state;
-  std::string text = co_await exchange(token, wanted);
+  std::string text = co_await exchange(token, desired);
   set_outcome outcome;
-  outcome.was_set = text == wanted;
+  outcome.was_set = text == desired;
   // A key that is gone is answered by what was expected of it: it is made anew.
   const bool may_be_gone = !outcome.was_set && text == token;
   if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
@@ -58,10 +58,10 @@ ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string to
 }
 
 ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
-    std::shared_ptr<store> where, std::string run_id) {
+    std::shared_ptr<store> agents, std::string run_id) {
   const std::string key = torch_state_key(run_id);
   const std::string nothing(torch_no_state);
-  const std::string text = co_await where->compare_set(key, "", nothing);
+  const std::string text = co_await agents->compare_set(key, "", nothing);
   co_return dialect_of(text, place_of(key));
 }
 

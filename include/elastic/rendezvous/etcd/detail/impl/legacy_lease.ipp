@@ -39,7 +39,7 @@ ELASTIC_DECL task<void> legacy_lease::stop() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
-  co_await keys_->prolong(key, legacy_lives::lease);
+  co_await keys_->prolong(key, legacy_ttl::lease);
   held_ = std::move(key);
 }
 
@@ -56,16 +56,16 @@ ELASTIC_DECL task<void> legacy_lease::remove() {
 
 ELASTIC_DECL task<void> legacy_lease::keep() {
   // Two may be late or lost.
-  const duration interval = duration(legacy_lives::lease) / 3;
-  time_point job_due = time_->now() + duration(legacy_lives::job) / 2;
+  const duration interval = duration(legacy_ttl::lease) / 3;
+  time_point job_due = time_->now() + duration(legacy_ttl::job) / 2;
   for (;;) {
     co_await time_->sleep_until(time_->now() + interval);
     idle_->reset();
     try {
-      if (!held_.empty()) co_await keys_->prolong(held_, legacy_lives::lease);
+      if (!held_.empty()) co_await keys_->prolong(held_, legacy_ttl::lease);
       if (keep_job_ && time_->now() >= job_due) {
         co_await keep_job_();
-        job_due = time_->now() + duration(legacy_lives::job) / 2;
+        job_due = time_->now() + duration(legacy_ttl::job) / 2;
       }
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.

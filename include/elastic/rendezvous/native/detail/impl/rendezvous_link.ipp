@@ -29,8 +29,8 @@ ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duratio
   news_.emplace(executor);
   ended_.emplace(executor);
   auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
-    self->heard_.broken = failure;
-    self->tell();
+    self->known_.broken = failure;
+    self->notify();
     self->ended_->set();
   };
   asio::co_spawn(executor, keep_connected(time_->now() + patience),
@@ -60,9 +60,9 @@ ELASTIC_DECL std::string rendezvous_link::local_address() const {
 
 ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
 
-ELASTIC_DECL void rendezvous_link::insist(rendezvous_request what) {
-  standing_ = std::move(what);
-  say(*standing_);
+ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request what) {
+  standing_request_ = std::move(what);
+  say(*standing_request_);
 }
 
 ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
@@ -70,16 +70,16 @@ ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
 }
 
 ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
-  heard_.placed.reset();
-  heard_.change.reset();
-  heard_.refused.reset();
-  heard_.all_finished = false;
-  insist(std::move(wish));
+  known_.placed.reset();
+  known_.change.reset();
+  known_.refused.reset();
+  known_.all_finished = false;
+  send_until_superseded(std::move(wish));
 }
 
 ELASTIC_DECL void rendezvous_link::ask_status() {
-  heard_.status.reset();
-  insist_on_status_ = true;
+  known_.status.reset();
+  status_is_due_ = true;
   say(rendezvous_messages::ask_status{});
 }
 
@@ -93,13 +93,13 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
       co_await race(listen(), keep_alive());
     } catch (const error& failure) {
       // A word that makes no sense will make none the next time.
-      if (failure.code() == errc::protocol_violation && !heard_.closed) throw;
+      if (failure.code() == errc::protocol_violation && !known_.closed) throw;
       why = failure.what();
     }
     channel_->close();
     channel_.reset();
     is_welcome_ = false;
-    if (heard_.closed) {
+    if (known_.closed) {
       // The job is over; the server may leave before us.
       co_return;
     }
@@ -147,8 +147,8 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
   channel_pointer channel;
   try {
-    auto made = co_await with_deadline(*time_, limit, connector_->connect());
-    if (made) channel = std::move(*made);
+    auto connected = co_await with_deadline(*time_, limit, connector_->connect());
+    if (connected) channel = std::move(*connected);
     if (!channel && last_problem_.empty()) last_problem_ = "no answer";
   } catch (const error& failure) {
     last_problem_ = failure.what();
@@ -163,10 +163,10 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
 }
 
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
-  std::optional<rendezvous_answer> said;
+  std::optional<rendezvous_answer> reply;
   try {
     const auto answer = co_await with_deadline(*time_, limit, channel->receive());
-    if (answer) said = parse_rendezvous_answer(*answer);
+    if (answer) reply = parse_rendezvous_answer(*answer);
     if (!answer) {
       last_problem_ = "it accepts connections but does not answer";
       // PyTorch's servers of today ignore what they do not know.
@@ -179,11 +179,11 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
     if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
   }
-  if (!said) co_return false;
-  if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*said)) {
+  if (!reply) co_return false;
+  if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
     throw error(errc::invalid_argument, refusal->why);
   }
-  const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*said);
+  const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
   if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
   take_up(*channel, welcome->resumed);
   co_return true;
@@ -199,17 +199,17 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel, bool resume
   was_connected_ = true;
   lost_at_.reset();
   if (!resumed) note_lost("this node was given up by the others", duration::zero());
-  if (standing_) channel.send(to_text(*standing_));
-  if (insist_on_status_) channel.send(to_text(rendezvous_messages::ask_status{}));
-  tell();
+  if (standing_request_) channel.send(to_text(*standing_request_));
+  if (status_is_due_) channel.send(to_text(rendezvous_messages::ask_status{}));
+  notify();
 }
 
 ELASTIC_DECL task<void> rendezvous_link::listen() {
   for (;;) {
     const std::string message = co_await channel_->receive();
-    rendezvous_answer said = parse_rendezvous_answer(message);
-    std::visit([this](auto& what) { take(what); }, said);
-    tell();
+    rendezvous_answer reply = parse_rendezvous_answer(message);
+    std::visit([this](auto& what) { take(what); }, reply);
+    notify();
   }
 }
 
@@ -238,36 +238,37 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
   unanswered_.pop_front();
 }
 
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& said) {
-  heard_.status = said;
-  insist_on_status_ = false;
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {
+  known_.status = reply;
+  status_is_due_ = false;
 }
 
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& said) {
-  const auto* wish = standing_ ? std::get_if<rendezvous_messages::join>(&*standing_) : nullptr;
-  if (wish == nullptr || said.round <= wish->after) return;
-  standing_.reset();
-  heard_.placed = said;
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply) {
+  const auto* wish =
+      standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
+  if (wish == nullptr || reply.round <= wish->after) return;
+  standing_request_.reset();
+  known_.placed = reply;
 }
 
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& said) {
-  if (heard_.placed && heard_.placed->round == said.round && !heard_.change) {
-    heard_.change = said.what;
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
+  if (known_.placed && known_.placed->round == reply.round && !known_.change) {
+    known_.change = reply.what;
   }
 }
 
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished& said) {
-  if (heard_.placed && heard_.placed->round == said.round) heard_.all_finished = true;
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished& reply) {
+  if (known_.placed && known_.placed->round == reply.round) known_.all_finished = true;
 }
 
 ELASTIC_DECL void rendezvous_link::note_lost(std::string why, duration grace) {
-  if (!heard_.placed || heard_.change || heard_.all_finished) return;
-  const int restarts = heard_.placed->restarts;
-  heard_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
-  tell();
+  if (!known_.placed || known_.change || known_.all_finished) return;
+  const int restarts = known_.placed->restarts;
+  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
+  notify();
 }
 
-ELASTIC_DECL void rendezvous_link::tell() {
+ELASTIC_DECL void rendezvous_link::notify() {
   news_->set();
   news_->reset();
 }

@@ -29,10 +29,10 @@ ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
   constexpr int most_counted = std::numeric_limits<int>::max() / 2;
   counted_failures read;
   const char* const end = text.data() + text.size();
-  auto [place, failure] = std::from_chars(text.data(), end, read.restarts);
-  bool is_read = failure == std::errc() && place != end && *place == ' ';
+  auto [position, failure] = std::from_chars(text.data(), end, read.restarts);
+  bool is_read = failure == std::errc() && position != end && *position == ' ';
   if (is_read) {
-    const auto [stop, why] = std::from_chars(place + 1, end, read.round);
+    const auto [stop, why] = std::from_chars(position + 1, end, read.round);
     is_read = why == std::errc() && stop != end && *stop == '\n';
     if (is_read) read.what = shortened(std::string_view(stop + 1, end));
   }
@@ -64,8 +64,8 @@ ELASTIC_DECL auto job_failures::agree(std::shared_ptr<store> agents, std::map<no
   std::vector<std::string> first = keys_of(members, true);
   const bool is_ours = co_await agents_->check(std::move(first));
   if (!is_ours) co_return agreement();
-  const std::string told = co_await agents->get(key);
-  co_return parse(told);
+  const std::string text = co_await agents->get(key);
+  co_return parse(text);
 }
 
 ELASTIC_DECL task<counted_failures> job_failures::counted() {
@@ -81,8 +81,8 @@ ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std:
     if (seen.round >= round) co_return seen;
     const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(what)};
     const std::string after = more.text();
-    const std::string found = co_await agents_->compare_set(key, before, after);
-    if (found == after) co_return more;
+    const std::string position = co_await agents_->compare_set(key, before, after);
+    if (position == after) co_return more;
   }
 }
 
@@ -117,16 +117,16 @@ ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<
   co_return made;
 }
 
-ELASTIC_DECL auto job_failures::parse(std::string_view told) -> agreement {
+ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
   agreement made;
-  if (told == each_for_itself) return made;
-  const char* const end = told.data() + told.size();
-  const auto [stop, failure] = std::from_chars(told.data(), end, made.restarts);
+  if (text == each_for_itself) return made;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, made.restarts);
   made.is_joint = failure == std::errc() && stop == end && made.restarts >= 0;
   if (made.is_joint) return made;
   throw error(
       errc::protocol_violation,
-      fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", told));
+      fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", text));
 }
 
 }  // namespace elastic::detail

@@ -264,7 +264,7 @@ ELASTIC_DECL void pickle_reader::build() {
     if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
   }
   add_item(object, attributes);
-  // Python asks a node for its hash where it becomes a key, so it must be whole by then.
+  // Python asks a node for its hash when it becomes a key, so it must be whole by then.
   values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
 }
 

@@ -25,7 +25,7 @@ ELASTIC_DECL void torch_agent_watch::on_change(const key_value_engine::change& c
     const torch_dialect dialect = *state->seen_dialect;
     warn(dialect);
     state->closed = true;
-    // Where an agent was quicker, its change comes next.
+    // If an agent was quicker, its change comes next.
     engine_->compare_set(change.key, change.new_value, stored_text(*state, dialect));
   } catch (const std::exception&) {
     // Not a state, or no room for one.

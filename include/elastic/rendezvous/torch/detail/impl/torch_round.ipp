@@ -36,34 +36,35 @@ ELASTIC_DECL auto torch_round::look() -> task<view> {
   co_return co_await take_in(std::move(stored));
 }
 
-ELASTIC_DECL auto torch_round::carry_out(view seen, round_action action) -> task<view> {
+ELASTIC_DECL auto torch_round::carry_out(view current, round_action action) -> task<view> {
   const time_point now = time_->now();
-  apply(seen.state, action, node_, settings_, now);
-  const bool has_place = is_named(seen.state);
-  if (has_place) seen.stored.last_heartbeats[node_] = next_heartbeat();
-  if (!has_place) seen.stored.last_heartbeats.erase(node_);
-  co_return co_await write(std::move(seen));
+  apply(current.state, action, node_, settings_, now);
+  const bool has_place = is_named(current.state);
+  if (has_place) current.stored.last_heartbeats[node_] = next_heartbeat();
+  if (!has_place) current.stored.last_heartbeats.erase(node_);
+  co_return co_await write(std::move(current));
 }
 
 ELASTIC_DECL task<void> torch_round::close() {
-  view seen = co_await look();
-  while (!seen.state.closed) {
-    seen.state.closed = true;
-    seen = co_await write(std::move(seen));
+  view current = co_await look();
+  while (!current.state.closed) {
+    current.state.closed = true;
+    current = co_await write(std::move(current));
   }
 }
 
 ELASTIC_DECL auto torch_round::leave(bool rejoins) -> task<view> {
-  view seen = co_await look();
+  view current = co_await look();
   for (;;) {
-    round_action action = decide_leave(seen.state, node_).action;
-    if (action == round_action::wait || seen.state.closed) co_return seen;
-    if (action == round_action::leave_round && seen.state.complete && rejoins) {
+    round_action action = decide_leave(current.state, node_).action;
+    if (action == round_action::wait || current.state.closed) co_return current;
+    if (action == round_action::leave_round && current.state.complete && rejoins) {
       // In one step: nobody sees the round without this node but that it waits for the next.
       action = round_action::leave_to_rejoin;
     }
-    seen = co_await carry_out(std::move(seen), action);
-    if (action == round_action::leave_to_rejoin && !contains(seen.state, node_)) co_return seen;
+    current = co_await carry_out(std::move(current), action);
+    if (action == round_action::leave_to_rejoin && !contains(current.state, node_))
+      co_return current;
   }
 }
 
@@ -126,23 +127,23 @@ ELASTIC_DECL bool torch_round::is_named(const round_state& state) const {
 }
 
 ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> task<view> {
-  view seen;
+  view current;
   if (stored) {
-    seen.stored = std::move(stored->state);
-    seen.token = std::move(stored->token);
+    current.stored = std::move(stored->state);
+    current.token = std::move(stored->token);
   }
-  clock_.observe(seen.stored, time_->now());
-  seen.state = translated(seen.stored);
+  clock_.observe(current.stored, time_->now());
+  current.state = translated(current.stored);
   const bool is_told = stored && stored->living;
   std::vector<node_id> silent =
-      is_told ? missing(seen.stored, *stored->living) : clock_.dead(settings_.silence());
+      is_told ? missing(current.stored, *stored->living) : clock_.dead(settings_.silence());
   std::erase(silent, node_);
-  if (!silent.empty() && seen.state.complete && spares_ended_) {
-    silent = co_await without_ended(std::move(silent), seen.state);
+  if (!silent.empty() && current.state.complete && spares_ended_) {
+    silent = co_await without_ended(std::move(silent), current.state);
   }
-  for (const node_id& node : silent) bury(seen, node);
-  seen.dead = std::move(silent);
-  co_return seen;
+  for (const node_id& node : silent) remove_dead_node(current, node);
+  current.dead = std::move(silent);
+  co_return current;
 }
 
 ELASTIC_DECL std::vector<node_id> torch_round::missing(const torch_state& stored,
@@ -164,9 +165,9 @@ ELASTIC_DECL round_state torch_round::translated(const torch_state& stored) cons
   state.redundancy_list = stored.redundancy_list;
   if (stored.deadline) {
     // Whoever set it waits so long from then on, by a clock that is not ours.
-    const time_point seen = clock_.deadline_seen().value_or(time_->now());
+    const time_point current = clock_.deadline_seen().value_or(time_->now());
     const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
-    state.deadline = is_own ? own_deadline_->at : seen + settings_.last_call_timeout;
+    state.deadline = is_own ? own_deadline_->at : current + settings_.last_call_timeout;
   }
   return state;
 }
@@ -195,9 +196,9 @@ ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
   const std::string own = ended_prefix(round) + count_name;
   // This one first: it never counts more than the other.
-  const std::int64_t told = co_await count_at(own);
+  const std::int64_t replies = co_await count_at(own);
   const std::int64_t arrived = co_await count_at(all);
-  co_return static_cast<int>(arrived - told);
+  co_return static_cast<int>(arrived - replies);
 }
 
 ELASTIC_DECL task<std::int64_t> torch_round::count_at(std::string key) {
@@ -217,17 +218,17 @@ ELASTIC_DECL std::string torch_round::ended_prefix(std::int64_t round) const {
   return prefix(round) + "/elastic/terminal_state/";
 }
 
-ELASTIC_DECL void torch_round::bury(view& seen, const node_id& node) {
-  round_state& state = seen.state;
+ELASTIC_DECL void torch_round::remove_dead_node(view& current, const node_id& node) {
+  round_state& state = current.state;
   if (contains(state, node)) apply(state, round_action::leave_round, node, settings_, {});
   state.wait_list.erase(node);
   state.redundancy_list.erase(node);
-  seen.stored.last_heartbeats.erase(node);
+  current.stored.last_heartbeats.erase(node);
 }
 
-ELASTIC_DECL auto torch_round::write(view wanted) -> task<view> {
-  torch_state& stored = wanted.stored;
-  const round_state& state = wanted.state;
+ELASTIC_DECL auto torch_round::write(view next) -> task<view> {
+  torch_state& stored = next.stored;
+  const round_state& state = next.state;
   stored.round = state.round;
   stored.complete = state.complete;
   stored.closed = state.closed;
@@ -241,9 +242,7 @@ ELASTIC_DECL auto torch_round::write(view wanted) -> task<view> {
                                  *state.deadline};
     stored.deadline = own_deadline_->written;
   }
-  const auto set = [&wanted](rendezvous_backend& to) {
-    return to.set(wanted.stored, wanted.token);
-  };
+  const auto set = [&next](rendezvous_backend& to) { return to.set(next.stored, next.token); };
   set_outcome outcome = co_await patiently<set_outcome>(set);
   co_return co_await take_in(std::move(outcome.stored));
 }
@@ -274,15 +273,15 @@ ELASTIC_DECL task<void> torch_round::beat() {
     co_await announce();
     co_return;
   }
-  view seen = co_await look();
+  view current = co_await look();
   for (;;) {
-    const auto mine = seen.stored.last_heartbeats.find(node_);
-    if (mine == seen.stored.last_heartbeats.end()) co_return;
+    const auto mine = current.stored.last_heartbeats.find(node_);
+    if (mine == current.stored.last_heartbeats.end()) co_return;
     const torch_time before = mine->second;
     mine->second = next_heartbeat();
-    seen = co_await write(std::move(seen));
-    const auto now = seen.stored.last_heartbeats.find(node_);
-    if (now == seen.stored.last_heartbeats.end() || now->second > before) co_return;
+    current = co_await write(std::move(current));
+    const auto now = current.stored.last_heartbeats.find(node_);
+    if (now == current.stored.last_heartbeats.end() || now->second > before) co_return;
   }
 }
 
