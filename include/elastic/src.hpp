@@ -31,6 +31,7 @@
 #include <elastic/base/detail/impl/waiters.ipp>
 #include <elastic/base/impl/base64.ipp>
 #include <elastic/base/impl/event_flag.ipp>
+#include <elastic/base/impl/json_fields.ipp>
 #include <elastic/base/impl/json_text.ipp>
 #include <elastic/base/impl/log.ipp>
 #include <elastic/base/impl/random.ipp>

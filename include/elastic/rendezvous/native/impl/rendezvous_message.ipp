@@ -4,79 +4,27 @@
 
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/json_fields.hpp>
+#include <elastic/base/json_object.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <chrono>
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
 namespace detail {
 
-using rendezvous_json = nlohmann::ordered_json;
+inline json_fields message_fields(std::string_view text) {
+  return json_fields("a message of the rendezvous", text, limits::rendezvous_message_bytes);
+}
 
-/// Reads the fields of a message. Every error is `errc::protocol_violation` and names the field.
-class message_fields {
- public:
-  explicit message_fields(std::string_view text) {
-    if (text.size() > limits::rendezvous_message_bytes) {
-      refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(),
-                         limits::rendezvous_message_bytes));
-    }
-    json_ = rendezvous_json::parse(text, nullptr, false);
-    if (!json_.is_object()) refuse("is no JSON object");
-  }
-
-  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
-    const rendezvous_json& value = field(name);
-    if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
-    const bool too_large =
-        value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-    const auto number = too_large ? most : value.get<std::int64_t>();
-    if (too_large || number < least || number > most) {
-      refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
-    }
-    return number;
-  }
-
-  int small_number(const char* name, int least, int most) const {
-    return static_cast<int>(number(name, least, most));
-  }
-
-  bool flag(const char* name) const {
-    const rendezvous_json& value = field(name);
-    if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
-    return value.get<bool>();
-  }
-
-  std::string text(const char* name) const {
-    const rendezvous_json& value = field(name);
-    if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
-    return value.get<std::string>();
-  }
-
-  duration milliseconds(const char* name) const {
-    constexpr std::int64_t longest = 1'000'000'000'000;
-    return std::chrono::milliseconds(number(name, 0, longest));
-  }
-
-  [[noreturn]] static void refuse(const std::string& why) {
-    throw error(errc::protocol_violation, "a message of the rendezvous " + why);
-  }
-
- private:
-  const rendezvous_json& field(const char* name) const {
-    const auto position = json_.find(name);
-    if (position == json_.end()) refuse(fmt::format("has no \"{}\"", name));
-    return *position;
-  }
-
-  rendezvous_json json_;
-};
+inline duration milliseconds(const json_fields& fields, const char* name) {
+  constexpr std::int64_t longest = 1'000'000'000'000;
+  return std::chrono::milliseconds(fields.number(name, 0, longest));
+}
 
 inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::max() - 1;
 
@@ -86,17 +34,15 @@ inline std::int64_t whole_milliseconds(duration time) {
   return std::chrono::ceil<std::chrono::milliseconds>(time).count();
 }
 
-inline std::string quoted(const std::string& text) {
-  // What is not UTF-8 is replaced and not refused: it may be a worker's last words.
-  return rendezvous_json(text).dump(-1, ' ', false, rendezvous_json::error_handler_t::replace);
+inline json_object of_kind(const char* kind) { return json_object().add("kind", kind); }
+
+inline json_object& add_master(json_object& object, const master_endpoint& master) {
+  return object.add("address", master.address)
+      .add("port", master.port)
+      .add("served", master.served_by_agent);
 }
 
-inline std::string master_fields(const master_endpoint& master) {
-  return fmt::format(R"("address": {}, "port": {}, "served": {})", quoted(master.address),
-                     master.port, master.served_by_agent);
-}
-
-inline master_endpoint read_master(const message_fields& fields) {
+inline master_endpoint read_master(const json_fields& fields) {
   constexpr int most_ports = 65535;
   master_endpoint master;
   master.address = fields.text("address");
@@ -109,11 +55,11 @@ inline const char* text_of(job_end end) {
   return end == job_end::succeeded ? "succeeded" : "failed";
 }
 
-inline job_end read_job_end(const message_fields& fields) {
+inline job_end read_job_end(const json_fields& fields) {
   const std::string end = fields.text("end");
   if (end == "succeeded") return job_end::succeeded;
   if (end == "failed") return job_end::failed;
-  message_fields::refuse(fmt::format("has an unknown \"end\": '{:.40}'", end));
+  fields.refuse(fmt::format("has an unknown \"end\": '{:.40}'", end));
 }
 
 inline const char* text_of(change_kind kind) {
@@ -125,86 +71,97 @@ inline const char* text_of(change_kind kind) {
   return "";
 }
 
-inline change_kind read_change_kind(const message_fields& fields) {
+inline change_kind read_change_kind(const json_fields& fields) {
   const std::string kind = fields.text("change");
   for (const change_kind known :
        {change_kind::node_waiting, change_kind::node_lost, change_kind::worker_failed}) {
     if (kind == text_of(known)) return known;
   }
-  message_fields::refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
+  fields.refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
 }
 
 /// Writes a message as JSON.
 struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
     const rendezvous_settings& settings = message.settings;
-    return fmt::format(R"({{"kind": "hello", "version": {}, "run_id": {}, "host": {}, "pid": {}, )"
-                       R"("local_id": {}, "min_nodes": {}, "max_nodes": {}, "last_call_ms": {}, )"
-                       R"("keep_alive_ms": {}, "keep_alive_attempts": {}, "grace_ms": {}}})",
-                       message.version, quoted(message.run_id), quoted(message.node.host),
-                       message.node.pid, message.node.local_id, settings.min_nodes,
-                       settings.max_nodes, whole_milliseconds(settings.last_call_timeout),
-                       whole_milliseconds(settings.keep_alive_interval),
-                       settings.keep_alive_max_attempt,
-                       whole_milliseconds(settings.reconnect_grace));
+    return of_kind("hello")
+        .add("version", message.version)
+        .add("run_id", message.run_id)
+        .add("host", message.node.host)
+        .add("pid", message.node.pid)
+        .add("local_id", message.node.local_id)
+        .add("min_nodes", settings.min_nodes)
+        .add("max_nodes", settings.max_nodes)
+        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
+        .add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
+        .add("keep_alive_attempts", settings.keep_alive_max_attempt)
+        .add("grace_ms", whole_milliseconds(settings.reconnect_grace))
+        .text();
   }
   std::string operator()(const rendezvous_messages::join& message) const {
-    return fmt::format(R"({{"kind": "join", "after": {}, "timeout_ms": {}, {}}})", message.after,
-                       whole_milliseconds(message.timeout), master_fields(message.offer));
+    json_object object = of_kind("join");
+    object.add("after", message.after).add("timeout_ms", whole_milliseconds(message.timeout));
+    return add_master(object, message.offer).text();
   }
   std::string operator()(const rendezvous_messages::keep_alive&) const {
-    return R"({"kind": "keep_alive"})";
+    return of_kind("keep_alive").text();
   }
   std::string operator()(const rendezvous_messages::failed& message) const {
-    return fmt::format(R"({{"kind": "failed", "round": {}, "what": {}}})", message.round,
-                       quoted(message.what));
+    return of_kind("failed").add("round", message.round).add("what", message.what).text();
   }
   std::string operator()(const rendezvous_messages::finished& message) const {
-    return fmt::format(R"({{"kind": "finished", "round": {}}})", message.round);
+    return of_kind("finished").add("round", message.round).text();
   }
-  std::string operator()(const rendezvous_messages::leave&) const { return R"({"kind": "leave"})"; }
+  std::string operator()(const rendezvous_messages::leave&) const {
+    return of_kind("leave").text();
+  }
   std::string operator()(const rendezvous_messages::close_job& message) const {
-    return fmt::format(R"({{"kind": "close", "end": "{}", "why": {}}})", text_of(message.end),
-                       quoted(message.why));
+    return of_kind("close").add("end", text_of(message.end)).add("why", message.why).text();
   }
   std::string operator()(const rendezvous_messages::ask_status&) const {
-    return R"({"kind": "ask_status"})";
+    return of_kind("ask_status").text();
   }
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
-    return fmt::format(R"({{"kind": "welcome", "resumed": {}}})", message.resumed);
+    return of_kind("welcome").add("resumed", message.resumed).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
-    return fmt::format(R"({{"kind": "refused", "timeout": {}, "why": {}}})", message.timeout,
-                       quoted(message.why));
+    return of_kind("refused").add("timeout", message.timeout).add("why", message.why).text();
   }
   std::string operator()(const rendezvous_messages::placed& message) const {
-    return fmt::format(
-        R"({{"kind": "placed", "round": {}, "rank": {}, "world": {}, "restarts": {}, {}}})",
-        message.round, message.rank, message.world, message.restarts,
-        master_fields(message.master));
+    json_object object = of_kind("placed");
+    object.add("round", message.round)
+        .add("rank", message.rank)
+        .add("world", message.world)
+        .add("restarts", message.restarts);
+    return add_master(object, message.master).text();
   }
   std::string operator()(const rendezvous_messages::changed& message) const {
-    return fmt::format(
-        R"({{"kind": "changed", "round": {}, "change": "{}", "restarts": {}, "what": {}}})",
-        message.round, text_of(message.what.kind), message.what.restarts,
-        quoted(message.what.what));
+    return of_kind("changed")
+        .add("round", message.round)
+        .add("change", text_of(message.what.kind))
+        .add("restarts", message.what.restarts)
+        .add("what", message.what.what)
+        .text();
   }
   std::string operator()(const rendezvous_messages::all_finished& message) const {
-    return fmt::format(R"({{"kind": "all_finished", "round": {}}})", message.round);
+    return of_kind("all_finished").add("round", message.round).text();
   }
   std::string operator()(const rendezvous_messages::closed& message) const {
-    return fmt::format(R"({{"kind": "closed", "end": "{}", "why": {}}})", text_of(message.end),
-                       quoted(message.why));
+    return of_kind("closed").add("end", text_of(message.end)).add("why", message.why).text();
   }
-  std::string operator()(const rendezvous_messages::alive&) const { return R"({"kind": "alive"})"; }
+  std::string operator()(const rendezvous_messages::alive&) const {
+    return of_kind("alive").text();
+  }
   std::string operator()(const rendezvous_messages::status& message) const {
-    return fmt::format(R"({{"kind": "status", "waiting": {}, "closed": {}}})", message.waiting,
-                       message.is_closed);
+    return of_kind("status")
+        .add("waiting", message.waiting)
+        .add("closed", message.is_closed)
+        .text();
   }
 };
 
-inline rendezvous_messages::hello read_hello(const message_fields& fields) {
+inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
   message.version = fields.small_number("version", 1, most);
@@ -215,10 +172,10 @@ inline rendezvous_messages::hello read_hello(const message_fields& fields) {
   rendezvous_settings& settings = message.settings;
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
-  settings.last_call_timeout = fields.milliseconds("last_call_ms");
-  settings.keep_alive_interval = fields.milliseconds("keep_alive_ms");
+  settings.last_call_timeout = milliseconds(fields, "last_call_ms");
+  settings.keep_alive_interval = milliseconds(fields, "keep_alive_ms");
   settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
-  settings.reconnect_grace = fields.milliseconds("grace_ms");
+  settings.reconnect_grace = milliseconds(fields, "grace_ms");
   return message;
 }
 
@@ -234,12 +191,12 @@ ELASTIC_DECL std::string to_text(const rendezvous_answer& message) {
 
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) {
   namespace messages = rendezvous_messages;
-  const detail::message_fields fields(text);
+  const json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "hello") return detail::read_hello(fields);
   if (kind == "join") {
     return messages::join{fields.number("after", -1, detail::last_round),
-                          fields.milliseconds("timeout_ms"), detail::read_master(fields)};
+                          detail::milliseconds(fields, "timeout_ms"), detail::read_master(fields)};
   }
   if (kind == "keep_alive") return messages::keep_alive{};
   if (kind == "failed") {
@@ -249,12 +206,12 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   if (kind == "leave") return messages::leave{};
   if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
   if (kind == "ask_status") return messages::ask_status{};
-  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+  fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 
 ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   namespace messages = rendezvous_messages;
-  const detail::message_fields fields(text);
+  const json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
   if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
@@ -284,7 +241,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     return messages::status{fields.small_number("waiting", 0, limits::nodes),
                             fields.flag("closed")};
   }
-  detail::message_fields::refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+  fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 
 }  // namespace elastic
