@@ -8,6 +8,8 @@
 //
 // launch/command_line.hpp is there if CLI11 is.
 
+#include <elastic/agent/detail/impl/agent_step.ipp>
+#include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/impl/agent_telemetry.ipp>
 #include <elastic/agent/impl/failure_report.ipp>

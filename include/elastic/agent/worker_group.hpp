@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/detail/attempt_verdict.hpp>
 #include <elastic/agent/hang_hooks.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
@@ -51,7 +52,7 @@ struct worker {
   std::string error_file;
   /// How it ended; none while it runs.
   std::optional<process_end> end;
-  /// Why it was taken for hung and ended; empty where it was not.
+  /// Why it was taken for hung and ended; empty if it was not.
   std::string hung;
   /// It ended after `worker_group::stop` had told it to.
   bool stopped_by_agent = false;
@@ -90,9 +91,9 @@ class worker_group {
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
-  /// From now on the first worker that fails has the others asked to end in the same moment, before
-  /// anybody who waits for the outcome hears of it; where hooks look into hung workers, when these
-  /// are over. `stop` with the same plan then goes on.
+  /// From now on, if a worker fails, the others are asked to end in the same moment, before
+  /// `wait_for_outcome` returns; if hooks look into hung workers, when these are over. `stop` with
+  /// the same plan then goes on.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Starts every worker for a round. The group must have no worker that runs.
@@ -102,7 +103,7 @@ class worker_group {
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count);
 
-  /// Waits until the group's fate is known: all workers ended with success, one failed (or is
+  /// Waits until the group's outcome is known: all workers ended with success, one failed (or is
   /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
   /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
   ///
@@ -120,7 +121,7 @@ class worker_group {
 
   /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
   /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
-  /// that can be found is left, and all their output is where it belongs.
+  /// that can be found is left, and all their output is written.
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
@@ -136,31 +137,31 @@ class worker_group {
   void pause() { channels_.pause(); }
   void resume() { channels_.resume(); }
 
-  /// Why the job is not to be started again where this attempt fails, as a worker said; none where
-  /// none did.
-  const std::optional<std::string>& no_restart() const { return no_restart_; }
+  /// Why the job is not to be started again if this attempt fails, as a worker said; none if none
+  /// did.
+  const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
 
-  /// Why this node is to leave the job, as a worker said; none where none did.
-  const std::optional<std::string>& bad_node() const { return bad_node_; }
+  /// Why this node is to leave the job, as a worker said; none if none did.
+  const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
   /// Tells the observer that the workers run.
-  ELASTIC_DECL void announce(const started_workers& all);
+  ELASTIC_DECL void announce(const started_workers& start);
 
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
 
-  /// Kills every worker that runs; a stop under way ends at once. Where none is, call it next.
+  /// Kills every worker that runs; a stop under way ends at once. If none is, call it next.
   ELASTIC_DECL void kill();
 
-  worker_state state() const { return state_; }
+  worker_state state() const { return attempt_.state; }
 
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
 
   /// The workers of the last attempt, by local rank.
-  const std::vector<worker>& workers() const { return workers_; }
+  const std::vector<worker>& workers() const { return attempt_.workers; }
 
-  /// The worker that ended first without success, as far as anybody knows by now; null: none.
+  /// The worker that ended first without success, as far as is known by now; null: none.
   ELASTIC_DECL const worker* first_failed() const;
 
   /// The workers that did not end with success, in the order of their ends. To be asked after
@@ -175,14 +176,14 @@ class worker_group {
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
   ELASTIC_DECL hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL worker_channels_options channel_options(const agent_services& services);
-  ELASTIC_DECL std::string said_by(int local_rank, const char* what,
-                                   const std::string& reason) const;
+  ELASTIC_DECL std::string statement_of(int local_rank, const char* what,
+                                        const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const liveness_verdict& verdict);
-  ELASTIC_DECL hang_hook_call hook_for(hung_worker found) const;
+  ELASTIC_DECL hang_hook_call hook_for(hung_worker hung) const;
 
-  // Nobody looks into them any more.
-  ELASTIC_DECL void end_condemned();
-  ELASTIC_DECL void pass_on(int local_rank, const control_messages::progress& said);
+  // No hook looks into hung workers any more.
+  ELASTIC_DECL void send_pending_kills();
+  ELASTIC_DECL void pass_on(int local_rank, const control_messages::progress& progress);
 
   template <class Call>
   void tell_observer(Call call) {
@@ -197,31 +198,56 @@ class worker_group {
   }
 
   // The worker that a process is or descends from. Its number may be another process's by now,
-  // which costs a worker nothing but a timer of somebody of its own tree.
+  // which costs a worker nothing but a timer of a process of its own tree.
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
   // At once: each waits for the first word of its guard, and these come from other processors.
-  ELASTIC_DECL task<void> start_all(std::vector<worker_identity> all,
+  ELASTIC_DECL task<void> start_all(std::vector<worker_identity> identities,
                                     const worker_surroundings& job);
-  ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& who,
+  ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
                                                        const worker_surroundings& job,
                                                        const std::string& error_file) const;
-  ELASTIC_DECL task<void> start_worker(worker_identity who, const worker_surroundings& job,
+  ELASTIC_DECL task<void> start_worker(worker_identity identity, const worker_surroundings& job,
                                        worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
   ELASTIC_DECL void take_value(std::map<int, nlohmann::json>& values, int rank,
                                call_answer answer) const;
 
-  /// The reason of a failure that a function left where there is no error file.
+  /// The reason of a failure that a function left if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
   ELASTIC_DECL void note(const process_end& end);
 
   /// What takes time to find out, after the others were told.
   ELASTIC_DECL void note_cause(const process_end& end);
-  ELASTIC_DECL void judge();
+  ELASTIC_DECL void update_state();
   ELASTIC_DECL void begin_stop_on_failure();
-  ELASTIC_DECL worker_failure describe(const worker& one, const std::string& host) const;
+  ELASTIC_DECL worker_failure describe(const worker& failed, const std::string& host) const;
+
+  /// What belongs to one attempt. Made anew for each.
+  struct attempt {
+    int base_rank = 0;
+    wall_time started;
+    /// As counted when the workers were started.
+    std::optional<std::uint64_t> oom_kills;
+    std::vector<worker> workers;
+    /// By local rank, if the workers run a function.
+    std::vector<call_sheet> sheets;
+    /// The local ranks of the workers that ended, in the order of their ends.
+    std::vector<std::size_t> ended;
+    worker_state state = worker_state::init;
+    std::size_t succeeded = 0;
+    bool has_failure = false;
+    bool is_stop_announced = false;
+    std::optional<std::string> no_restart;
+    std::optional<std::string> bad_node;
+    /// The signal that the workers were asked to end with.
+    std::optional<int> stop_signal;
+    /// The local ranks of hung workers that hooks look into, and the signals to end them then.
+    std::vector<std::pair<std::size_t, int>> pending_kills;
+
+    ELASTIC_DECL detail::attempt_tally tally() const;
+  };
 
   worker_spec spec_;
   log_layout& layout_;
@@ -231,25 +257,8 @@ class worker_group {
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
-  wall_time started_;
-  /// As counted when the workers were started.
-  std::optional<std::uint64_t> oom_kills_;
   worker_channels channels_;
-  int base_rank_ = 0;
-  bool stop_announced_ = false;
-  std::optional<std::string> no_restart_;
-  std::optional<std::string> bad_node_;
-  std::vector<worker> workers_;
-  /// Of the same places, where the workers run a function.
-  std::vector<call_sheet> sheets_;
-  /// Their places, in the order of their ends.
-  std::vector<std::size_t> ended_;
-  std::size_t succeeded_ = 0;
-  bool has_failed_ = false;
-  std::optional<int> stop_signal_;
-  worker_state state_ = worker_state::init;
-  /// The places of hung workers that hooks look into, and the signals that these get then.
-  std::vector<std::pair<std::size_t, int>> condemned_;
+  attempt attempt_;
   hang_hooks hooks_;
   // The last, since it tells the others of ends.
   process_set processes_;

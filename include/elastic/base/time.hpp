@@ -16,6 +16,12 @@ using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 using wall_time = std::chrono::system_clock::time_point;
 
+/// The time a `span` after `now`; `time_point::max()`, which never comes, if that is out of range.
+/// `now` must not be negative, as no monotonic time is.
+constexpr time_point deadline_after(time_point now, duration span) {
+  return span < time_point::max() - now ? now + span : time_point::max();
+}
+
 /// Where time comes from. Replaced in tests and simulations by a clock that jumps to the next
 /// deadline, so that nothing in this library reads a clock or names a timer but through it.
 ///

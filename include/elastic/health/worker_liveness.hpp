@@ -137,7 +137,6 @@ class worker_liveness {
   static constexpr const char* beats_name = "heartbeat";
   static std::string section_name(const std::string& name) { return "section " + name; }
 
-  ELASTIC_DECL static time_point bounded_sum(time_point from, duration span);
   ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
 
   // A section that has a time-out takes the place of heartbeats.

@@ -29,7 +29,7 @@ struct received_news {
   unique_fd attached;
 };
 
-/// Result: the next message; empty where there is none yet, or with `has_ended` none any more.
+/// Result: the next message; empty if none has come yet, or with `has_ended` none will.
 ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept;
 
 ELASTIC_DECL exit_status as_exit_status(int waited);
@@ -64,14 +64,15 @@ class guarded_child final : public child {
   ELASTIC_DECL std::vector<pid_t> left() override;
 
  private:
+  // Waits until the guard has sent something, or `look` has taken it in for another caller.
   ELASTIC_DECL task<void> news();
   ELASTIC_DECL void reap_guard() noexcept;
   ELASTIC_DECL void send(unsigned char request) noexcept;
 
-  // Takes in all that the guard has told.
+  // Takes in all that the guard has sent, and wakes those who wait for it.
   ELASTIC_DECL void look() noexcept;
 
-  // Somebody has killed the guard. Its worker, which it was the parent of, dies with it.
+  // The guard was killed. Its worker, whose parent it was, dies with it.
   ELASTIC_DECL void lose_guard() noexcept;
 
   const detail::syscalls& calls_;
@@ -83,7 +84,7 @@ class guarded_child final : public child {
   pid_t owner_;
   logger log_;
   std::optional<exit_status> status_;
-  // Nothing of the tree is left, or nobody is left who could tell.
+  // Nothing of the tree is left, or the guard that could tell is gone.
   bool is_empty_ = false;
   bool is_reaped_ = false;
 };

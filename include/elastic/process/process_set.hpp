@@ -200,7 +200,6 @@ class process_set {
   // Says what holds up those that were killed, and gives up those in which nothing goes on.
   ELASTIC_DECL static void look_at_killed(state& all);
   ELASTIC_DECL static task<void> stop_all(state_pointer all, stop_plan plan);
-  ELASTIC_DECL static time_point later(time_point now, duration how_much);
   ELASTIC_DECL static void begin_clearing_all(state& all);
   ELASTIC_DECL static task<void> all_cleared(state_pointer all);
   ELASTIC_DECL static task<void> clear_in(state_pointer all, std::size_t index);

@@ -55,7 +55,6 @@ class stop_ladder {
   enum class stage { running, asked, killed };
 
   // A time without end must not wrap around into the past.
-  ELASTIC_DECL static time_point later(time_point now, duration how_much);
   ELASTIC_DECL stop_step kill(time_point now, std::string_view reason);
 
   stop_plan plan_;

@@ -196,6 +196,29 @@ TIME_TEST("agent telemetry: the metrics of a failed run, in torchrun's order", "
   CHECK(without_durations(metrics->lines) == without_durations(expected));
 }
 
+TIME_TEST("agent telemetry: the longest interval between looks never ends", "[agent]") {
+  agent_stage stage(time);
+  auto metrics = std::make_shared<metric_recorder>();
+  stage.metrics = metrics;
+  stage.workers.monitor_interval = elastic::duration::max();
+  stage.start();
+  co_await stage.pass(1h);
+  CHECK(metrics->count("workers.default.healthy=1") == 0);
+  stage.worker(1).exit(7);
+  co_await stage.end();
+  CHECK(metrics->count("workers.default.failed=1") == 1);
+}
+
+TIME_TEST("agent telemetry: workers that end at once are looked at once", "[agent]") {
+  agent_stage stage(time);
+  auto metrics = std::make_shared<metric_recorder>();
+  stage.metrics = metrics;
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
+  stage.start();
+  co_await stage.end();
+  CHECK(metrics->count("workers.default.succeeded=1") == 1);
+}
+
 TIME_TEST("agent telemetry: how long each step took is measured", "[agent]") {
   agent_stage stage(time);
   auto metrics = std::make_shared<metric_recorder>();
@@ -266,12 +289,18 @@ TIME_TEST("agent telemetry: a restart is measured as a whole", "[agent]") {
     if (one.find("ElasticAgent") == one.npos || one.find(".duration.ms") != one.npos) continue;
     names.push_back(one.substr(one.find('.') + 1));
   }
-  const lines expected{"_assign_worker_ranks.success=1", "_rendezvous.success=1",
-                       "_start_workers.success=1",       "_initialize_workers.success=1",
-                       "_monitor_workers.success=1",     "_stop_workers.success=1",
-                       "_assign_worker_ranks.success=1", "_rendezvous.success=1",
-                       "_start_workers.success=1",       "_initialize_workers.success=1",
-                       "_restart_workers.success=1",     "_monitor_workers.success=1",
+  const lines expected{"_assign_worker_ranks.success=1",
+                       "_rendezvous.success=1",
+                       "_start_workers.success=1",
+                       "_initialize_workers.success=1",
+                       "_monitor_workers.success=1",
+                       "_stop_workers.success=1",
+                       "_assign_worker_ranks.success=1",
+                       "_rendezvous.success=1",
+                       "_start_workers.success=1",
+                       "_initialize_workers.success=1",
+                       "_restart_workers.success=1",
+                       "_monitor_workers.success=1",
                        "run.success=1"};
   CHECK(names == expected);
   CHECK(metrics->count("workers.default.remaining_restarts=1") == 1);

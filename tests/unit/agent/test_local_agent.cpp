@@ -437,8 +437,7 @@ TIME_TEST("agent: workers that failed on another node end the attempt here, too"
   CHECK(stage.is_clean());
 }
 
-TIME_TEST("agent: a change while nodes tell about their workers lets them meet again",
-          "[agent]") {
+TIME_TEST("agent: a change while nodes tell about their workers lets them meet again", "[agent]") {
   agent_stage stage(time);
   stage.rendezvous->group_world_size = 2;
   stage.start();
@@ -470,8 +469,7 @@ TIME_TEST("agent: the last restart used up while nodes tell about their workers 
   CHECK(stage.launcher->started.empty());
 }
 
-TIME_TEST("agent: a job that has succeeded without this node leaves it nothing to do",
-          "[agent]") {
+TIME_TEST("agent: a job that has succeeded without this node leaves it nothing to do", "[agent]") {
   agent_stage stage(time);
   stage.rendezvous->on_round = [](int) {
     throw elastic::error(errc::rendezvous_finished, "all workers ended with success");
@@ -689,9 +687,7 @@ TIME_TEST("agent: stop while the workers are started leaves none", "[agent]") {
 
 TIME_TEST("agent: stop while the workers run gives them its signal, once", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) {
-    one.on_signal = fake_process::exit_with(0);
-  };
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::exit_with(0); };
   stage.start();
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGINT, "SIGINT received"));
@@ -995,6 +991,23 @@ TIME_TEST("agent: the exit barrier has a time-out, which is no failure", "[agent
   CHECK(nodes.second.result().state == worker_state::succeeded);
 }
 
+TIME_TEST("agent: the longest time-out of the exit barrier never ends", "[agent]") {
+  two_nodes nodes(time);
+  nodes.first.workers.exit_barrier_timeout = elastic::duration::max();
+  nodes.first.start();
+  nodes.second.start();
+  co_await nodes.first.quiet();
+  nodes.first.worker(0).exit(0);
+  co_await nodes.first.pass(1h);
+  CHECK_FALSE(nodes.first.ended());
+  nodes.second.worker(0).exit(0);
+  co_await nodes.second.end();
+  co_await nodes.first.quiet();
+  REQUIRE(nodes.first.ended());
+  CHECK(nodes.first.result().state == worker_state::succeeded);
+  CHECK_FALSE(nodes.first.log->has("barrier"));
+}
+
 TIME_TEST("agent: a stop at the exit barrier ends the wait; the work was done", "[agent]") {
   two_nodes nodes(time);
   nodes.first.start();
@@ -1013,8 +1026,8 @@ TIME_TEST("agent: a stop at the exit barrier ends the wait; the work was done", 
 
 TIME_TEST("agent: a store that fails at the exit barrier is said, the work was done", "[agent]") {
   agent_stage stage(time);
-  co_await stage.rendezvous->agents->set(
-      "round_0/torchelastic/agent/terminal_state/num_members", "no number");
+  co_await stage.rendezvous->agents->set("round_0/torchelastic/agent/terminal_state/num_members",
+                                         "no number");
   stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
   stage.start();
   co_await stage.end();

@@ -64,6 +64,16 @@ TEST_CASE("rank assignment: every rank exactly once, for all sizes of up to four
   }
 }
 
+// Takes minutes if each node is compared with each other.
+TEST_CASE("rank assignment: 100,000 nodes of as many roles", "[agent]") {
+  constexpr int count = 100'000;
+  std::vector<role_info> nodes;
+  for (int node = 0; node < count; ++node) nodes.push_back({"role " + std::to_string(node), 2});
+  const auto ranks = elastic::assign_ranks(nodes);
+  CHECK(ranks.front() == assigned_ranks{0, 2 * count, 0, 2});
+  CHECK(ranks.back() == assigned_ranks{2 * count - 2, 2 * count, 0, 2});
+}
+
 elastic::task<void> exchange(std::shared_ptr<elastic::store> agents, role_info mine, int rank,
                              int size, assigned_ranks& learned) {
   learned = co_await elastic::exchange_ranks(agents, mine, rank, size);

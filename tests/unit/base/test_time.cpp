@@ -68,8 +68,7 @@ TIME_TEST("with_deadline: has the result of work that has one, or nothing", "[ba
   CHECK_FALSE(too_late.has_value());
 }
 
-TIME_TEST("with_deadline: no result is lost when it arrives together with the deadline",
-          "[base]") {
+TIME_TEST("with_deadline: no result is lost when it arrives together with the deadline", "[base]") {
   const auto answer = co_await with_deadline(time, time.now() + 5s, answer_after(time, 5s));
   CHECK(answer == "answer");
   CHECK(time.elapsed() == 5s);
@@ -124,8 +123,8 @@ TIME_TEST("with_deadline: work that need not wait ends by itself at any deadline
 }
 
 TIME_TEST("with_deadline: several branches that were all cancelled count as cancelled", "[base]") {
-  const bool by_itself = co_await with_deadline(time, time.now() + 1s,
-                                                work_for(time, 1h) && work_for(time, 2h));
+  const bool by_itself =
+      co_await with_deadline(time, time.now() + 1s, work_for(time, 1h) && work_for(time, 2h));
   CHECK_FALSE(by_itself);
   CHECK(time.elapsed() == 1s);
 }
@@ -255,6 +254,31 @@ TEST_CASE("with_deadline: can be destroyed while it waits", "[base]") {
     CHECK(witness.use_count() > 1);
   }
   CHECK(witness.use_count() == 1);
+}
+
+TEST_CASE("deadline_after: a span that leads beyond all times leads to the last one", "[base]") {
+  constexpr time_point now{};
+  const time_point late = now + 1000h;
+  struct span_case {
+    time_point from;
+    elastic::duration span;
+    time_point result;
+  };
+  const std::vector<span_case> cases{
+      {now, 0ns, now},
+      {now, 5s, now + 5s},
+      {late, -1h, now + 999h},
+      {now, elastic::duration::max(), time_point::max()},
+      {late, elastic::duration::max(), time_point::max()},
+      {late, elastic::duration::max() - 999h, time_point::max()},
+      {late, time_point::max() - late, time_point::max()},
+      {late, time_point::max() - late - 1ns, time_point::max() - 1ns},
+      {time_point::max(), 1ns, time_point::max()},
+  };
+  for (const span_case& entry : cases) {
+    CAPTURE(entry.from.time_since_epoch().count(), entry.span.count());
+    CHECK(elastic::deadline_after(entry.from, entry.span) == entry.result);
+  }
 }
 
 CO_TEST("system_time: sleeps until the deadline and not less", "[base]") {

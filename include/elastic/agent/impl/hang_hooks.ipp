@@ -36,7 +36,7 @@ ELASTIC_DECL bool hang_hooks::begin(hang_hook_call call) {
   if (is_first) {
     all.is_running = all.is_open = true;
     all.hurried = false;
-    all.deadline = all.services.time->now() + all.settings.timeout;
+    all.deadline = deadline_after(all.services.time->now(), all.settings.timeout);
     all.over.reset();
     all.ended.reset();
   }
@@ -59,8 +59,7 @@ ELASTIC_DECL void hang_hooks::hurry() {
 ELASTIC_DECL task<void> hang_hooks::finish(duration within) {
   if (!is_open()) co_return;
   time_source& time = *state_->services.time;
-  const time_point now = time.now();
-  const time_point deadline = within < time_point::max() - now ? now + within : time_point::max();
+  const time_point deadline = deadline_after(time.now(), within);
   const bool are_over = co_await with_deadline(time, deadline, state_->over.wait());
   if (!are_over) hurry();
 }

@@ -4,13 +4,25 @@
 
 #include <elastic/agent/local_agent.hpp>
 
+#include <elastic/agent/agent_telemetry.hpp>
+#include <elastic/agent/detail/agent_step.hpp>
+#include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/failure_report_json.hpp>
+#include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
+#include <elastic/agent/restart_ledger.hpp>
+#include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/mailbox.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
@@ -18,20 +30,608 @@
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_launcher.hpp>
-#include <elastic/process/process_sight.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/process/signal_number.hpp>
+#include <elastic/process/stop_ladder.hpp>
 #include <elastic/rendezvous/gather.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
 namespace elastic {
+
+namespace detail {
+
+inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_services& services,
+                                                               asio::any_io_executor strand) {
+  guarded_launcher_options options;
+  options.policy = services.guard.value_or(guard_policy::best_effort);
+  options.guard_file = services.guard_file;
+  options.unguarded.parent = services.worker_parent;
+  options.log = services.log;
+  return std::make_shared<guarded_launcher>(strand, std::move(options));
+}
+
+inline agent_services with_defaults(agent_services services, asio::any_io_executor strand,
+                                    bool has_hook) {
+  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.launcher) {
+    services.launcher = make_guarded_launcher(services, strand);
+    if (!services.hook_launcher) services.hook_launcher = services.launcher;
+  }
+  if (has_hook && !services.hook_launcher) {
+    services.hook_launcher = make_guarded_launcher(services, strand);
+  }
+  if (!services.console_out) services.console_out = make_console_writer(strand, 1);
+  if (!services.console_err) services.console_err = make_console_writer(strand, 2);
+  return services;
+}
+
+inline log_layout make_log_layout(const worker_spec& spec, const std::string& run_id) {
+  if (spec.log_directory == "/dev/null") return {};
+  random_source random;
+  return {spec.log_directory, run_id, random};
+}
+
+/// Closes the inbox, also if the context is destroyed while the agent runs.
+struct inbox_closer {
+  std::shared_ptr<request_inbox> inbox;
+  ~inbox_closer() { inbox->close(); }
+};
+
+/// One run of an agent, from its first round to its end. All of it happens on its strand.
+class agent_run {
+ public:
+  agent_run(asio::any_io_executor strand, const worker_spec& spec,
+            std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
+            std::string notice)
+      : spec_(spec),
+        notice_(std::move(notice)),
+        rendezvous_(std::move(rendezvous)),
+        services_(std::move(services)),
+        log_(services_.log),
+        time_(*services_.time),
+        layout_(make_log_layout(spec, rendezvous_->run_id())),
+        group_(strand, spec, services_, layout_),
+        telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
+        ledger_(spec.max_restarts, spec.restart),
+        stop_requested_(strand),
+        requests_(strand) {
+    // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
+    group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+  }
+
+  agent_run(const agent_run&) = delete;
+  agent_run& operator=(const agent_run&) = delete;
+
+  /// A signal to be passed on; between two attempts no worker is there to get it.
+  void take(const signal_request& request) {
+    log_.info("{} passed on to {} workers", signal_name(request.number), group_.running());
+    group_.signal(request.number);
+  }
+
+  /// A request to be passed on to the workers over the control channel.
+  void take(const worker_request& request) {
+    if (group_.state() == worker_state::healthy) requests_.push(request);
+  }
+
+  /// A request to stop. The first is carried out by the coroutine that waits for it.
+  void take(const stop_request& request) {
+    const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
+    log_.warning("{}: {} the workers", request.reason.empty() ? "stop requested" : request.reason,
+                 is_urgent ? "killing" : "stopping");
+    if (!stop_) stop_ = request;
+    if (is_urgent) {
+      group_.kill();
+    } else {
+      group_.end_hooks();
+    }
+    stop_requested_.set();
+  }
+
+  /// Runs the job on this node to its end; then no worker is left and the rendezvous was left.
+  task<run_result> run() {
+    agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
+    std::optional<run_result> result;
+    std::string breakdown = "unknown error";
+    std::exception_ptr failure;
+    try {
+      result = co_await with_cleanup(run_attempts(), leave_rendezvous());
+    } catch (const std::exception& thrown) {
+      failure = std::current_exception();
+      breakdown = thrown.what();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure) {
+      layout_.discard_if_empty();
+      telemetry_.record_agent(group_, restarts_, breakdown);
+      std::rethrow_exception(failure);
+    }
+    if (result->state == worker_state::stopped) timer.fail();
+    report(*result);
+    co_return std::move(*result);
+  }
+
+ private:
+  /// One attempt, from the round that it belongs to. Made anew for each round.
+  struct attempt {
+    rendezvous_round round;
+    /// Why the round is to end.
+    std::optional<rendezvous_change> change;
+    /// The other nodes were informed of how the workers ended, as far as they could be.
+    bool is_reported = false;
+  };
+
+  // ---- the loop ---------------------------------------------------------------------------------
+
+  /// The whole life of the job on this node.
+  task<run_result> run_attempts() {
+    using action = agent_step::action;
+    co_await begin_attempt();
+    emit_early_outcome();
+    for (;;) {
+      const agent_view view = look();
+      const agent_step step = next_step(view);
+      log_.debug("next step of the agent: {}", step.reason);
+      switch (step.what) {
+        case action::watch: co_await watch(); break;
+        case action::wait_for_others: co_await wait_for_others(); break;
+        case action::report_failure: co_await report_failure(); break;
+        case action::restart:
+          log_change(*view.after_round);
+          co_await telemetry_.timed("SimpleElasticAgent._restart_workers",
+                                    restart(view.after_round->delay));
+          emit_early_outcome();
+          break;
+        case action::give_up:
+          log_change(*view.after_round);
+          co_await stop_usually();
+          if (!stop_) co_return finish_given_up(*view.after_round);
+          break;
+        case action::leave_job: co_return co_await leave_job();
+        case action::stop: co_return co_await finish_stopped();
+        case action::finish_succeeded: co_return finish_succeeded();
+        case action::finish_failed: co_return finish(worker_state::failed, end_reason_);
+        case action::finish_late: co_return finish_late();
+      }
+    }
+  }
+
+  agent_view look() const {
+    agent_view view;
+    view.is_late = is_late_;
+    view.is_stopping = stop_.has_value();
+    view.is_node_bad = group_.bad_node().has_value();
+    view.workers = group_.state();
+    view.is_reported = attempt_ && attempt_->is_reported;
+    if (const rendezvous_change* change = round_end()) view.after_round = decide(*change);
+    return view;
+  }
+
+  const rendezvous_change* round_end() const {
+    return attempt_ && attempt_->change ? &*attempt_->change : nullptr;
+  }
+
+  restart_decision decide(const rendezvous_change& change) const {
+    if (change.kind == change_kind::worker_failed && group_.no_restart()) {
+      restart_decision refused;
+      refused.reason = *group_.no_restart();
+      return refused;
+    }
+    const worker* const failed = group_.first_failed();
+    const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
+    return ledger_.decide(change.kind, status, time_.now());
+  }
+
+  // ---- the begin of an attempt ------------------------------------------------------------------
+
+  /// Until the workers run, a stop is requested, or nothing is left to do.
+  task<void> begin_attempt() {
+    if (stop_) co_return;
+    try {
+      co_await race(
+          telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
+          stop_requested_.wait());
+    } catch (const error& failure) {
+      if (failure.code() != errc::rendezvous_finished) throw;
+      is_late_ = true;
+      end_reason_ = failure.what();
+    }
+  }
+
+  task<void> join_round_and_start() {
+    const std::optional<assigned_ranks> ranks =
+        co_await telemetry_.timed("SimpleElasticAgent._rendezvous", join_round());
+    if (!ranks) co_return;
+    const rendezvous_round round = attempt_->round;
+    restarts_ = ledger_.failures();
+    co_await telemetry_.timed("LocalElasticAgent._start_workers",
+                              group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
+    ledger_.started(time_.now());
+    group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
+                     restarts_, spec_.max_restarts});
+    if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+    log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
+              round.group_rank, round.group_world_size, ranks->base_rank,
+              ranks->base_rank + spec_.local_world_size - 1, ranks->world_size,
+              round.master.address, round.master.port);
+  }
+
+  /// Joins a round and learns the ranks of this node's workers; again, if a node is lost before all
+  /// have exchanged them. Result: none if the job's restarts are used up, which a node that lost
+  /// the others may learn only now.
+  task<std::optional<assigned_ranks>> join_round() {
+    for (;;) {
+      const bool is_first = !attempt_;
+      rendezvous_round round = co_await rendezvous_->next_round();
+      attempt_ = attempt{std::move(round), std::nullopt, false};
+      const int restarts = attempt_->round.restarts;
+      if (is_first) ledger_.begin_at(restarts);
+      ledger_.count(restarts, time_.now());
+      if (ledger_.is_used_up(time_.now())) {
+        attempt_->change =
+            rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
+        co_return std::nullopt;
+      }
+      std::optional<assigned_ranks> ranks;
+      co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
+                                                 exchange_ranks_in_round()),
+                                ranks),
+                    note_change());
+      if (ranks) co_return ranks;
+      if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
+      log_.warning("joining another round: {}", attempt_->change->what);
+    }
+  }
+
+  task<assigned_ranks> exchange_ranks_in_round() {
+    const rendezvous_round round = attempt_->round;
+    role_info role;
+    role.role = spec_.role;
+    role.local_world_size = spec_.local_world_size;
+    const time_point deadline = deadline_after(time_.now(), round.exchange_timeout);
+    task<assigned_ranks> exchange =
+        exchange_ranks(round.agents, role, round.group_rank, round.group_world_size, round.dialect);
+    const std::optional<assigned_ranks> ranks =
+        co_await with_deadline(time_, deadline, std::move(exchange));
+    bool is_agreed = ranks.has_value();
+    if (ranks && round.dialect == agent_dialect::gather) {
+      task<master_endpoint> agreement =
+          agree_on_master(round.agents, round.master, round.group_rank);
+      const std::optional<master_endpoint> master =
+          co_await with_deadline(time_, deadline, std::move(agreement));
+      is_agreed = master.has_value();
+      if (master) attempt_->round.master = *master;
+    }
+    if (is_agreed) co_return *ranks;
+    throw error(errc::rendezvous_timeout,
+                fmt::format("not all of the {} nodes told about their workers within {} s",
+                            round.group_world_size,
+                            std::chrono::duration<double>(round.exchange_timeout).count()));
+  }
+
+  // ---- while the workers run --------------------------------------------------------------------
+
+  /// Until the workers' outcome is known, the round is to end or a stop is requested.
+  task<void> watch() {
+    co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(), report_state(),
+                  pass_on_requests());
+    if (!stop_) emit_state();
+  }
+
+  task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
+
+  void take_change(rendezvous_change change) {
+    ledger_.count(change.restarts, time_.now());
+    attempt_->change = std::move(change);
+  }
+
+  /// The periodic state metrics; without a handler for them it waits for ever.
+  task<void> report_state() {
+    if (!services_.metrics) co_await time_.sleep_until(time_point::max());
+    for (;;) {
+      co_await time_.sleep_until(deadline_after(time_.now(), spec_.monitor_interval));
+      emit_state();
+    }
+  }
+
+  void emit_state() { telemetry_.emit_state(group_.state(), spec_.max_restarts - restarts_); }
+
+  /// Of workers that are not watched, since their outcome was known when all were started.
+  void emit_early_outcome() {
+    const bool has_begun = !stop_ && !is_late_ && !round_end();
+    if (has_begun && group_.state() != worker_state::healthy) emit_state();
+  }
+
+  /// Tells the workers what `ask` asked for; ends by cancellation only.
+  task<void> pass_on_requests() {
+    for (;;) {
+      const worker_request request = co_await requests_.pop();
+      switch (request.what) {
+        case worker_request::kind::pause: group_.pause(); break;
+        case worker_request::kind::resume: group_.resume(); break;
+        case worker_request::kind::checkpoint: co_await save(request.within); break;
+      }
+    }
+  }
+
+  /// Has the workers save a checkpoint, and logs the outcome.
+  task<void> save(duration within) {
+    const time_point began = time_.now();
+    const checkpoint_outcome outcome = co_await group_.checkpoint(within);
+    const duration elapsed = time_.now() - began;
+    if (outcome.asked == 0) {
+      log_.info("no worker wants to be asked for a checkpoint");
+      co_return;
+    }
+    for (const std::string& problem : outcome.problems) log_.warning("checkpoint: {}", problem);
+    log_.info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
+              worker_liveness::text_of(elapsed));
+  }
+
+  // ---- the end of an attempt --------------------------------------------------------------------
+
+  task<void> wait_for_others() {
+    // The workers have ended; a slow reader of their output is waited for.
+    co_await stop_workers({SIGKILL, duration::max()});
+    co_await wait_at_exit_barrier();
+    attempt_->is_reported = true;
+  }
+
+  /// Until the other nodes have succeeded, too, or the round is to end.
+  task<void> wait_at_exit_barrier() {
+    const time_point deadline = deadline_after(time_.now(), spec_.exit_barrier_timeout);
+    bool has_passed = false;
+    try {
+      task<void> barrier = rendezvous_->exit_barrier();
+      task<void> waiting =
+          keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
+      co_await race(std::move(waiting), note_change(), stop_requested_.wait());
+    } catch (const error& failure) {
+      if (failure.code() == errc::rendezvous_closed) throw;
+      log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+      co_return;
+    }
+    if (has_passed) {
+      job_end_ = job_end::succeeded;
+      attempt_->change.reset();
+    } else if (!attempt_->change && !stop_) {
+      log_.warning("some other agents did not end within the exit barrier's time-out");
+    }
+  }
+
+  static task<void> keep_bool(task<bool> work, bool& result) { result = co_await std::move(work); }
+
+  task<void> report_failure() {
+    co_await race(report_first_failure(), stop_requested_.wait());
+    attempt_->is_reported = true;
+  }
+
+  task<void> report_first_failure() {
+    bool is_sent = true;
+    try {
+      take_change(co_await rendezvous_->report_failure(first_failure()));
+    } catch (const error& failure) {
+      is_sent = false;
+      end_reason_ = failure.what();
+    }
+    // Without the others no attempt follows; the failure of this node is reported all the same.
+    if (!is_sent) co_await stop_workers(usual_stop());
+  }
+
+  /// What failed first, for the other nodes.
+  std::string first_failure() const {
+    const worker* const first = group_.first_failed();
+    if (!first) return "workers failed";
+    const int rank = first->identity.rank;
+    if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
+    return fmt::format("rank {} ended: {}", rank, first->end->status.text());
+  }
+
+  void log_change(const restart_decision& decision) const {
+    bool has_local_failure = false;
+    for (const worker& entry : group_.workers()) {
+      if (!entry.end || entry.end->status.success()) continue;
+      has_local_failure = true;
+      log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry.identity.role_name,
+                   entry.identity.rank, entry.identity.local_rank, entry.pid,
+                   entry.end->status.text(), entry.hung.empty() ? "" : ", hung: ", entry.hung);
+    }
+    log_.warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
+                 has_local_failure ? "" : attempt_->change->what + ": ", decision.reason);
+  }
+
+  /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
+  task<void> restart(duration delay) {
+    co_await stop_usually();
+    if (delay > duration::zero() && !stop_) {
+      co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait());
+    }
+    if (!stop_) co_await begin_attempt();
+  }
+
+  // ---- stopping ---------------------------------------------------------------------------------
+
+  /// A node that has lost the others has no more time than they leave it.
+  stop_plan usual_stop() const {
+    duration grace = spec_.shutdown_timeout;
+    if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
+    return {SIGTERM, grace};
+  }
+
+  task<void> stop_usually() {
+    return telemetry_.timed("LocalElasticAgent._stop_workers", stop_workers(usual_stop()));
+  }
+
+  /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
+  task<void> stop_workers(stop_plan plan) {
+    if (!stop_) co_await race(stop_after_hooks(plan), stop_requested_.wait());
+    if (!stop_) co_return;
+    plan.signal = stop_->signal;
+    plan.grace = stop_->grace.value_or(spec_.shutdown_timeout);
+    co_await group_.stop(plan);
+  }
+
+  /// Hooks that look into hung workers may go on to their deadline, as far as the others wait.
+  task<void> stop_after_hooks(stop_plan plan) {
+    const time_point began = time_.now();
+    const rendezvous_change* const change = round_end();
+    const duration limit = change ? change->grace : duration::max();
+    co_await group_.finish_hooks(limit);
+    plan.grace = std::min(plan.grace, std::max(limit - (time_.now() - began), duration::zero()));
+    co_await group_.stop(plan);
+  }
+
+  /// On preemption the workers save what they have before they are stopped. A second request to
+  /// stop kills the workers, which ends the wait.
+  task<void> save_before_stop(int signal) {
+    const duration within = spec_.preempt_grace;
+    if (signal != SIGTERM || within <= duration::zero()) co_return;
+    if (group_.state() != worker_state::healthy) co_return;
+    log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
+    co_await save(within);
+  }
+
+  // ---- the end of the job -----------------------------------------------------------------------
+
+  run_result finish_succeeded() {
+    run_result result = finish(worker_state::succeeded, "all workers ended with success");
+    result.return_values = group_.return_values();
+    return result;
+  }
+
+  /// The job had succeeded before this node could take part, or again.
+  run_result finish_late() {
+    log_.warning("this node has nothing left to do: {}", end_reason_);
+    return finish(worker_state::succeeded, end_reason_);
+  }
+
+  run_result finish_given_up(const restart_decision& decision) {
+    return finish(worker_state::failed,
+                  fmt::format("{}: {}", attempt_->change->what, decision.reason));
+  }
+
+  task<run_result> finish_stopped() {
+    const stop_request request = *stop_;
+    co_await save_before_stop(request.signal);
+    co_await stop_workers(usual_stop());
+    run_result result =
+        finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
+    result.stop_signal = request.signal;
+    co_return result;
+  }
+
+  /// A worker said that this node is bad. The job is not over: the others go on as when a node is
+  /// lost.
+  task<run_result> leave_job() {
+    const std::string reason = *group_.bad_node();
+    log_.error("this node leaves the job: {}", reason);
+    co_await stop_workers(usual_stop());
+    run_result result = finish(worker_state::failed, reason);
+    job_end_.reset();
+    result.left_as_bad = true;
+    co_return result;
+  }
+
+  run_result finish(worker_state state, std::string reason) {
+    if (state == worker_state::failed) job_end_ = job_end::failed;
+    end_reason_ = reason;
+    run_result result;
+    result.state = state;
+    result.failures = group_.failures(host_name());
+    result.max_restarts = spec_.max_restarts;
+    result.restarts = restarts_;
+    result.reason = std::move(reason);
+    return result;
+  }
+
+  /// However the run ends: no worker, no membership. A job that ended is closed for the other
+  /// nodes; an agent that was stopped or broke down only leaves.
+  task<void> leave_rendezvous() {
+    std::exception_ptr failure;
+    try {
+      co_await stop_workers(usual_stop());
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    attempt_.reset();
+    if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
+    co_await run_and_log(rendezvous_->shutdown());
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  /// A step out of the rendezvous, which holds up nothing if it fails.
+  task<void> run_and_log(task<void> step) {
+    try {
+      co_await std::move(step);
+    } catch (const std::exception& failure) {
+      log_.warning("the rendezvous could not be left in order: {}", failure.what());
+    }
+  }
+
+  void report(run_result& result) {
+    if (result.state == worker_state::succeeded) {
+      layout_.discard();
+    } else {
+      layout_.discard_if_empty();
+    }
+    result.log_directory = layout_.root();
+    if (result.state == worker_state::failed) write_report(result);
+    if (result.state != worker_state::stopped) telemetry_.emit_result(result);
+    telemetry_.record_workers(group_, result);
+    telemetry_.record_agent(group_, result.restarts,
+                            result.state == worker_state::stopped
+                                ? std::optional<std::string>(result.reason)
+                                : std::nullopt);
+  }
+
+  /// The report for programs, beside the log files.
+  void write_report(const run_result& result) const {
+    const std::string path = layout_.report_file();
+    if (path.empty()) return;
+    std::ofstream file(path);
+    file << failure_report_json(result);
+    if (!file.flush()) log_.warning("the report '{}' cannot be written", path);
+  }
+
+  const worker_spec& spec_;
+  std::string notice_;
+  std::shared_ptr<rendezvous_handler> rendezvous_;
+  agent_services services_;
+  const logger& log_;
+  time_source& time_;
+  log_layout layout_;
+  worker_group group_;
+  agent_telemetry telemetry_;
+  /// Of the failures of the job's workers, on all nodes.
+  restart_ledger ledger_;
+  /// None before the first round, and after the last.
+  std::optional<attempt> attempt_;
+  /// How often workers had failed when those of the last attempt were started.
+  int restarts_ = 0;
+  event_flag stop_requested_;
+  std::optional<stop_request> stop_;
+  /// For the workers. Bounded by the callers of `ask`.
+  mailbox<worker_request> requests_;
+  /// The job has succeeded without this node.
+  bool is_late_ = false;
+  /// The job ended by itself, which ends it for the other nodes, too.
+  std::optional<job_end> job_end_;
+  std::string end_reason_;
+};
+
+}  // namespace detail
 
 ELASTIC_DECL local_agent::local_agent(agent_options options)
     : options_(std::move(options)), inbox_(std::make_shared<detail::request_inbox>()) {
@@ -70,497 +670,25 @@ ELASTIC_DECL task<run_result> local_agent::run() & {
   co_return std::move(*result);
 }
 
-ELASTIC_DECL local_agent::running::running(asio::any_io_executor strand,
-                                           const agent_options& options, agent_services with)
-    : rendezvous(options.rendezvous),
-      services(std::move(with)),
-      layout(make_layout(options)),
-      group(strand, options.workers, services, layout),
-      telemetry(services, options.workers, options.rendezvous->run_id(),
-                options.rendezvous->backend()),
-      ledger(options.workers.max_restarts, options.workers.restart),
-      stop_asked(strand),
-      requests(strand) {
-  // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
-  group.stop_on_failure({SIGTERM, options.workers.shutdown_timeout});
-}
+ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::move(request)); }
 
-ELASTIC_DECL log_layout local_agent::running::make_layout(const agent_options& options) {
-  if (options.workers.log_directory == "/dev/null") return {};
-  random_source random;
-  return {options.workers.log_directory, options.rendezvous->run_id(), random};
-}
+ELASTIC_DECL void local_agent::signal(int number) { inbox_->push(detail::signal_request{number}); }
 
-ELASTIC_DECL agent_services local_agent::with_defaults(agent_services services,
-                                                       asio::any_io_executor strand,
-                                                       bool has_hook) {
-  if (!services.time) services.time = std::make_shared<system_time>();
-  if (!services.launcher) {
-    services.launcher = make_launcher(services, strand);
-    if (!services.hook_launcher) services.hook_launcher = services.launcher;
-  }
-  if (has_hook && !services.hook_launcher) {
-    services.hook_launcher = make_launcher(services, strand);
-  }
-  if (!services.console_out) services.console_out = make_console_writer(strand, 1);
-  if (!services.console_err) services.console_err = make_console_writer(strand, 2);
-  return services;
-}
-
-ELASTIC_DECL std::shared_ptr<process_launcher> local_agent::make_launcher(
-    const agent_services& services, asio::any_io_executor strand) {
-  guarded_launcher_options starting;
-  starting.policy = services.guard.value_or(guard_policy::best_effort);
-  starting.guard_file = services.guard_file;
-  starting.unguarded.parent = services.worker_parent;
-  starting.log = services.log;
-  return std::make_shared<guarded_launcher>(strand, std::move(starting));
-}
+ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(request); }
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  // The run owns them: they may hold on to the context, which this object may outlive.
-  agent_services services = std::exchange(options_.services, {});
-  options_.services.log = services.log;
   const bool has_hook = !options_.workers.on_hang.command.empty();
-  running state(strand, options_, with_defaults(std::move(services), strand, has_hook));
-  options_.rendezvous.reset();
-  const inbox_user listening{inbox_};
-  inbox_->open(strand, [this, &state](const detail::agent_request& request) {
-    std::visit([&](const auto& one) { take(state, one); }, request);
+  // The run owns them: they may hold on to the context, which this object may outlive.
+  detail::agent_run run(
+      strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
+      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook),
+      std::exchange(options_.notice, {}));
+  const detail::inbox_closer closer{inbox_};
+  inbox_->open(strand, [&run](const detail::agent_request& request) {
+    std::visit([&](const auto& content) { run.take(content); }, request);
   });
-  agent_telemetry::timed_step timer(state.telemetry, "SimpleElasticAgent.run");
-  std::optional<run_result> result;
-  std::string breakdown = "unknown error";
-  std::exception_ptr failure;
-  try {
-    result = co_await with_cleanup(attempt_until_done(state), wind_up(state));
-  } catch (const std::exception& thrown) {
-    failure = std::current_exception();
-    breakdown = thrown.what();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  inbox_->close();
-  if (failure) {
-    state.layout.discard_if_empty();
-    state.telemetry.record_agent(state.group, state.restarts, breakdown);
-    std::rethrow_exception(failure);
-  }
-  if (result->state == worker_state::stopped) timer.fail();
-  report(state, *result);
-  co_return std::move(*result);
+  co_return co_await run.run();
 }
-
-ELASTIC_DECL void local_agent::take(running& state, const detail::signal_request& request) {
-  log().info("{} passed on to {} workers", signal_name(request.number), state.group.running());
-  state.group.signal(request.number);
-}
-
-ELASTIC_DECL void local_agent::take(running& state, const worker_request& request) {
-  if (state.group.state() == worker_state::healthy) state.requests.push(request);
-}
-
-ELASTIC_DECL void local_agent::take(running& state, const stop_request& request) {
-  const bool now = state.stop.has_value() || request.signal == SIGKILL;
-  log().warning("{}: {} the workers", request.reason.empty() ? "stop requested" : request.reason,
-                now ? "killing" : "stopping");
-  if (!state.stop) state.stop = request;
-  if (now) {
-    state.group.kill();
-  } else {
-    state.group.end_hooks();
-  }
-  state.stop_asked.set();
-}
-
-ELASTIC_DECL task<run_result> local_agent::attempt_until_done(running& state) {
-  co_await begin_attempt(state);
-  for (;;) {
-    if (state.is_late) co_return finish_late(state);
-    if (!state.stop && !state.change) co_await watch(state);
-    if (!state.stop && state.group.bad_node()) co_return co_await finish_bad_node(state);
-    if (!state.stop && !state.change) {
-      co_await take_outcome(state);
-      // A stop at the exit barrier only ends the wait: the work was done.
-      if (!state.change && succeeded(state)) co_return finish_succeeded(state);
-    }
-    if (state.stop) co_return co_await finish_stopped(state);
-    if (!state.change) co_return finish(state, worker_state::failed, state.end_reason);
-
-    const restart_decision decision = decide(state);
-    log_change(state, decision);
-    agent_telemetry& telemetry = state.telemetry;
-    if (decision.restart) {
-      co_await telemetry.timed("SimpleElasticAgent._restart_workers",
-                               restart(state, decision.delay));
-      continue;
-    }
-    co_await telemetry.timed("LocalElasticAgent._stop_workers",
-                             stop_workers(state, usual_stop(state)));
-    if (!state.stop) {
-      co_return finish(state, worker_state::failed,
-                       fmt::format("{}: {}", state.change->what, decision.reason));
-    }
-  }
-}
-
-ELASTIC_DECL restart_decision local_agent::decide(const running& state) const {
-  if (state.change->kind == change_kind::worker_failed && state.group.no_restart()) {
-    restart_decision refused;
-    refused.reason = *state.group.no_restart();
-    return refused;
-  }
-  const worker* const failed = state.group.first_failed();
-  const auto ended = failed ? std::optional(failed->end->status) : std::nullopt;
-  return state.ledger.decide(state.change->kind, ended, state.services.time->now());
-}
-
-ELASTIC_DECL task<void> local_agent::take_outcome(running& state) {
-  if (succeeded(state)) {
-    // They have ended; who reads their output slowly is waited for.
-    co_await stop_workers(state, {SIGKILL, duration::max()});
-    co_await meet_at_exit(state);
-  } else {
-    co_await race(tell_of_failure(state), state.stop_asked.wait());
-  }
-}
-
-ELASTIC_DECL task<void> local_agent::tell_of_failure(running& state) {
-  bool has_told = true;
-  try {
-    take(state, co_await state.rendezvous->report_failure(first_failure(state)));
-  } catch (const error& failure) {
-    has_told = false;
-    state.end_reason = failure.what();
-  }
-  // Without the others there is no next attempt; what failed here is said all the same.
-  if (!has_told) co_await stop_workers(state, usual_stop(state));
-}
-
-ELASTIC_DECL bool local_agent::succeeded(const running& state) {
-  return state.group.state() == worker_state::succeeded;
-}
-
-ELASTIC_DECL run_result local_agent::finish_succeeded(running& state) {
-  run_result result = finish(state, worker_state::succeeded, "all workers ended with success");
-  result.return_values = state.group.return_values();
-  return result;
-}
-
-ELASTIC_DECL run_result local_agent::finish_late(running& state) {
-  log().warning("this node has nothing left to do: {}", state.end_reason);
-  return finish(state, worker_state::succeeded, state.end_reason);
-}
-
-ELASTIC_DECL task<void> local_agent::restart(running& state, duration delay) {
-  co_await state.telemetry.timed("LocalElasticAgent._stop_workers",
-                                 stop_workers(state, usual_stop(state)));
-  if (delay > duration::zero() && !state.stop) {
-    time_source& time = *state.services.time;
-    co_await race(time.sleep_until(time.now() + delay), state.stop_asked.wait());
-  }
-  if (!state.stop) co_await begin_attempt(state);
-}
-
-ELASTIC_DECL task<void> local_agent::begin_attempt(running& state) {
-  if (state.stop) co_return;
-  try {
-    co_await race(
-        state.telemetry.timed("SimpleElasticAgent._initialize_workers", meet_and_start(state)),
-        state.stop_asked.wait());
-  } catch (const error& failure) {
-    if (failure.code() != errc::rendezvous_finished) throw;
-    state.is_late = true;
-    state.end_reason = failure.what();
-  }
-}
-
-ELASTIC_DECL task<void> local_agent::meet_and_start(running& state) {
-  const worker_spec& spec = options_.workers;
-  agent_telemetry& telemetry = state.telemetry;
-  const std::optional<assigned_ranks> met =
-      co_await telemetry.timed("SimpleElasticAgent._rendezvous", meet(state));
-  if (!met) co_return;
-  const assigned_ranks& ranks = *met;
-  const rendezvous_round& round = *state.round;
-  state.restarts = state.ledger.failures();
-  co_await telemetry.timed(
-      "LocalElasticAgent._start_workers",
-      state.group.start(round, ranks, state.rendezvous->run_id(), state.restarts));
-  state.ledger.started(state.services.time->now());
-  state.group.announce({round.round, ranks.world_size, round.group_rank, round.group_world_size,
-                        state.restarts, spec.max_restarts});
-  if (!options_.notice.empty()) log().warning("{}", std::exchange(options_.notice, {}));
-  log().info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
-             round.group_rank, round.group_world_size, ranks.base_rank,
-             ranks.base_rank + spec.local_world_size - 1, ranks.world_size, round.master.address,
-             round.master.port);
-}
-
-ELASTIC_DECL task<std::optional<assigned_ranks>> local_agent::meet(running& state) {
-  const time_source& time = *state.services.time;
-  for (;;) {
-    const bool is_first = !state.round;
-    state.round = co_await state.rendezvous->next_round();
-    if (is_first) state.ledger.begin_at(state.round->restarts);
-    state.ledger.count(state.round->restarts, time.now());
-    state.change.reset();
-    if (state.ledger.is_used_up(time.now())) {
-      state.change = rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
-      co_return std::nullopt;
-    }
-    std::optional<assigned_ranks> ranks;
-    co_await race(keep(state.telemetry.timed("SimpleElasticAgent._assign_worker_ranks",
-                                             tell_about_workers(state)),
-                       ranks),
-                  note_change(state));
-    if (ranks) co_return ranks;
-    if (state.ledger.is_used_up(time.now())) co_return std::nullopt;
-    log().warning("meeting again: {}", state.change->what);
-  }
-}
-
-ELASTIC_DECL task<assigned_ranks> local_agent::tell_about_workers(running& state) {
-  const rendezvous_round& round = *state.round;
-  role_info mine;
-  mine.role = options_.workers.role;
-  mine.local_world_size = options_.workers.local_world_size;
-  time_source& time = *state.services.time;
-  const time_point deadline = time.now() + round.exchange_timeout;
-  task<assigned_ranks> exchange =
-      exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size, round.dialect);
-  const std::optional<assigned_ranks> ranks =
-      co_await with_deadline(time, deadline, std::move(exchange));
-  bool is_agreed = ranks.has_value();
-  if (ranks && round.dialect == agent_dialect::gather) {
-    task<master_endpoint> agreement = agree_on_master(round.agents, round.master, round.group_rank);
-    const std::optional<master_endpoint> master =
-        co_await with_deadline(time, deadline, std::move(agreement));
-    is_agreed = master.has_value();
-    if (master) state.round->master = *master;
-  }
-  if (is_agreed) co_return *ranks;
-  throw error(errc::rendezvous_timeout,
-              fmt::format("not all of the {} nodes told about their workers within {} s",
-                          round.group_world_size,
-                          std::chrono::duration<double>(round.exchange_timeout).count()));
-}
-
-ELASTIC_DECL task<void> local_agent::keep(task<assigned_ranks> work,
-                                          std::optional<assigned_ranks>& result) {
-  result = co_await std::move(work);
-}
-
-ELASTIC_DECL void local_agent::take(running& state, rendezvous_change change) {
-  state.ledger.count(change.restarts, state.services.time->now());
-  state.change = std::move(change);
-}
-
-ELASTIC_DECL task<void> local_agent::note_change(running& state) {
-  take(state, co_await state.rendezvous->wait_for_change());
-}
-
-ELASTIC_DECL task<void> local_agent::watch(running& state) {
-  co_await race(state.group.wait_for_outcome(), note_change(state), state.stop_asked.wait(),
-                report_state(state), pass_on_requests(state));
-  if (!state.stop) emit_state(state);
-}
-
-ELASTIC_DECL task<void> local_agent::pass_on_requests(running& state) {
-  for (;;) {
-    const worker_request request = co_await state.requests.pop();
-    switch (request.what) {
-      case worker_request::kind::pause: state.group.pause(); break;
-      case worker_request::kind::resume: state.group.resume(); break;
-      case worker_request::kind::checkpoint: co_await save(state, request.within); break;
-    }
-  }
-}
-
-ELASTIC_DECL task<void> local_agent::save(running& state, duration within) {
-  const time_point begun = state.services.time->now();
-  const checkpoint_outcome outcome = co_await state.group.checkpoint(within);
-  const duration took = state.services.time->now() - begun;
-  if (outcome.asked == 0) {
-    log().info("no worker wants to be asked for a checkpoint");
-    co_return;
-  }
-  for (const std::string& problem : outcome.problems) log().warning("checkpoint: {}", problem);
-  log().info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
-             worker_liveness::text_of(took));
-}
-
-ELASTIC_DECL task<void> local_agent::save_before_stop(running& state, const stop_request& request) {
-  const duration within = options_.workers.preempt_grace;
-  if (request.signal != SIGTERM || within <= duration::zero()) co_return;
-  if (state.group.state() != worker_state::healthy) co_return;
-  log().info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
-  co_await save(state, within);
-}
-
-ELASTIC_DECL task<void> local_agent::report_state(running& state) {
-  time_source& time = *state.services.time;
-  if (!state.services.metrics) co_await time.sleep_until(time_point::max());
-  for (;;) {
-    co_await time.sleep_until(time.now() + options_.workers.monitor_interval);
-    emit_state(state);
-  }
-}
-
-ELASTIC_DECL void local_agent::emit_state(running& state) const {
-  const int remaining = options_.workers.max_restarts - state.restarts;
-  state.telemetry.emit_state(state.group.state(), remaining);
-}
-
-ELASTIC_DECL stop_plan local_agent::usual_stop(const running& state) const {
-  duration grace = options_.workers.shutdown_timeout;
-  if (state.change) grace = std::min(grace, state.change->grace);
-  return {SIGTERM, grace};
-}
-
-ELASTIC_DECL task<void> local_agent::stop_workers(running& state, stop_plan plan) {
-  if (!state.stop) co_await race(stop_after_hooks(state, plan), state.stop_asked.wait());
-  if (!state.stop) co_return;
-  plan.signal = state.stop->signal;
-  plan.grace = state.stop->grace.value_or(options_.workers.shutdown_timeout);
-  co_await state.group.stop(plan);
-}
-
-ELASTIC_DECL task<void> local_agent::stop_after_hooks(running& state, stop_plan plan) {
-  const time_source& time = *state.services.time;
-  const time_point begun = time.now();
-  const duration most = state.change ? state.change->grace : duration::max();
-  co_await state.group.finish_hooks(most);
-  plan.grace = std::min(plan.grace, std::max(most - (time.now() - begun), duration::zero()));
-  co_await state.group.stop(plan);
-}
-
-ELASTIC_DECL task<void> local_agent::meet_at_exit(running& state) {
-  time_source& time = *state.services.time;
-  const time_point deadline = time.now() + options_.workers.exit_barrier_timeout;
-  bool met = false;
-  try {
-    task<void> waiting =
-        note_met(with_deadline(time, deadline, state.rendezvous->exit_barrier()), met);
-    co_await race(std::move(waiting), note_change(state), state.stop_asked.wait());
-  } catch (const error& failure) {
-    if (failure.code() == errc::rendezvous_closed) throw;
-    log().warning("cannot wait for the other agents at the end: {}", failure.what());
-    co_return;
-  }
-  if (met) state.job_ended = job_end::succeeded;
-  if (met) state.change.reset();
-  if (met || state.change || state.stop) co_return;
-  log().warning("some other agents did not end within the exit barrier's time-out");
-}
-
-ELASTIC_DECL task<void> local_agent::note_met(task<bool> barrier, bool& met) {
-  met = co_await std::move(barrier);
-}
-
-ELASTIC_DECL task<run_result> local_agent::finish_stopped(running& state) {
-  const stop_request request = *state.stop;
-  co_await save_before_stop(state, request);
-  co_await stop_workers(state, usual_stop(state));
-  run_result result = finish(state, worker_state::stopped,
-                             request.reason.empty() ? "stop requested" : request.reason);
-  result.stop_signal = request.signal;
-  co_return result;
-}
-
-ELASTIC_DECL task<run_result> local_agent::finish_bad_node(running& state) {
-  const std::string reason = *state.group.bad_node();
-  log().error("this node leaves the job: {}", reason);
-  co_await stop_workers(state, usual_stop(state));
-  run_result result = finish(state, worker_state::failed, reason);
-  state.job_ended.reset();
-  result.left_as_bad = true;
-  co_return result;
-}
-
-ELASTIC_DECL run_result local_agent::finish(running& state, worker_state how, std::string reason) {
-  if (how == worker_state::failed) state.job_ended = job_end::failed;
-  state.end_reason = reason;
-  run_result result;
-  result.state = how;
-  result.failures = state.group.failures(host_name());
-  result.max_restarts = options_.workers.max_restarts;
-  result.restarts = state.restarts;
-  result.reason = std::move(reason);
-  return result;
-}
-
-ELASTIC_DECL task<void> local_agent::wind_up(running& state) {
-  std::exception_ptr failure;
-  try {
-    co_await stop_workers(state, usual_stop(state));
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  state.round.reset();
-  rendezvous_handler& rendezvous = *state.rendezvous;
-  if (state.job_ended) {
-    co_await in_order(rendezvous.close(*state.job_ended, state.end_reason));
-  }
-  co_await in_order(rendezvous.shutdown());
-  if (failure) std::rethrow_exception(failure);
-}
-
-ELASTIC_DECL task<void> local_agent::in_order(task<void> step) {
-  try {
-    co_await std::move(step);
-  } catch (const std::exception& failure) {
-    log().warning("the rendezvous could not be left in order: {}", failure.what());
-  }
-}
-
-ELASTIC_DECL void local_agent::report(running& state, run_result& result) {
-  if (result.state == worker_state::succeeded) {
-    state.layout.discard();
-  } else {
-    state.layout.discard_if_empty();
-  }
-  result.log_directory = state.layout.root();
-  if (result.state == worker_state::failed) leave_report(state, result);
-  if (result.state != worker_state::stopped) state.telemetry.emit_result(result);
-  state.telemetry.record_workers(state.group, result);
-  state.telemetry.record_agent(state.group, result.restarts,
-                               result.state == worker_state::stopped
-                                   ? std::optional<std::string>(result.reason)
-                                   : std::nullopt);
-}
-
-ELASTIC_DECL void local_agent::leave_report(const running& state, const run_result& result) const {
-  const std::string path = state.layout.report_file();
-  if (path.empty()) return;
-  std::ofstream file(path);
-  file << failure_report_json(result);
-  if (!file.flush()) log().warning("the report '{}' cannot be written", path);
-}
-
-ELASTIC_DECL void local_agent::log_change(const running& state,
-                                          const restart_decision& decision) const {
-  bool happened_here = false;
-  for (const worker& one : state.group.workers()) {
-    if (!one.end || one.end->status.success()) continue;
-    happened_here = true;
-    log().warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", one.identity.role_name,
-                  one.identity.rank, one.identity.local_rank, one.pid, one.end->status.text(),
-                  one.hung.empty() ? "" : ", hung: ", one.hung);
-  }
-  log().warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
-                happened_here ? "" : state.change->what + ": ", decision.reason);
-}
-
-ELASTIC_DECL std::string local_agent::first_failure(const running& state) {
-  const worker* const first = state.group.first_failed();
-  if (!first) return "workers failed";
-  const int rank = first->identity.rank;
-  if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
-  return fmt::format("rank {} ended: {}", rank, first->end->status.text());
-}
-
-ELASTIC_DECL const logger& local_agent::log() const { return options_.services.log; }
 
 }  // namespace elastic

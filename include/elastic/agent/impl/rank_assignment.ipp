@@ -7,23 +7,27 @@
 #include <elastic/base/assert.hpp>
 
 #include <cstddef>
+#include <string_view>
+#include <unordered_map>
 
 namespace elastic {
 
 ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes) {
   std::vector<assigned_ranks> assigned(nodes.size());
   int world_size = 0;
+  std::unordered_map<std::string_view, int> role_sizes;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     ELASTIC_ASSERT(nodes[node].local_world_size > 0);
+    int& role_size = role_sizes[nodes[node].role];
     assigned[node].base_rank = world_size;
+    assigned[node].base_role_rank = role_size;
     world_size += nodes[node].local_world_size;
-    for (std::size_t other = 0; other < nodes.size(); ++other) {
-      if (nodes[other].role != nodes[node].role) continue;
-      assigned[other].role_world_size += nodes[node].local_world_size;
-      if (other > node) assigned[other].base_role_rank += nodes[node].local_world_size;
-    }
+    role_size += nodes[node].local_world_size;
   }
-  for (assigned_ranks& ranks : assigned) ranks.world_size = world_size;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    assigned[node].world_size = world_size;
+    assigned[node].role_world_size = role_sizes.at(nodes[node].role);
+  }
   return assigned;
 }
 

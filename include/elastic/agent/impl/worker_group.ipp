@@ -27,21 +27,21 @@ namespace elastic {
 ELASTIC_DECL std::vector<worker_identity> identities(const worker_spec& spec,
                                                      const rendezvous_round& round,
                                                      const assigned_ranks& ranks) {
-  std::vector<worker_identity> all;
+  std::vector<worker_identity> identities;
   for (int local_rank = 0; local_rank < spec.local_world_size; ++local_rank) {
-    worker_identity who;
-    who.local_rank = local_rank;
-    who.rank = ranks.base_rank + local_rank;
-    who.group_rank = round.group_rank;
-    who.role_rank = ranks.base_role_rank + local_rank;
-    who.local_world_size = spec.local_world_size;
-    who.world_size = ranks.world_size;
-    who.group_world_size = round.group_world_size;
-    who.role_world_size = ranks.role_world_size;
-    who.role_name = spec.role;
-    all.push_back(std::move(who));
+    worker_identity identity;
+    identity.local_rank = local_rank;
+    identity.rank = ranks.base_rank + local_rank;
+    identity.group_rank = round.group_rank;
+    identity.role_rank = ranks.base_role_rank + local_rank;
+    identity.local_world_size = spec.local_world_size;
+    identity.world_size = ranks.world_size;
+    identity.group_world_size = round.group_world_size;
+    identity.role_world_size = ranks.role_world_size;
+    identity.role_name = spec.role;
+    identities.push_back(std::move(identity));
   }
-  return all;
+  return identities;
 }
 
 ELASTIC_DECL worker_surroundings surroundings(const worker_spec& spec,
@@ -84,35 +84,25 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   ELASTIC_ASSERT(processes_.running() == 0);
   layout_.start_attempt(restart_count, spec_.local_world_size);
   const worker_surroundings job = surroundings(spec_, round, std::move(run_id), restart_count);
-  started_ = time_->wall_now();
-  oom_kills_ = count_oom_kills();
-  workers_.clear();
-  sheets_.clear();
-  ended_.clear();
-  condemned_.clear();
-  succeeded_ = 0;
-  has_failed_ = false;
-  stop_signal_.reset();
-  stop_announced_ = false;
-  no_restart_.reset();
-  bad_node_.reset();
+  attempt_ = attempt();
+  attempt_.base_rank = ranks.base_rank;
+  attempt_.started = time_->wall_now();
+  attempt_.oom_kills = count_oom_kills();
   outcome_known_.reset();
-  base_rank_ = ranks.base_rank;
   channels_.open(spec_.local_world_size);
-  state_ = worker_state::init;
   stop_plan at_once;
   at_once.signal = SIGKILL;
   co_await with_rollback(start_all(identities(spec_, round, ranks), job), stop(at_once));
-  state_ = worker_state::healthy;
-  judge();
+  attempt_.state = worker_state::healthy;
+  update_state();
 }
 
 ELASTIC_DECL task<void> worker_group::wait_for_outcome() {
-  if (state_ == worker_state::healthy) co_await outcome_known_.wait();
+  if (attempt_.state == worker_state::healthy) co_await outcome_known_.wait();
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
-  stop_signal_ = plan.signal;
+  attempt_.stop_signal = plan.signal;
   hooks_.hurry();
   announce_stop(plan);
   co_await processes_.stop(plan);
@@ -120,38 +110,38 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
   co_await hooks_.wait_for_end();
 }
 
-ELASTIC_DECL void worker_group::announce(const started_workers& all) {
-  tell_observer([&](worker_observer& observer) { observer.started(all); });
+ELASTIC_DECL void worker_group::announce(const started_workers& start) {
+  tell_observer([&](worker_observer& observer) { observer.started(start); });
 }
 
 ELASTIC_DECL void worker_group::kill() {
-  if (!stop_signal_) stop_signal_ = SIGKILL;
+  if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
   hooks_.hurry();
   processes_.kill();
 }
 
 ELASTIC_DECL const worker* worker_group::first_failed() const {
-  for (const std::size_t index : ended_) {
-    if (!workers_[index].end->status.success()) return &workers_[index];
+  for (const std::size_t index : attempt_.ended) {
+    if (!attempt_.workers[index].end->status.success()) return &attempt_.workers[index];
   }
   return nullptr;
 }
 
 ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
   std::vector<worker_failure> described;
-  for (const std::size_t index : ended_) {
-    const worker& one = workers_[index];
-    if (!one.end->status.success()) described.push_back(describe(one, host));
+  for (const std::size_t index : attempt_.ended) {
+    const worker& entry = attempt_.workers[index];
+    if (!entry.end->status.success()) described.push_back(describe(entry, host));
   }
   return described;
 }
 
 ELASTIC_DECL std::map<int, nlohmann::json> worker_group::return_values() const {
   std::map<int, nlohmann::json> values;
-  for (std::size_t slot = 0; slot < sheets_.size(); ++slot) {
-    const worker& one = workers_[slot];
-    if (!one.end || !one.end->status.success()) continue;
-    take_value(values, one.identity.rank, sheets_[slot].answer());
+  for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
+    const worker& entry = attempt_.workers[slot];
+    if (!entry.end || !entry.end->status.success()) continue;
+    take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
   }
   return values;
 }
@@ -165,7 +155,7 @@ ELASTIC_DECL process_set_services worker_group::process_services(const agent_ser
   parts.console_err = services.console_err;
   parts.on_end = [this](const process_end& end) {
     note(end);
-    judge();
+    update_state();
     note_cause(end);
   };
   return parts;
@@ -177,7 +167,7 @@ ELASTIC_DECL hang_hooks_services worker_group::hook_services(const agent_service
   parts.time = services.time;
   parts.log = services.log;
   parts.console = services.console_err;
-  parts.over = [this] { end_condemned(); };
+  parts.over = [this] { send_pending_kills(); };
   return parts;
 }
 
@@ -193,88 +183,89 @@ ELASTIC_DECL worker_channels_options worker_group::channel_options(const agent_s
   events.hung = [this](int local_rank, const liveness_verdict& verdict) {
     end_hung(local_rank, verdict);
   };
-  events.progress = [this](int local_rank, const control_messages::progress& said) {
-    pass_on(local_rank, said);
+  events.progress = [this](int local_rank, const control_messages::progress& progress) {
+    pass_on(local_rank, progress);
   };
   events.no_restart = [this](int local_rank, const std::string& reason) {
-    if (no_restart_) return;
-    no_restart_ = said_by(local_rank, "asked not to be started again", reason);
-    log_.warning("{}", *no_restart_);
+    if (attempt_.no_restart) return;
+    attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
+    log_.warning("{}", *attempt_.no_restart);
   };
   events.bad_node = [this](int local_rank, const std::string& reason) {
-    if (bad_node_) return;
-    bad_node_ = said_by(local_rank, "says that this node is bad", reason);
-    log_.error("{}", *bad_node_);
-    judge();
+    if (attempt_.bad_node) return;
+    attempt_.bad_node = statement_of(local_rank, "says that this node is bad", reason);
+    log_.error("{}", *attempt_.bad_node);
+    update_state();
   };
   events.owner_of = [this](pid_t pid) { return owner_of(pid); };
   return parts;
 }
 
-ELASTIC_DECL std::string worker_group::said_by(int local_rank, const char* what,
-                                               const std::string& reason) const {
-  return fmt::format("rank {} {}{}{}", base_rank_ + local_rank, what, reason.empty() ? "" : ": ",
-                     reason);
+ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* what,
+                                                    const std::string& reason) const {
+  return fmt::format("rank {} {}{}{}", attempt_.base_rank + local_rank, what,
+                     reason.empty() ? "" : ": ", reason);
 }
 
 ELASTIC_DECL void worker_group::end_hung(int local_rank, const liveness_verdict& verdict) {
   const auto slot = static_cast<std::size_t>(local_rank);
-  if (slot >= workers_.size() || workers_[slot].end) return;
-  worker& one = workers_[slot];
-  one.hung = verdict.reason;
-  const bool has_hook = !stop_signal_ && hooks_.accepts();
+  if (slot >= attempt_.workers.size() || attempt_.workers[slot].end) return;
+  worker& entry = attempt_.workers[slot];
+  entry.hung = verdict.reason;
+  const bool has_hook = !attempt_.stop_signal && hooks_.accepts();
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
-               one.identity.role_name, one.identity.rank, local_rank, one.pid, one.hung,
+               entry.identity.role_name, entry.identity.rank, local_rank, entry.pid, entry.hung,
                signal_name(verdict.signal), has_hook ? " after the hang hook" : "");
-  hung_worker found;
-  found.rank = one.identity.rank;
-  found.local_rank = local_rank;
-  found.pid = one.pid;
-  found.reason = one.hung;
-  tell_observer([&](worker_observer& observer) { observer.hung(found); });
-  if (has_hook) hooks_.begin(hook_for(std::move(found)));
+  hung_worker hung;
+  hung.rank = entry.identity.rank;
+  hung.local_rank = local_rank;
+  hung.pid = entry.pid;
+  hung.reason = entry.hung;
+  tell_observer([&](worker_observer& observer) { observer.hung(hung); });
+  if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
-    condemned_.emplace_back(slot, verdict.signal);
+    attempt_.pending_kills.emplace_back(slot, verdict.signal);
   } else {
     processes_.signal(slot, verdict.signal);
   }
 }
 
-ELASTIC_DECL hang_hook_call worker_group::hook_for(hung_worker found) const {
+ELASTIC_DECL hang_hook_call worker_group::hook_for(hung_worker hung) const {
   hang_hook_call call;
   call.environment = spec_.environment;
-  // What a launcher around this one said of its own channel is not for the hook.
+  // What a launcher around this one said about its own channel is not for the hook.
   call.environment.erase("ELASTIC_CONTROL");
   call.directory = spec_.directory;
-  call.log_directory = layout_.directory(found.local_rank);
-  if (layout_.keeps_files()) call.output_file = layout_.hang_file(found.local_rank);
-  call.worker = std::move(found);
+  call.log_directory = layout_.directory(hung.local_rank);
+  if (layout_.keeps_files()) call.output_file = layout_.hang_file(hung.local_rank);
+  call.worker = std::move(hung);
   return call;
 }
 
-ELASTIC_DECL void worker_group::end_condemned() {
-  for (const auto& [slot, signal] : std::exchange(condemned_, {})) {
+ELASTIC_DECL void worker_group::send_pending_kills() {
+  for (const auto& [slot, signal] : std::exchange(attempt_.pending_kills, {})) {
     processes_.signal(slot, signal);
   }
-  if (state_ == worker_state::failed && !stop_signal_) begin_stop_on_failure();
+  if (attempt_.state == worker_state::failed && !attempt_.stop_signal) begin_stop_on_failure();
 }
 
-ELASTIC_DECL void worker_group::pass_on(int local_rank, const control_messages::progress& said) {
+ELASTIC_DECL void worker_group::pass_on(int local_rank,
+                                        const control_messages::progress& progress) {
   worker_progress made;
-  made.rank = base_rank_ + local_rank;
+  made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
-  made.step = said.step;
-  made.total = said.total;
-  made.text = said.text;
-  made.metrics = said.metrics;
+  made.step = progress.step;
+  made.total = progress.total;
+  made.text = progress.text;
+  made.metrics = progress.metrics;
   tell_observer([&](worker_observer& observer) { observer.progress(made); });
 }
 
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
   constexpr int deepest = 64;
   for (int level = 0; level < deepest && pid > 1; ++level) {
-    for (const worker& one : workers_) {
-      if (one.pid == pid && !one.end) return one.identity.local_rank;
+    for (const worker& candidate : attempt_.workers) {
+      if (candidate.pid == pid && !candidate.end) return candidate.identity.local_rank;
     }
     const auto entry = read_process(pid);
     if (!entry) break;
@@ -284,78 +275,80 @@ ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
 }
 
 ELASTIC_DECL void worker_group::announce_stop(const stop_plan& plan) {
-  if (plan.signal == SIGKILL || std::exchange(stop_announced_, true)) return;
+  if (plan.signal == SIGKILL || std::exchange(attempt_.is_stop_announced, true)) return;
   channels_.announce_stop(plan.grace);
 }
 
-ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> all,
+ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> identities,
                                                 const worker_surroundings& job) {
-  workers_.resize(all.size());
-  if (spec_.function) sheets_.resize(all.size());
-  std::vector<worker_output> outputs = logs_->plan({spec_, all, layout_, host_name()});
-  if (outputs.size() != all.size()) {
+  attempt_.workers.resize(identities.size());
+  if (spec_.function) attempt_.sheets.resize(identities.size());
+  std::vector<worker_output> outputs = logs_->plan({spec_, identities, layout_, host_name()});
+  if (outputs.size() != identities.size()) {
     throw error(errc::invalid_argument,
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
-                            outputs.size(), all.size()));
+                            outputs.size(), identities.size()));
   }
   std::vector<task<void>> starts;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    starts.push_back(start_worker(std::move(all[i]), job, std::move(outputs[i])));
+  for (std::size_t i = 0; i < identities.size(); ++i) {
+    starts.push_back(start_worker(std::move(identities[i]), job, std::move(outputs[i])));
   }
   co_await when_all(std::move(starts));
 }
 
 ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
-    const worker_identity& who, const worker_surroundings& job,
+    const worker_identity& identity, const worker_surroundings& job,
     const std::string& error_file) const {
   environment_map variables = spec_.environment;
   for (const auto& [name, value] : channels_.environment()) {
-    // What a launcher around this one said of its own channel is not for our workers.
+    // What a launcher around this one said about its own channel is not for our workers.
     if (value.empty())
       variables.erase(name);
     else
       variables[name] = value;
   }
   for (const auto& [name, value] : spec_.variables) {
-    variables[name] = substitute_macros(value, macros_of(who.role_name, who.rank, who.local_rank));
+    variables[name] =
+        substitute_macros(value, macros_of(identity.role_name, identity.rank, identity.local_rank));
   }
-  worker_identity shown = who;
+  worker_identity shown = identity;
   if (spec_.virtual_local_rank) {
-    leave_one_device(variables, who.local_rank);
+    leave_one_device(variables, identity.local_rank);
     shown.local_rank = 0;
   }
   return worker_environment(std::move(variables), shown, job, error_file);
 }
 
-ELASTIC_DECL task<void> worker_group::start_worker(worker_identity who,
+ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
                                                    const worker_surroundings& job,
                                                    worker_output output) {
-  const auto slot = static_cast<std::size_t>(who.local_rank);
-  const std::string error_file = layout_.error_file(who.local_rank);
-  supervised_process what;
-  what.process.program = spec_.program;
+  const auto slot = static_cast<std::size_t>(identity.local_rank);
+  const std::string error_file = layout_.error_file(identity.local_rank);
+  supervised_process process;
+  process.process.program = spec_.program;
   for (const std::string& argument : spec_.arguments) {
-    what.process.arguments.push_back(substitute_local_rank(argument, who.local_rank));
+    process.process.arguments.push_back(substitute_local_rank(argument, identity.local_rank));
   }
-  what.process.environment = environment_of(who, job, error_file);
-  if (!spec_.processors.empty()) what.process.processors = spec_.processors.at(slot);
-  if (spec_.function) give_call(slot, what.process);
-  what.process.directory = spec_.directory;
-  what.out = std::move(output.out);
-  what.err = std::move(output.err);
-  workers_.at(slot).error_file = error_file;
-  workers_.at(slot).identity = who;
-  co_await processes_.start(slot, what);
-  workers_.at(slot).pid = processes_.pid(slot);
-  if (!workers_.at(slot).end) channels_.started(who.local_rank);
+  process.process.environment = environment_of(identity, job, error_file);
+  if (!spec_.processors.empty()) process.process.processors = spec_.processors.at(slot);
+  if (spec_.function) give_call(slot, process.process);
+  process.process.directory = spec_.directory;
+  process.out = std::move(output.out);
+  process.err = std::move(output.err);
+  attempt_.workers.at(slot).error_file = error_file;
+  attempt_.workers.at(slot).identity = identity;
+  co_await processes_.start(slot, process);
+  attempt_.workers.at(slot).pid = processes_.pid(slot);
+  if (!attempt_.workers.at(slot).end) channels_.started(identity.local_rank);
 }
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
-  sheets_.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
-                                      return_value_bound(spec_.local_world_size));
-  process.stdin_fd = sheets_[slot].descriptor();
+  attempt_.sheets.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
+                                              return_value_bound(spec_.local_world_size));
+  process.stdin_fd = attempt_.sheets[slot].descriptor();
   const std::string variable = fmt::format("{}=", entrypoint_variable);
-  std::erase_if(process.environment, [&](const auto& one) { return one.starts_with(variable); });
+  std::erase_if(process.environment,
+                [&](const auto& entry) { return entry.starts_with(variable); });
   process.environment.push_back(variable + spec_.function->name);
 }
 
@@ -378,79 +371,85 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, nlohmann::json>& values
 
 ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
     std::size_t slot) const {
-  if (slot >= sheets_.size()) return std::nullopt;
-  const call_answer left = sheets_[slot].answer();
+  if (slot >= attempt_.sheets.size()) return std::nullopt;
+  const call_answer left = attempt_.sheets[slot].answer();
   if (left.kind != call_answer::what::failure) return std::nullopt;
   return parse_error_file(left.text);
 }
 
 ELASTIC_DECL void worker_group::note(const process_end& end) {
-  worker& one = workers_.at(end.index);
-  one.end = end;
+  worker& entry = attempt_.workers.at(end.index);
+  entry.end = end;
   channels_.ended(static_cast<int>(end.index));
-  ended_.push_back(end.index);
-  one.stopped_by_agent = end.was_stopped && stop_signal_ && one.hung.empty() &&
-                         detail::is_due_to_stop(end.status, *stop_signal_);
+  attempt_.ended.push_back(end.index);
+  entry.stopped_by_agent = end.was_stopped && attempt_.stop_signal && entry.hung.empty() &&
+                           detail::is_due_to_stop(end.status, *attempt_.stop_signal);
   if (end.status.success()) {
-    ++succeeded_;
+    ++attempt_.succeeded;
   } else if (!end.was_stopped) {
-    has_failed_ = true;
+    attempt_.has_failure = true;
   }
 }
 
 ELASTIC_DECL void worker_group::note_cause(const process_end& end) {
-  worker& one = workers_.at(end.index);
-  if (one.stopped_by_agent || !one.hung.empty() || end.status.signal() != SIGKILL) return;
+  worker& entry = attempt_.workers.at(end.index);
+  if (entry.stopped_by_agent || !entry.hung.empty() || end.status.signal() != SIGKILL) return;
   const auto kills = count_oom_kills();
-  one.out_of_memory = kills && oom_kills_ && *kills > *oom_kills_;
+  entry.out_of_memory = kills && attempt_.oom_kills && *kills > *attempt_.oom_kills;
 }
 
-ELASTIC_DECL void worker_group::judge() {
-  if (state_ != worker_state::healthy) return;
-  if (succeeded_ == workers_.size()) {
-    state_ = worker_state::succeeded;
-  } else if (has_failed_ || bad_node_) {
-    state_ = worker_state::failed;
-  } else if (stop_signal_ && ended_.size() == workers_.size()) {
-    state_ = worker_state::stopped;
-  } else {
-    return;
-  }
-  // While hooks look at some of them, nobody is stopped for what another one did.
-  if (state_ == worker_state::failed && !hooks_.is_open()) begin_stop_on_failure();
+ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
+  detail::attempt_tally tally;
+  tally.workers = workers.size();
+  tally.ended = ended.size();
+  tally.succeeded = succeeded;
+  tally.has_failure = has_failure;
+  tally.is_node_bad = bad_node.has_value();
+  tally.is_stopping = stop_signal.has_value();
+  return tally;
+}
+
+ELASTIC_DECL void worker_group::update_state() {
+  if (attempt_.state != worker_state::healthy) return;
+  const detail::attempt_verdict verdict = detail::judge(attempt_.tally());
+  if (verdict.state == worker_state::healthy) return;
+  attempt_.state = verdict.state;
+  log_.debug("the workers of this node: {}", verdict.reason);
+  // While hooks look into some of them, none is stopped for the failure of another.
+  if (attempt_.state == worker_state::failed && !hooks_.is_open()) begin_stop_on_failure();
   outcome_known_.set();
 }
 
 ELASTIC_DECL void worker_group::begin_stop_on_failure() {
   if (!on_failure_) return;
-  stop_signal_ = on_failure_->signal;
+  attempt_.stop_signal = on_failure_->signal;
   announce_stop(*on_failure_);
   processes_.begin_stop(*on_failure_);
 }
 
-ELASTIC_DECL worker_failure worker_group::describe(const worker& one,
+ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
                                                    const std::string& host) const {
-  const auto slot = static_cast<std::size_t>(one.identity.local_rank);
+  const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
   worker_failure failure;
-  failure.rank = one.identity.rank;
-  failure.local_rank = one.identity.local_rank;
-  failure.group_rank = one.identity.group_rank;
+  failure.rank = failed.identity.rank;
+  failure.local_rank = failed.identity.local_rank;
+  failure.group_rank = failed.identity.group_rank;
   failure.role = spec_.role;
   failure.host = host;
-  failure.pid = one.pid;
-  failure.status = one.end->status;
-  failure.at = one.end->wall;
-  failure.error_file = one.error_file;
-  failure.error = read_error_file(one.error_file);
+  failure.pid = failed.pid;
+  failure.status = failed.end->status;
+  failure.at = failed.end->wall;
+  failure.error_file = failed.error_file;
+  failure.error = read_error_file(failed.error_file);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = processes_.tail(slot);
-  failure.stopped_by_agent = one.stopped_by_agent;
-  failure.out_of_memory = one.out_of_memory;
-  failure.hung = one.hung;
-  if (one.end->status.core_dumped()) {
+  failure.stopped_by_agent = failed.stopped_by_agent;
+  failure.out_of_memory = failed.out_of_memory;
+  failure.hung = failed.hung;
+  if (failed.end->status.core_dumped()) {
     // The directory is that in which the agent's programs start: relative names are of there.
-    const auto since = std::chrono::system_clock::to_time_t(started_);
-    failure.core_file = find_core(one.pid, spec_.directory, since);
+    const auto since = std::chrono::system_clock::to_time_t(attempt_.started);
+    failure.core_file = find_core(failed.pid, spec_.directory, since);
   }
   return failure;
 }

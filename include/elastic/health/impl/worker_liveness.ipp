@@ -76,7 +76,7 @@ ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name
 ELASTIC_DECL bool worker_liveness::arm(time_point now, const std::string& name, duration after,
                                        int signal) {
   if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
-  timers_[name] = {bounded_sum(now, after), after, signal};
+  timers_[name] = {deadline_after(now, after), after, signal};
   return true;
 }
 
@@ -92,7 +92,7 @@ ELASTIC_DECL void worker_liveness::renew(time_point now) {
   started_ = now;
   if (last_sign_) last_sign_ = now;
   for (section& one : sections_) one.entered = now;
-  for (auto& [name, one] : timers_) one.expiry = bounded_sum(now, one.after);
+  for (auto& [name, one] : timers_) one.expiry = deadline_after(now, one.after);
   if (paused_) paused_ = now;
 }
 
@@ -133,11 +133,7 @@ ELASTIC_DECL void worker_liveness::shift(duration span) {
   started_ += span;
   if (last_sign_) *last_sign_ += span;
   for (section& one : sections_) one.entered += span;
-  for (auto& [name, one] : timers_) one.expiry = bounded_sum(one.expiry, span);
-}
-
-ELASTIC_DECL time_point worker_liveness::bounded_sum(time_point from, duration span) {
-  return span < time_point::max() - from ? from + span : time_point::max();
+  for (auto& [name, one] : timers_) one.expiry = deadline_after(one.expiry, span);
 }
 
 ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
@@ -176,14 +172,14 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
     return true;
   };
   if (!last_sign_ && settings_.first_heartbeat > duration::zero()) {
-    consider(bounded_sum(started_, settings_.first_heartbeat), due::kind::first_heartbeat);
+    consider(deadline_after(started_, settings_.first_heartbeat), due::kind::first_heartbeat);
   }
   if (last_sign_ && !awaits_section()) {
     const auto allowed = beat_timeout();
-    if (allowed) consider(bounded_sum(*last_sign_, *allowed), due::kind::heartbeat);
+    if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
   }
   for (const section& one : sections_) {
-    if (one.timeout && consider(bounded_sum(one.entered, *one.timeout), due::kind::section)) {
+    if (one.timeout && consider(deadline_after(one.entered, *one.timeout), due::kind::section)) {
       first.section = &one;
     }
   }

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,7 +107,7 @@ ELASTIC_DECL task<void> guarded_child::end_tree() {
     co_await news();
     look();
   }
-  // It says so with its last breath.
+  // `empty` is its last message.
   co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
   reap_guard();
 }
@@ -122,7 +123,13 @@ ELASTIC_DECL std::vector<pid_t> guarded_child::left() {
 }
 
 ELASTIC_DECL task<void> guarded_child::news() {
-  co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  const auto wait_read = asio::posix::stream_descriptor::wait_read;
+  auto [failure] = co_await socket_.async_wait(wait_read, detail::as_result);
+  const asio::cancellation_state request = co_await asio::this_coro::cancellation_state;
+  // Without a request it was `look` that ended the wait.
+  if (failure && request.cancelled() != asio::cancellation_type::none) {
+    throw std::system_error(failure);
+  }
 }
 
 ELASTIC_DECL void guarded_child::reap_guard() noexcept {
@@ -140,7 +147,9 @@ ELASTIC_DECL void guarded_child::send(unsigned char request) noexcept {
 
 ELASTIC_DECL void guarded_child::look() noexcept {
   bool has_ended = false;
+  bool is_changed = false;
   while (const auto news = detail::receive_news(socket_.native_handle(), has_ended)) {
+    is_changed = true;
     const int value = news->message.value;
     switch (news->message.news) {
       case detail::guard_news::ended: status_ = detail::as_exit_status(value); break;
@@ -154,6 +163,10 @@ ELASTIC_DECL void guarded_child::look() noexcept {
     }
   }
   if (has_ended && !is_empty_) lose_guard();
+  // Other waiters may sleep until the socket is readable, which it is no more.
+  if (!is_changed && !has_ended) return;
+  asio::error_code ignored;
+  socket_.cancel(ignored);
 }
 
 ELASTIC_DECL void guarded_child::lose_guard() noexcept {

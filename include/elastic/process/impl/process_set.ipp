@@ -198,7 +198,7 @@ ELASTIC_DECL void process_set::look_at_killed(state& all) {
 
 ELASTIC_DECL task<void> process_set::stop_all(state_pointer all, stop_plan plan) {
   time_source& time = *all->services.time;
-  const time_point patience_ends = later(time.now(), plan.grace);
+  const time_point patience_ends = deadline_after(time.now(), plan.grace);
   const auto begun = std::exchange(all->begun, std::nullopt);
   stop_ladder ladder = begun && begun->first == plan ? begun->second : new_ladder(*all, plan);
   for (;;) {
@@ -214,16 +214,13 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer all, stop_plan plan)
     }
   }
   begin_clearing_all(*all);
-  const time_point give_up = std::max(patience_ends, later(time.now(), limits::console_after_stop));
+  const time_point give_up =
+      std::max(patience_ends, deadline_after(time.now(), limits::console_after_stop));
   if (co_await with_deadline(time, give_up, all_cleared(all))) co_return;
   for (const auto& place : all->places) {
     if (place) place->hurry();
   }
   co_await all_cleared(all);
-}
-
-ELASTIC_DECL time_point process_set::later(time_point now, duration how_much) {
-  return how_much < time_point::max() - now ? now + how_much : time_point::max();
 }
 
 ELASTIC_DECL void process_set::begin_clearing_all(state& all) {
@@ -269,7 +266,7 @@ ELASTIC_DECL task<void> process_set::end_tree(place_pointer place, process_set_s
   time_source& time = *services.time;
   std::map<pid_t, process_sight> before;
   for (;;) {
-    const time_point patience_ends = later(time.now(), services.killed_patience);
+    const time_point patience_ends = deadline_after(time.now(), services.killed_patience);
     if (co_await with_deadline(time, patience_ends, place->process->end_tree())) co_return;
     std::string held_up;
     bool all_stuck = true;

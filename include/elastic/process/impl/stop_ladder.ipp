@@ -16,7 +16,7 @@ ELASTIC_DECL stop_step stop_ladder::next(std::size_t running, time_point now, bo
     if (now < deadline_) {
       return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
     }
-    deadline_ = later(now, killed_patience_);
+    deadline_ = deadline_after(now, killed_patience_);
     return {action::look, 0, deadline_, "killed a while ago"};
   }
   if (hurry) return kill(now, "told not to wait");
@@ -27,17 +27,13 @@ ELASTIC_DECL stop_step stop_ladder::next(std::size_t running, time_point now, bo
   if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
   if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
   stage_ = stage::asked;
-  deadline_ = later(now, plan_.grace);
+  deadline_ = deadline_after(now, plan_.grace);
   return {action::send, plan_.signal, deadline_, "asked to end"};
-}
-
-ELASTIC_DECL time_point stop_ladder::later(time_point now, duration how_much) {
-  return how_much < time_point::max() - now ? now + how_much : time_point::max();
 }
 
 ELASTIC_DECL stop_step stop_ladder::kill(time_point now, std::string_view reason) {
   stage_ = stage::killed;
-  deadline_ = later(now, killed_patience_);
+  deadline_ = deadline_after(now, killed_patience_);
   return {stop_step::action::send, SIGKILL, time_point::max(), reason};
 }
 

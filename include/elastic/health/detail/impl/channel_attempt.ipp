@@ -535,7 +535,7 @@ ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_point
   } forgetting{all, asked};
   time_source& time = all->time();
   within = std::min<duration>(within, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, time.now() + within, asked->answered.wait());
+  co_await with_deadline(time, deadline_after(time.now(), within), asked->answered.wait());
   const std::set<int> silent = asked->waiting;
   const std::string problem =
       all->is_closing() ? "was stopped before it answered"

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/restart_ledger.hpp>
+#include <elastic/agent/worker_state.hpp>
+#include <elastic/base/config.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// What an agent knows when it chooses its next step.
+struct agent_view {
+  /// The job has succeeded without this node.
+  bool is_late = false;
+  /// Somebody asked the agent to stop.
+  bool is_stopping = false;
+  /// A worker said that this node is bad.
+  bool is_node_bad = false;
+  /// The state of the attempt's workers; `init` if they were not started.
+  worker_state workers = worker_state::init;
+  /// The other nodes were informed of how the workers ended, as far as they could be.
+  bool is_reported = false;
+  /// What the end of the round leads to; none if the round goes on.
+  std::optional<restart_decision> after_round;
+};
+
+/// What an agent does next, and the half sentence that says why.
+struct agent_step {
+  enum class action {
+    /// Watch the workers until their outcome is known, the round ends or a stop is requested.
+    watch,
+    /// Wait at the exit barrier for the workers of the other nodes.
+    wait_for_others,
+    /// Tell the other nodes that workers failed here, and learn what that leads to.
+    report_failure,
+    /// Stop the workers and begin the next attempt.
+    restart,
+    /// Stop the workers; the job has failed.
+    give_up,
+    /// Stop the workers and leave the job, which goes on without this node.
+    leave_job,
+    /// Stop the workers as requested.
+    stop,
+    /// Nothing is left to do; the job has succeeded, failed, or succeeded without this node.
+    finish_succeeded,
+    finish_failed,
+    finish_late,
+  };
+  action what = action::watch;
+  std::string_view reason;
+};
+
+/// Chooses the next step of an agent. Pure: the same view leads to the same step.
+ELASTIC_DECL agent_step next_step(const agent_view& view);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/impl/agent_step.ipp>
+#endif

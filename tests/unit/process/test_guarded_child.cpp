@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/process/guarded_child.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <support/catch.hpp>
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace guarded_child_tests {
+
+using elastic::exit_status;
+using elastic::guarded_child;
+using elastic::task;
+using elastic::detail::guard_message;
+using elastic::detail::guard_news;
+using elastic::detail::guard_stage;
+using elastic::detail::unique_fd;
+
+elastic::detail::syscalls without_processes() {
+  elastic::detail::syscalls calls = elastic::detail::real_syscalls;
+  calls.pidfd_send_signal = [](int, int, unsigned) {
+    errno = ESRCH;
+    return -1;
+  };
+  calls.waitid = [](idtype_t, id_t, siginfo_t*, int) { return 0; };
+  return calls;
+}
+
+/// A guarded child whose guard is the test.
+class guard_stage_of {
+ public:
+  guard_stage_of() {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    guard_ = unique_fd(ends[1]);
+    worker = std::make_unique<guarded_child>(
+        context.get_executor(), 4711, unique_fd(::eventfd(0, EFD_CLOEXEC)),
+        asio::posix::stream_descriptor(context, ends[0]), unique_fd(::eventfd(1, EFD_CLOEXEC)),
+        elastic::logger(), calls());
+  }
+
+  void tell(guard_news news, int value) {
+    const guard_message message{news, value, guard_stage::execute};
+    REQUIRE(::send(guard_.get(), &message, sizeof message, 0) == sizeof message);
+  }
+
+  void wait_for_end() {
+    asio::co_spawn(context, note_end(), [](std::exception_ptr) {});
+  }
+
+  void end_tree() {
+    asio::co_spawn(context, worker->end_tree(),
+                   [this](std::exception_ptr failure) { is_tree_gone = !failure; });
+  }
+
+  asio::io_context context;
+  std::unique_ptr<guarded_child> worker;
+  std::optional<exit_status> status;
+  bool is_tree_gone = false;
+
+ private:
+  static const elastic::detail::syscalls& calls() {
+    static const elastic::detail::syscalls made = without_processes();
+    return made;
+  }
+
+  task<void> note_end() { status = co_await worker->wait(); }
+
+  unique_fd guard_;
+};
+
+TEST_CASE("guarded child: a signal that reads the end first does not keep it from its waiter",
+          "[process]") {
+  guard_stage_of stage;
+  stage.wait_for_end();
+  stage.context.poll();
+  REQUIRE_FALSE(stage.status);
+  stage.tell(guard_news::ended, 7 << 8);
+  CHECK_FALSE(stage.worker->signal(15));
+  stage.context.poll();
+  REQUIRE(stage.status);
+  CHECK(*stage.status == exit_status::exited(7));
+}
+
+TEST_CASE("guarded child: a signal that reads the end of the tree does not keep it from its waiter",
+          "[process]") {
+  guard_stage_of stage;
+  stage.wait_for_end();
+  stage.end_tree();
+  stage.context.poll();
+  stage.tell(guard_news::ended, 0);
+  stage.tell(guard_news::empty, 0);
+  CHECK_FALSE(stage.worker->signal(15));
+  stage.context.poll();
+  REQUIRE(stage.status);
+  CHECK(stage.status->success());
+  CHECK(stage.is_tree_gone);
+}
+
+TEST_CASE("guarded child: what is no end leaves its waiter waiting", "[process]") {
+  guard_stage_of stage;
+  stage.wait_for_end();
+  stage.context.poll();
+  stage.tell(guard_news::stuck, 4712);
+  CHECK_FALSE(stage.worker->signal(15));
+  stage.context.poll();
+  CHECK_FALSE(stage.status);
+  stage.tell(guard_news::ended, 9);
+  stage.context.poll();
+  REQUIRE(stage.status);
+  CHECK(*stage.status == exit_status::signalled(9));
+}
+
+}  // namespace guarded_child_tests
