@@ -36,6 +36,7 @@
 #include <elastic/base/impl/random.ipp>
 #include <elastic/base/impl/ring.ipp>
 #include <elastic/base/impl/scope.ipp>
+#include <elastic/base/impl/task_group.ipp>
 #include <elastic/base/impl/time.ipp>
 #include <elastic/base/impl/when_all.ipp>
 #include <elastic/contract/impl/call_sheet.ipp>
