@@ -150,6 +150,7 @@
 #include <elastic/store/detail/impl/key_directory.ipp>
 #include <elastic/store/detail/impl/key_file.ipp>
 #include <elastic/store/detail/impl/store_keys.ipp>
+#include <elastic/store/detail/impl/tcp_store_budget.ipp>
 #include <elastic/store/detail/impl/tcp_store_connection.ipp>
 #include <elastic/store/detail/impl/tcp_store_link.ipp>
 #include <elastic/store/detail/impl/tcp_store_protocol.ipp>

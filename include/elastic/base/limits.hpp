@@ -22,6 +22,13 @@ inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// Everything that one client makes a store server hold: replies that it has not read, half of a
+/// request, its waits and watches. Above this its connection is closed.
+inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
+/// The same for all clients of a server; above this, those that hold most are disconnected.
+inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
+/// What a wait or a watch takes beside the name of each key.
+inline constexpr std::size_t store_wait_bytes = 160;
 /// How long a server that stops waits for its clients to take what they were answered.
 inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Keys and queued items that a store holds.

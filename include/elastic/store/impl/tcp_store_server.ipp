@@ -108,6 +108,7 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
                                                           tcp_store_server_options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
+      budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       ended_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
@@ -251,7 +252,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   if (ring_) {
     return std::make_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
                                                        options_.bounds, options_.legacy_dialect,
-                                                       std::move(on_gone));
+                                                       budget_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio::error_code failure;
@@ -265,7 +266,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   peer.non_blocking(true, failure);
   return std::make_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
-      options_.bounds, options_.legacy_dialect, std::move(on_gone));
+      options_.bounds, options_.legacy_dialect, budget_, std::move(on_gone));
 }
 
 ELASTIC_DECL void tcp_store_server_core::serve(
