@@ -8,6 +8,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/http_connection.hpp>
 #include <elastic/net/http_response_parser.hpp>
+#include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/net/message_frame.hpp>

@@ -8,6 +8,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/ring_options.hpp>
+#include <elastic/net/keep_alive.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
 
@@ -218,6 +219,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
       has_backed_off_ = false;
       const int on = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      keep_alive(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
     }
