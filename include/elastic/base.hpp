@@ -17,6 +17,7 @@
 #include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/base/version.hpp>
 #include <elastic/base/when_all.hpp>

@@ -39,6 +39,7 @@
 #include <elastic/base/impl/random.ipp>
 #include <elastic/base/impl/ring.ipp>
 #include <elastic/base/impl/scope.ipp>
+#include <elastic/base/impl/task_group.ipp>
 #include <elastic/base/impl/time.ipp>
 #include <elastic/base/impl/when_all.ipp>
 #include <elastic/contract/impl/call_sheet.ipp>
@@ -75,6 +76,7 @@
 #include <elastic/net/impl/host_name.ipp>
 #include <elastic/net/impl/http_connection.ipp>
 #include <elastic/net/impl/http_response_parser.ipp>
+#include <elastic/net/impl/keep_alive.ipp>
 #include <elastic/net/impl/local_address.ipp>
 #include <elastic/net/impl/message_frame.ipp>
 #include <elastic/net/impl/tcp_message_channel.ipp>
@@ -152,6 +154,7 @@
 #include <elastic/store/detail/impl/key_directory.ipp>
 #include <elastic/store/detail/impl/key_file.ipp>
 #include <elastic/store/detail/impl/store_keys.ipp>
+#include <elastic/store/detail/impl/tcp_store_budget.ipp>
 #include <elastic/store/detail/impl/tcp_store_connection.ipp>
 #include <elastic/store/detail/impl/tcp_store_link.ipp>
 #include <elastic/store/detail/impl/tcp_store_protocol.ipp>

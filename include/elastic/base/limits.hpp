@@ -22,6 +22,23 @@ inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// Everything that one client makes a store server hold: replies that it has not read, half of a
+/// request, its waits and watches. Above this its connection is closed.
+inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
+/// The same for all clients of a server; above this, those that hold most are disconnected.
+inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
+/// What a wait or a watch takes beside the name of each key.
+inline constexpr std::size_t store_wait_bytes = 160;
+/// A TCP connection that was silent for so long is probed, again after each interval, and given up
+/// after so many probes that were not answered: within 60 s.
+inline constexpr std::chrono::seconds tcp_keep_alive_idle{30};
+inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
+inline constexpr int tcp_keep_alive_probes = 3;
+/// The same for a client's bytes that are not acknowledged.
+inline constexpr std::chrono::seconds tcp_unacknowledged{60};
+/// A store's client makes a connection anew rather than use one that was idle for longer: what is
+/// between may have dropped it without a word.
+inline constexpr std::chrono::seconds store_idle_connection{10};
 /// How long a server that stops waits for its clients to take what they were answered.
 inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Keys and queued items that a store holds.
@@ -98,5 +115,7 @@ inline constexpr int control_complaints = 20;
 inline constexpr std::size_t learned_names = 256;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
+/// How long the watch for hung workers rests after an error, before it begins again.
+inline constexpr std::chrono::milliseconds watch_restart{1000};
 
 }  // namespace elastic::limits

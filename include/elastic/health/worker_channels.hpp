@@ -68,7 +68,7 @@ class worker_channels {
   /// Closes every connection and waits until nothing of the channel runs any more. May be called
   /// again, and where nothing was opened.
   ///
-  /// Cancellation: all types; the channel is closed, but may take a moment more.
+  /// Cancellation: none; a request stays noted in the caller's state.
   task<void> close() { return close_all(state_); }
 
  private:

@@ -38,7 +38,7 @@ class key_value_engine {
 
   enum class change_kind : std::uint8_t { updated = 0, created = 1, removed = 2 };
 
-  /// What a watcher is told.
+  /// What the watchers of a key are told, all of them by the same copy.
   struct change {
     change_kind kind = change_kind::updated;
     std::string key;
@@ -46,13 +46,15 @@ class key_value_engine {
     std::string new_value;
   };
 
+  using change_pointer = std::shared_ptr<const change>;
+
   /// Who waits or watches. Told once for each wait, unless it was cancelled; a call that crosses
   /// the cancellation is possible.
   class listener {
    public:
     virtual ~listener() = default;
     virtual void on_ready(wait_id wait) noexcept = 0;
-    virtual void on_change(const change&) noexcept {}
+    virtual void on_change(const change_pointer&) noexcept {}
   };
 
   /// @param max_bytes  the most that keys and values may take together
@@ -169,7 +171,7 @@ class key_value_engine {
   struct notice {
     std::weak_ptr<listener> who;
     wait_id wait = 0;
-    std::optional<change> what;
+    change_pointer what;
   };
 
   ELASTIC_DECL bool exists(std::string_view key) const;

@@ -42,7 +42,7 @@ class key_watch {
     ELASTIC_DECL listener(asio::any_io_executor executor, event_flag& flag);
 
     void on_ready(key_value_engine::wait_id) noexcept override {}
-    ELASTIC_DECL void on_change(const key_value_engine::change&) noexcept override;
+    ELASTIC_DECL void on_change(const key_value_engine::change_pointer&) noexcept override;
 
     void forget() { flag_ = nullptr; }
 

@@ -48,9 +48,10 @@ struct tcp_store_options {
 /// The client of a TCPStore server, ours or PyTorch's.
 ///
 /// Each operation that runs at the same time as another has a connection of its own, so that one
-/// that waits holds up none; connections are kept and used again. A change has reached the server
-/// when its operation returns. A connection that breaks fails the operation that uses it; the next
-/// operation connects anew.
+/// that waits holds up none; connections are kept and used again, unless they were idle for longer
+/// than `limits::store_idle_connection` or the server has closed them. A change has reached the
+/// server when its operation returns. A connection that breaks fails the operation that uses it;
+/// the next operation connects anew.
 ///
 /// A wait that is cancelled is taken back at the server; where the server is of before 2.1, which
 /// cannot, by closing the connection.
@@ -128,6 +129,9 @@ class tcp_store final : public store {
   detail::request_writer write() const { return detail::request_writer(generation_); }
   ELASTIC_DECL std::string where() const;
   ELASTIC_DECL task<lease> any_link();
+
+  // One that was used lately and that the server has not closed; null if there is none.
+  ELASTIC_DECL std::unique_ptr<link> take_idle_link();
   ELASTIC_DECL task<lease> new_link();
   ELASTIC_DECL task<lease> dial();
   ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> addresses();

@@ -9,6 +9,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/store_extension.hpp>
@@ -187,6 +188,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
   std::atomic<std::size_t> connected_ = 0;
   std::size_t most_connections_ = spare_descriptors();
+  std::shared_ptr<tcp_store_budget> budget_;
   std::unique_ptr<char[]> scratch_;
   int running_ = 0;
   bool is_closed_ = false;

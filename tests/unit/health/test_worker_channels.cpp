@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -206,9 +207,34 @@ TIME_TEST("channels: a worker that stops beating is hung, once, and the others a
     if (i == 5) one.say(R"({"kind":"enter","section":"all_reduce"})");
     co_await stage.pass(5s);
   }
-  CHECK(stage.hung ==
-        texts{"1: no heartbeat for 10 s (allowed 10 s) in section 'all_reduce' (9)"});
+  CHECK(stage.hung == texts{"1: no heartbeat for 10 s (allowed 10 s) in section 'all_reduce' (9)"});
   co_await stage.channels().close();
+}
+
+TIME_TEST("channels: an error of the watch is logged, and hung workers are noticed all the same",
+          "[health]") {
+  stage stage(time);
+  stage.options.liveness.heartbeat = 10s;
+  stage.channels();
+  stage.options.events.hung = [&stage](int rank, const liveness_verdict&) {
+    if (rank == 0) throw std::runtime_error("out of memory");
+    stage.hung.push_back(fmt::format("{}", rank));
+  };
+  worker_channels channels(time.context().get_executor(), stage.options);
+  channels.open(2);
+  channels.started(0);
+  channels.started(1);
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string address = channels.environment().front().second;
+    elastic::test::channel_peer worker(address, rank, false);
+    worker.say(R"({"kind":"heartbeat"})");
+    co_await stage.quiet();
+  }
+  co_await stage.pass(30s);
+  CHECK(stage.hung == texts{"1"});
+  CHECK(stage.log->count("the watch for hung workers failed and begins again: out of memory",
+                         log_level::error) == 1);
+  co_await channels.close();
 }
 
 TIME_TEST("channels: a heartbeat costs no timer: the watch wakes once in each time-out",
@@ -334,8 +360,9 @@ TIME_TEST("channels: what is not of the protocol ends that connection, with the 
     CHECK(bad.hears("\"refused\""));
     CHECK(stage.log->has(why, log_level::warning));
   }
-  CHECK(stage.log->has("the control channel of local rank 0 is closed: a control message is a "
-                       "second hello"));
+  CHECK(
+      stage.log->has("the control channel of local rank 0 is closed: a control message is a "
+                     "second hello"));
   good.say(R"({"kind":"progress","step":1})");
   co_await stage.quiet();
   CHECK(stage.progress.size() == 1);
@@ -528,9 +555,10 @@ void write_to(const std::string& path, const std::string& bytes) {
 }
 
 std::string timer_line(int pid, const std::string& scope, double expiry, int signal) {
-  return fmt::format("{{\"version\": 1, \"pid\": {}, \"scope_id\": \"{}\", \"expiration_time\": {},"
-                     " \"signal\": {}}}\n",
-                     pid, scope, expiry, signal);
+  return fmt::format(
+      "{{\"version\": 1, \"pid\": {}, \"scope_id\": \"{}\", \"expiration_time\": {},"
+      " \"signal\": {}}}\n",
+      pid, scope, expiry, signal);
 }
 
 TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[health]") {
@@ -541,7 +569,7 @@ TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[he
   stage.open();
   const std::string path = stage.variable("TORCHELASTIC_TIMER_FILE");
   CHECK(path == folder / "timers");
-  struct stat found {};
+  struct stat found{};
   REQUIRE(::stat(path.c_str(), &found) == 0);
   CHECK(S_ISFIFO(found.st_mode));
   CHECK((found.st_mode & 0777) == 0600);

@@ -26,12 +26,28 @@ namespace {
 struct engine_ear final : key_value_engine::listener {
   std::vector<key_value_engine::wait_id> ready;
   std::vector<key_value_engine::change> changes;
+  std::vector<key_value_engine::change_pointer> shared;
 
   void on_ready(key_value_engine::wait_id wait) noexcept override { ready.push_back(wait); }
-  void on_change(const key_value_engine::change& what) noexcept override {
-    changes.push_back(what);
+  void on_change(const key_value_engine::change_pointer& what) noexcept override {
+    changes.push_back(*what);
+    shared.push_back(what);
   }
 };
+
+TEST_CASE("engine: watchers of a key share one copy of a change", "[store]") {
+  key_value_engine engine;
+  const auto first = std::make_shared<engine_ear>();
+  const auto second = std::make_shared<engine_ear>();
+  engine.watch("/k", first);
+  engine.watch("/k", first);
+  engine.watch("/k", second);
+  engine.set("/k", std::string(1000, 'x'));
+  REQUIRE(first->shared.size() == 2);
+  REQUIRE(second->shared.size() == 1);
+  CHECK(first->shared[0] == first->shared[1]);
+  CHECK(first->shared[0] == second->shared[0]);
+}
 
 using engine_keys = std::vector<std::string_view>;
 
@@ -372,9 +388,7 @@ TEST_CASE("engine: random waits, cancels and changes agree with a plain model", 
           }
           break;
         }
-        case 1:
-          CHECK(engine.erase(key) == (present.erase(key) == 1));
-          break;
+        case 1: CHECK(engine.erase(key) == (present.erase(key) == 1)); break;
         case 2: {
           std::vector<std::string> keys;
           for (unsigned i = below(4); i > 0; --i) {

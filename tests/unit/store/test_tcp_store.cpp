@@ -4,6 +4,7 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -14,6 +15,7 @@
 
 #include "store_conformance.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -197,6 +199,121 @@ CO_TEST("tcp_store: a broken connection fails its operation, the next one connec
   co_await server.stop();
 }
 
+CO_TEST("tcp_store: a connection that was cut while it was idle is made anew", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server_options options;
+  options.engine = std::make_shared<key_value_engine>();
+  std::shared_ptr<tcp_store> client;
+  {
+    tcp_store_server server(executor, options);
+    options.port = server.port();
+    client = client_of(executor, server.port(), generation::torch_2_2);
+    co_await client->add("n", 1);
+    co_await server.stop();
+  }
+  tcp_store_server server(executor, options);
+  const std::int64_t sum = co_await client->add("n", 1);
+  CHECK(sum == 2);
+  client->close();
+  co_await server.stop();
+}
+
+// A clock that can be set ahead.
+class clock_ahead final : public time_source {
+ public:
+  duration ahead{};
+  time_point now() const override { return real_.now() + ahead; }
+  wall_time wall_now() const override { return real_.wall_now(); }
+  task<void> sleep_until(time_point deadline) override {
+    return real_.sleep_until(deadline == time_point::max() ? deadline : deadline - ahead);
+  }
+
+ private:
+  system_time real_;
+};
+
+// Takes connections to a server, and leaves those of before without a word: neither end hears of
+// the other any more.
+class silent_cut {
+ public:
+  silent_cut(asio::any_io_executor executor, std::uint16_t to)
+      : to_(asio::ip::address_v4::loopback(), to),
+        acceptor_(executor, {asio::ip::address_v4::loopback(), 0}),
+        tasks_(executor) {
+    tasks_.spawn(accept_all());
+  }
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  std::size_t connections() const { return relays_.size(); }
+  void cut() {
+    for (const auto& entry : relays_) entry->is_cut = true;
+  }
+  task<void> stop() {
+    co_await tasks_.stop();
+    relays_.clear();
+  }
+
+ private:
+  using socket = asio::ip::tcp::socket;
+  struct relay {
+    relay(socket accepted, socket connected)
+        : near(std::move(accepted)), far(std::move(connected)) {}
+    socket near;
+    socket far;
+    bool is_cut = false;
+  };
+
+  task<void> accept_all() {
+    for (;;) {
+      socket near = co_await acceptor_.async_accept(asio::use_awaitable);
+      socket far(acceptor_.get_executor());
+      co_await far.async_connect(to_, asio::use_awaitable);
+      const auto made = std::make_shared<relay>(std::move(near), std::move(far));
+      relays_.push_back(made);
+      tasks_.spawn(copy(made, true));
+      tasks_.spawn(copy(made, false));
+    }
+  }
+
+  static task<void> copy(std::shared_ptr<relay> over, bool is_request) {
+    socket& from = is_request ? over->near : over->far;
+    socket& to = is_request ? over->far : over->near;
+    std::array<char, 4096> piece;
+    for (;;) {
+      auto [failure, size] = co_await from.async_read_some(asio::buffer(piece), detail::as_result);
+      if (failure) co_return;
+      if (over->is_cut) continue;
+      co_await asio::async_write(to, asio::buffer(piece.data(), size), detail::as_result);
+    }
+  }
+
+  asio::ip::tcp::endpoint to_;
+  asio::ip::tcp::acceptor acceptor_;
+  std::vector<std::shared_ptr<relay>> relays_;
+  task_group tasks_;
+};
+
+CO_TEST("tcp_store: a connection that was idle for long is not trusted", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  tcp_store_server server(executor, tcp_store_server_options());
+  silent_cut between(executor, server.port());
+  const auto time = std::make_shared<clock_ahead>();
+  tcp_store_options options;
+  options.port = between.port();
+  options.time = time;
+  tcp_store client(executor, options);
+  co_await client.set("k", "v");
+  co_await client.set("k", "w");
+  CHECK(between.connections() == 1);
+  between.cut();
+  time->ahead = limits::store_idle_connection + 1s;
+  const std::string value = co_await client.get("k");
+  CHECK(value == "w");
+  CHECK(between.connections() == 2);
+  client.close();
+  co_await between.stop();
+  co_await server.stop();
+}
+
 CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   tcp_store_server server(executor, tcp_store_server_options());
@@ -280,8 +397,7 @@ task<void> play_server(asio::ip::tcp::acceptor& listening,
   }
   if (then_close) co_return;
   std::string rest(1, '\0');
-  auto [failure, size] =
-      co_await asio::async_read(peer, asio::buffer(rest), detail::as_result);
+  auto [failure, size] = co_await asio::async_read(peer, asio::buffer(rest), detail::as_result);
   CHECK(size == 0);
 }
 
@@ -311,24 +427,19 @@ task<void> play(generation of, std::vector<test::golden_message> messages,
 
 CO_TEST("tcp_store: says and understands the bytes of PyTorch 1.13.1", "[store]") {
   const auto g = generation::torch_1_13;
-  co_await play(g, test::captured("get"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED("hello", store.get("k"));
-  });
-  co_await play(g, test::captured("get_empty_value"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED("", store.get("k"));
-  });
-  co_await play(g, test::captured("add_new_key"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED(5, store.add("cnt", 5));
-  });
+  co_await play(g, test::captured("get"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED("hello", store.get("k")); });
+  co_await play(g, test::captured("get_empty_value"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED("", store.get("k")); });
+  co_await play(g, test::captured("add_new_key"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED(5, store.add("cnt", 5)); });
   co_await play(g, test::captured("compare_set_mismatch"), [](tcp_store& store) -> task<void> {
     CHECK_AWAITED("second", store.compare_set("cs", "wrong", "third"));
   });
-  co_await play(g, test::captured("delete_key_present"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED(true, store.erase("k"));
-  });
-  co_await play(g, test::captured("num_keys"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED(5, store.num_keys());
-  });
+  co_await play(g, test::captured("delete_key_present"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED(true, store.erase("k")); });
+  co_await play(g, test::captured("num_keys"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED(5, store.num_keys()); });
   co_await play(g, test::captured("wait_blocked_then_satisfied"),
                 [](tcp_store& store) -> task<void> {
                   const test::store_keys keys = {"w1", "w2"};
@@ -342,9 +453,8 @@ CO_TEST("tcp_store: says and understands the bytes of PyTorch 1.13.1", "[store]"
 
 CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[store]") {
   const auto g = generation::torch_2_2;
-  co_await play(g, test::derived("get"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED("v1", store.get("k"));
-  });
+  co_await play(g, test::derived("get"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED("v1", store.get("k")); });
   co_await play(g, test::derived("compare_set_missing_empty"), [](tcp_store& store) -> task<void> {
     CHECK_AWAITED("first", store.compare_set("cs", "", "first"));
   });
@@ -353,9 +463,8 @@ CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[
     const std::vector<std::string> expected = {"1", "22"};
     CHECK_AWAITED(expected, store.multi_get(keys));
   });
-  co_await play(g, test::derived("delete_key"), [](tcp_store& store) -> task<void> {
-    CHECK_AWAITED(true, store.erase("k"));
-  });
+  co_await play(g, test::derived("delete_key"),
+                [](tcp_store& store) -> task<void> { CHECK_AWAITED(true, store.erase("k")); });
   // What has no reply is confirmed.
   auto set = test::derived("set");
   set.push_back({true, from_hex("050000000000000000"), false});
@@ -433,7 +542,9 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
     std::string greeting;
     generation found;
   } rows[] = {
-      {{{true, from_hex(probe), false}, {false, from_hex("00"), false}}, true, probe,
+      {{{true, from_hex(probe), false}, {false, from_hex("00"), false}},
+       true,
+       probe,
        generation::torch_1_13},
       {{{true, from_hex(probe), false}}, true, check_2_2, generation::torch_2_2},
       {{{true, from_hex(probe), false}}, false, check_2_2, generation::torch_2_2},
@@ -461,8 +572,7 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
 CO_TEST("tcp_store: a silent server is named while it is waited for", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
-  const auto client =
-      client_of(executor, listening.local_endpoint().port(), generation::torch_2_2);
+  const auto client = client_of(executor, listening.local_endpoint().port(), generation::torch_2_2);
   system_time time;
   const bool connected = co_await with_deadline(time, time.now() + 50ms, client->connect());
   CHECK_FALSE(connected);

@@ -32,8 +32,8 @@ class session_of_213 final : public key_value_engine::listener,
   }
 
   void on_ready(key_value_engine::wait_id wait) noexcept override { session_.ready(wait); }
-  void on_change(const key_value_engine::change& change) noexcept override {
-    session_.changed(change);
+  void on_change(const key_value_engine::change_pointer& change) noexcept override {
+    session_.changed(*change);
   }
 
   void consume(std::string_view bytes, std::size_t piece) {

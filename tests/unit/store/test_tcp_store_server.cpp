@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/base/random.hpp>
+#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <support/background_store.hpp>
@@ -9,6 +10,7 @@
 #include <support/golden_vectors.hpp>
 #include <support/raw_client.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
@@ -69,7 +71,9 @@ void on_each_io(void (*body)(tcp_store_server_options)) {
   }
 }
 
-const std::string set_k = from_hex("0002000000000000002f6b0100000000000000" "76");
+const std::string set_k = from_hex(
+    "0002000000000000002f6b0100000000000000"
+    "76");
 const std::string get_k = from_hex("0202000000000000002f6b");
 const std::string wait_k = from_hex("05010000000000000002000000000000002f6b");
 const std::string watch_k = from_hex("0702000000000000002f6b");
@@ -120,10 +124,8 @@ TEST_CASE("tcp_store_server: without an address it listens at every one of the h
   options.address.clear();
   tcp_store_server everywhere(context.get_executor(), options);
   const std::string port = ":" + std::to_string(everywhere.port());
-  CHECK(server_refusal("127.0.0.1", everywhere.port(), "127.0.0.1" + port) ==
-        errc::address_in_use);
-  CHECK(server_refusal("127.0.0.2", everywhere.port(), "127.0.0.2" + port) ==
-        errc::address_in_use);
+  CHECK(server_refusal("127.0.0.1", everywhere.port(), "127.0.0.1" + port) == errc::address_in_use);
+  CHECK(server_refusal("127.0.0.2", everywhere.port(), "127.0.0.2" + port) == errc::address_in_use);
 }
 
 TEST_CASE("tcp_store_server: its port can be had again at once", "[store]") {
@@ -305,7 +307,10 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
     std::size_t lines = 0;
     for (const char* hex : {"474554202f20485454502f312e300d0a0d0a", "16030100", "ff", "0c",
                             "0001ffffffffffffff", "05ffffffffffffffff",
-                            "00cef7853c" "00cef7853c", "00cef7853c" "13"}) {
+                            "00cef7853c"
+                            "00cef7853c",
+                            "00cef7853c"
+                            "13"}) {
       INFO("bytes " << hex);
       raw_client bad(server->port());
       bad.send(from_hex(hex));
@@ -382,6 +387,80 @@ TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[st
     CHECK(comes_true([&] { return server->connections() == 1; }));
     CHECK(log->disconnected() == 1);
     CHECK(server->engine()->watchers() == 0);
+  });
+}
+
+TEST_CASE("tcp_store_server: a client that watches one key a thousand times is disconnected alone",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    background_store server(options);
+    raw_client watching(server->port());
+    std::string watches;
+    for (std::size_t i = 0; i < limits::store_watches_per_client; ++i) watches += watch_k;
+    CHECK(watching.ask(watches, limits::store_watches_per_client).size() ==
+          limits::store_watches_per_client);
+    raw_client other_watcher(server->port());
+    CHECK(to_hex(other_watcher.ask(watch_k, 1)) == "03");
+    const long before = resident_kilobytes();
+    raw_client changing(server->port());
+    std::string set_large;
+    const detail::request_writer write(tcp_store_generation::torch_1_13);
+    write.with_value(set_large, detail::store_op::set, "/k", std::string(8 * 1024 * 1024, 'x'));
+    CHECK(changing.ask(set_large + count_keys, 8) == one);
+    CHECK(comes_true([&] { return log->disconnected() == 1; }));
+    CHECK(server->engine()->watchers() == 1);
+    CHECK(resident_kilobytes() - before < 192 * 1024);
+    constexpr std::size_t told = 1 + 8 + 2 + 8 + 8 + 8 * 1024 * 1024;
+    CHECK(other_watcher.receive(told).size() == told);
+  });
+}
+
+// A protocol that answers each byte with 60 kB, up to what would fill the machine.
+class amplifying_extension final : public store_extension {
+ public:
+  static constexpr std::size_t answer_bytes = 60'000;
+  std::string_view greeting() const override { return "amplify"; }
+  task<void> run() override { co_return; }
+  std::unique_ptr<conversation> begin(client& from) override {
+    return std::make_unique<amplified>(*this, from);
+  }
+  std::atomic<std::size_t> answered = 0;
+
+ private:
+  struct amplified final : conversation {
+    amplified(amplifying_extension& of, client& from) : extension(of), to(from) {}
+    void received(std::string_view bytes) override {
+      for (std::size_t i = 0; i < bytes.size() && extension.answered < 2000; ++i) {
+        ++extension.answered;
+        to.send(std::string(answer_bytes, 'x'));
+      }
+    }
+    amplifying_extension& extension;
+    client& to;
+  };
+};
+
+TEST_CASE("tcp_store_server: a client of an extension that does not read is not read from",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto extension = std::make_shared<amplifying_extension>();
+    options.extension = extension;
+    background_store server(options);
+    raw_client greedy(server->port());
+    greedy.limit_send(std::chrono::milliseconds(300));
+    greedy.send("amplify");
+    // A piece at a time, as a client does that waits for nothing.
+    for (int i = 0; i < 2000; ++i) CHECK(greedy.send("?"));
+    raw_client other(server->port());
+    for (int i = 0; i < 100; ++i) CHECK(other.ask(count_keys, 8) == none);
+    CHECK(extension->answered < 1000);
+    // Who begins to read gets everything.
+    for (int i = 0; i < 2000; ++i) {
+      REQUIRE(greedy.receive(amplifying_extension::answer_bytes).size() ==
+              amplifying_extension::answer_bytes);
+    }
   });
 }
 

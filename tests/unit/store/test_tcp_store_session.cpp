@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/store.hpp>
 
@@ -34,14 +35,16 @@ class session_client final : public key_value_engine::listener,
       std::shared_ptr<key_value_engine> engine,
       tcp_store_legacy_dialect dialect = tcp_store_legacy_dialect::guess,
       tcp_store_bounds bounds = {}) {
-    auto client = std::shared_ptr<session_client>(
-        new session_client(std::move(engine), dialect, bounds));
+    auto client =
+        std::shared_ptr<session_client>(new session_client(std::move(engine), dialect, bounds));
     client->session.listen(client);
     return client;
   }
 
   void on_ready(key_value_engine::wait_id wait) noexcept override { session.ready(wait); }
-  void on_change(const key_value_engine::change& what) noexcept override { session.changed(what); }
+  void on_change(const key_value_engine::change_pointer& what) noexcept override {
+    session.changed(*what);
+  }
 
   std::string take() { return std::exchange(session.output(), {}); }
 
@@ -102,14 +105,129 @@ void replay(const std::vector<test::golden_message>& messages, const engine_valu
   CHECK(to_hex(answered) == "");
 }
 
-void replay_all_ways(const std::vector<test::golden_message>& messages,
-                     const engine_values& before, const std::string& greeting = "",
-                     const others& act = nullptr) {
+void replay_all_ways(const std::vector<test::golden_message>& messages, const engine_values& before,
+                     const std::string& greeting = "", const others& act = nullptr) {
   REQUIRE(!messages.empty());
   for (std::size_t piece = 1; piece <= 64; ++piece) {
     INFO("pieces of " << piece << " bytes");
     replay(messages, before, piece, greeting, act);
   }
+}
+
+// A protocol that answers each byte with 64 KiB.
+class amplifier final : public store_extension {
+ public:
+  std::string_view greeting() const override { return "amplify"; }
+  task<void> run() override { co_return; }
+  std::unique_ptr<conversation> begin(client& from) override {
+    return std::make_unique<amplified>(from);
+  }
+
+  static constexpr std::size_t factor = 64 * 1024;
+
+ private:
+  struct amplified final : conversation {
+    explicit amplified(client& from) : to(from) {}
+    void received(std::string_view bytes) override {
+      for (std::size_t i = 0; i < bytes.size(); ++i) to.send(std::string(factor, 'x'));
+    }
+    client& to;
+  };
+};
+
+struct amplified_client final : store_extension::client {
+  explicit amplified_client(tcp_store_session& with) : session(with) {}
+  void send(std::string_view bytes) override { session.output().append(bytes); }
+  void hang_up() override {}
+  asio::ip::tcp::endpoint here() const override { return {}; }
+  asio::ip::tcp::endpoint there() const override { return {}; }
+  tcp_store_session& session;
+};
+
+TEST_CASE("tcp_store_session: an extension is not asked for more while its answers are unsent",
+          "[store]") {
+  tcp_store_session session(std::make_shared<key_value_engine>(), {},
+                            tcp_store_legacy_dialect::guess);
+  amplified_client peer(session);
+  session.extend(std::make_shared<amplifier>(), peer);
+  constexpr std::size_t requests = 5000;
+  session.consume("amplify" + std::string(requests, '?'));
+  std::size_t sent = 0;
+  while (session.current() == tcp_store_session::state::paused) {
+    REQUIRE(session.unsent() <= limits::store_reply_pause_bytes + 256 * amplifier::factor);
+    sent += std::exchange(session.output(), {}).size();
+    session.resume();
+  }
+  CHECK(session.current() == tcp_store_session::state::reading);
+  CHECK(sent + session.unsent() == requests * amplifier::factor);
+  session.output().clear();
+  CHECK(session.held() == 0);
+}
+
+TEST_CASE("tcp_store_session: half a request, waits and watches count as held", "[store]") {
+  const auto client = session_client::make(std::make_shared<key_value_engine>(),
+                                           tcp_store_legacy_dialect::torch_1_13);
+  auto& session = client->session;
+  const request_writer write(tcp_store_generation::torch_1_13);
+  std::string request;
+  write.with_value(request, store_op::set, "/k", std::string(1000, 'x'));
+  session.consume(std::string_view(request).substr(0, 500));
+  CHECK(session.held() == 500);
+  session.consume(std::string_view(request).substr(500));
+  CHECK(session.held() == 0);
+  request.clear();
+  const std::vector<std::string> missing = {"/a", "/bc"};
+  write.with_keys(request, store_op::wait, missing);
+  session.consume(request);
+  CHECK(session.held() == 5 + 2 * limits::store_wait_bytes);
+  client->session.ready(1);
+  client->take();
+  CHECK(session.held() == 0);
+  session.consume(request);
+  CHECK(session.held() > 0);
+  session.close();
+  CHECK(session.held() == 0);
+
+  const auto watcher = session_client::make(std::make_shared<key_value_engine>(),
+                                            tcp_store_legacy_dialect::torch_1_13);
+  request.clear();
+  write.with_key(request, store_op::watch_key, "/watched");
+  watcher->session.consume(request);
+  watcher->take();
+  CHECK(watcher->session.held() == 8 + limits::store_wait_bytes);
+  watcher->session.close();
+  CHECK(watcher->session.held() == 0);
+}
+
+// A client that only holds.
+struct holder final : tcp_store_budget::client {
+  void drop(std::string text) override { complaint = std::move(text); }
+  std::string complaint;
+};
+
+TEST_CASE("tcp_store_budget: above the bound the largest are dropped until it is kept", "[store]") {
+  tcp_store_budget budget(1000);
+  holder small;
+  holder middle;
+  holder large;
+  budget.set(small, 100);
+  budget.set(middle, 300);
+  budget.set(large, 600);
+  CHECK(budget.held() == 1000);
+  CHECK(large.complaint.empty());
+  budget.set(small, 101);
+  CHECK_FALSE(large.complaint.empty());
+  CHECK(middle.complaint.empty());
+  CHECK(small.complaint.empty());
+  CHECK(budget.held() == 401);
+  budget.set(large, 0);
+  CHECK(budget.held() == 401);
+  budget.set(small, 2000);
+  CHECK_FALSE(small.complaint.empty());
+  CHECK(middle.complaint.empty());
+  CHECK(budget.held() == 300);
+  budget.set(middle, 0);
+  CHECK(budget.held() == 0);
 }
 
 TEST_CASE("tcp_store_session: answers as PyTorch 1.13.1 did, in pieces of any size", "[store]") {
@@ -227,8 +345,7 @@ TEST_CASE("tcp_store_session: raw probes are answered as PyTorch 1.13.1 did", "[
       CHECK(client->is_closed() == probe.at("closed_by_server").get<bool>());
     }
   }
-  const auto of_1_13 =
-      session_client::make(engine_with({}), tcp_store_legacy_dialect::torch_1_13);
+  const auto of_1_13 = session_client::make(engine_with({}), tcp_store_legacy_dialect::torch_1_13);
   of_1_13->says(from_hex("09"));
   CHECK(of_1_13->is_closed());
 }
@@ -401,7 +518,8 @@ TEST_CASE("tcp_store_session: a missing key asked for raw ends 1.13 and is empty
   const auto modern = modern_client(engine_with({{"/b", "22"}}));
   CHECK(modern->says(from_hex("0302000000000000002f6b")) == "0000000000000000");
   CHECK(modern->says(derived("multi_get")[2].bytes) ==
-        "0000000000000000" "02000000000000003232");
+        "0000000000000000"
+        "02000000000000003232");
 }
 
 TEST_CASE("tcp_store_session: requests behind a wait of 2.x are served", "[store]") {
@@ -479,10 +597,19 @@ TEST_CASE("tcp_store_session: bounds are those that the server was given", "[sto
     client->says(from_hex(hex));
     return client->session.complaint();
   };
-  CHECK(told("00" "0400000000000000" "2f6b6b6b" "0200000000000000" "7676") == "");
-  CHECK(told("00" "0500000000000000") == "a key is too long");
-  CHECK(told("00" "0400000000000000" "2f6b6b6b" "0300000000000000") == "a value is too long");
-  CHECK(told("04" "0300000000000000") == "too many keys");
+  CHECK(told("00"
+             "0400000000000000"
+             "2f6b6b6b"
+             "0200000000000000"
+             "7676") == "");
+  CHECK(told("00"
+             "0500000000000000") == "a key is too long");
+  CHECK(told("00"
+             "0400000000000000"
+             "2f6b6b6b"
+             "0300000000000000") == "a value is too long");
+  CHECK(told("04"
+             "0300000000000000") == "too many keys");
 }
 
 // Random requests, valid and damaged, from several sessions on one table: whatever they say, the

@@ -6,6 +6,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/control_message.hpp>
@@ -86,9 +87,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   std::int64_t last_question = 0;
   int complaints = 0;
   event_flag closing;
-  // How many coroutines run.
-  int running = 0;
-  event_flag all_ended;
+  task_group tasks;
   // The watch is to look again; it runs only while something is due.
   event_flag changed;
   bool is_watching = false;
@@ -102,7 +101,11 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void listen();
   ELASTIC_DECL void open_timer_file();
   ELASTIC_DECL void shut();
-  ELASTIC_DECL void run(task<void> work);
+
+  // Runs `work` beside the others. What it throws is logged after `what` and ends nothing else.
+  ELASTIC_DECL void run(std::string what, task<void> work);
+  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string what,
+                                             task<void> work);
   ELASTIC_DECL task<void> rest_until(time_point when);
 
   // ---- connections ----------------------------------------------------------------------------
@@ -169,7 +172,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // Reads what a worker has said already, before something is concluded from its silence or its
   // end: a death is often seen before the last words.
-  ELASTIC_DECL void hear_out(int local_rank);
+  ELASTIC_DECL void drain_input(int local_rank);
 
   // Takes a connection, if one waits. Result: why none was taken.
   ELASTIC_DECL asio::error_code accept_one();
@@ -183,8 +186,12 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   ELASTIC_DECL static task<void> accept_all(self_pointer all);
   ELASTIC_DECL static task<void> serve(self_pointer all, connection_pointer one);
+  ELASTIC_DECL static task<void> read_lines(self_pointer all, connection_pointer one);
   ELASTIC_DECL static task<void> read_timers(self_pointer all);
-  ELASTIC_DECL static task<void> watch(self_pointer all);
+
+  // Begins again after an error: no worker may hang unnoticed because of one.
+  ELASTIC_DECL static task<void> watch(self_pointer attempt);
+  ELASTIC_DECL static task<void> watch_while_due(self_pointer all);
   ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within);
 };
 

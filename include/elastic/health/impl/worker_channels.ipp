@@ -62,7 +62,7 @@ ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration withi
 ELASTIC_DECL task<void> worker_channels::close_all(state_pointer all) {
   if (!all) co_return;
   all->shut();
-  co_await all->all_ended.wait();
+  co_await all->tasks.stop();
 }
 
 ELASTIC_DECL void worker_channels::abandon() {

@@ -124,6 +124,7 @@ ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
   asio::error_code ignored;
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  keep_alive_as_client(socket.native_handle());
   auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_);
   channel->send_raw(greeting_);
   return channel;

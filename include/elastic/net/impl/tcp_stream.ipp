@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/net/keep_alive.hpp>
 
 #include <fcntl.h>
 
@@ -43,6 +44,7 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
     if (!failure) {
       asio::error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      keep_alive_as_client(socket.native_handle());
       co_return std::move(socket);
     }
     if (failure == asio::error::operation_aborted) throw std::system_error(failure);

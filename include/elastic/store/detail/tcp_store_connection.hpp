@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/store_extension.hpp>
@@ -29,6 +30,7 @@ using store_strand = asio::strand<asio::any_io_executor>;
 /// Everything but the two calls of `listener` happens on the strand.
 class tcp_store_connection : public key_value_engine::listener,
                              public store_extension::client,
+                             public tcp_store_budget::client,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
@@ -36,7 +38,12 @@ class tcp_store_connection : public key_value_engine::listener,
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
-                                    tcp_store_legacy_dialect dialect, gone_handler on_gone);
+                                    tcp_store_legacy_dialect dialect,
+                                    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone);
+
+  ELASTIC_DECL ~tcp_store_connection() override;
+  tcp_store_connection(const tcp_store_connection&) = delete;
+  tcp_store_connection& operator=(const tcp_store_connection&) = delete;
 
   /// Begins to read. `further` may be null.
   ELASTIC_DECL void start(std::shared_ptr<store_extension> further);
@@ -46,6 +53,9 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Closes it now; `gone_handler` follows, at once or later.
   ELASTIC_DECL void close();
+
+  /// Drops what is unsent now and closes the connection soon.
+  ELASTIC_DECL void drop(std::string complaint) override;
   ELASTIC_DECL void send(std::string_view bytes) override;
   ELASTIC_DECL void hang_up() override;
 
@@ -53,7 +63,7 @@ class tcp_store_connection : public key_value_engine::listener,
   asio::ip::tcp::endpoint there() const override { return end_of(&::getpeername); }
 
   ELASTIC_DECL void on_ready(key_value_engine::wait_id wait) noexcept override;
-  ELASTIC_DECL void on_change(const key_value_engine::change& what) noexcept override;
+  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& what) noexcept override;
 
  protected:
   // ---- what the transport does ---------------------------------------------------------------
@@ -64,6 +74,9 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Sends all of `output` or takes it over, leaving it empty; sets `is_sending_` while something
   /// is unsent. Called only while nothing is.
   virtual void transmit(std::string& output) = 0;
+
+  /// How many bytes `transmit` has taken over that are not sent.
+  virtual std::size_t unsent() const = 0;
 
   /// Closes the socket and ends what is under way.
   virtual void shut() = 0;
@@ -81,6 +94,9 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Whether nothing more is to be executed, nor to be read, until the output is sent.
   bool is_paused() const { return session_.current() == tcp_store_session::state::paused; }
 
+  /// Whether so much waits to be sent that nothing more is to be read.
+  ELASTIC_DECL bool is_backed_up() const;
+
   /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
   /// while something is being sent: the transport calls again when it is.
   ELASTIC_DECL void advance();
@@ -96,10 +112,20 @@ class tcp_store_connection : public key_value_engine::listener,
   // What another client caused. The requests of this one are left alone: each would otherwise run
   // within a request of the other.
   ELASTIC_DECL void send_aside();
+  ELASTIC_DECL void pass_on(const key_value_engine::change& what);
+
+  // Whether so many more bytes may wait to be sent; if not, this client is dropped.
+  ELASTIC_DECL bool has_room(std::size_t bytes);
+
+  // Tells the budget what this client holds, and `extra` that it is about to.
+  ELASTIC_DECL void settle(std::size_t extra = 0);
   ELASTIC_DECL asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const;
 
   tcp_store_session session_;
+  std::shared_ptr<tcp_store_budget> budget_;
   gone_handler on_gone_;
+  std::size_t settled_ = 0;
+  bool is_dropped_ = false;
   bool is_executing_ = false;
   bool is_finishing_ = false;
 };

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 
 #include <cstddef>
@@ -30,6 +31,13 @@ class tcp_store_link {
 
   /// Ends what is under way with `operation_aborted`.
   ELASTIC_DECL void close();
+
+  /// Whether nothing speaks against using the link for a further request: the other end has neither
+  /// closed it nor sent what it was not asked for. Never waits.
+  ELASTIC_DECL bool is_open();
+
+  /// When it was last used.
+  time_point used_at{};
 
   /// Where requests are written before they are sent.
   std::string& out() { return out_; }

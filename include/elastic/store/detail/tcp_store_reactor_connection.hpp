@@ -29,7 +29,9 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
   ELASTIC_DECL tcp_store_reactor_connection(socket peer, std::span<char> scratch,
                                             std::shared_ptr<key_value_engine> engine,
                                             const tcp_store_bounds& bounds,
-                                            tcp_store_legacy_dialect dialect, gone_handler on_gone);
+                                            tcp_store_legacy_dialect dialect,
+                                            std::shared_ptr<tcp_store_budget> budget,
+                                            gone_handler on_gone);
 
  private:
   ELASTIC_DECL void receive() override;
@@ -40,6 +42,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
   ELASTIC_DECL void transmit(std::string& output) override;
   ELASTIC_DECL void send_rest();
   ELASTIC_DECL void on_sent(asio::error_code failure, std::size_t size);
+  std::size_t unsent() const override { return unsent_.size() - sent_; }
   ELASTIC_DECL void shut() override;
 
   bool is_busy() const override { return is_receiving_ || is_sending_; }

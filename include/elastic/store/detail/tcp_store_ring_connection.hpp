@@ -9,6 +9,7 @@
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -22,7 +23,9 @@ class tcp_store_ring_connection final : public tcp_store_connection {
   ELASTIC_DECL tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
                                          std::shared_ptr<key_value_engine> engine,
                                          const tcp_store_bounds& bounds,
-                                         tcp_store_legacy_dialect dialect, gone_handler on_gone);
+                                         tcp_store_legacy_dialect dialect,
+                                         std::shared_ptr<tcp_store_budget> budget,
+                                         gone_handler on_gone);
 
   ~tcp_store_ring_connection() override { ::close(fd_); }
 
@@ -31,6 +34,7 @@ class tcp_store_ring_connection final : public tcp_store_connection {
   ELASTIC_DECL void on_received(const ring::completion& done) noexcept;
   ELASTIC_DECL void transmit(std::string& output) override;
   ELASTIC_DECL void on_sent(const ring::completion& done) noexcept;
+  std::size_t unsent() const override { return on_the_way_.size(); }
   ELASTIC_DECL void shut() override;
 
   bool is_busy() const override { return receiving_.running() || sending_.running(); }

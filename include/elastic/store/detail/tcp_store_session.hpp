@@ -21,9 +21,9 @@ namespace elastic::detail {
 
 /// One client as the server sees it, without its socket: bytes in, bytes out.
 ///
-/// Executes what the client sent on the table, in order. It stops to execute while more than
-/// `limits::store_reply_pause_bytes` of replies are unsent, so that a client which does not read
-/// has no more of them made.
+/// Executes what the client sent on the table, in order, or passes it on to the extension that it
+/// converses with. It stops to do so while more than `limits::store_reply_pause_bytes` of replies
+/// are unsent, so that a client which does not read has no more of them made.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store_session {
@@ -62,6 +62,11 @@ class tcp_store_session {
 
   /// Replies that are to be sent; the transport takes them away.
   std::string& output() { return output_; }
+  std::size_t unsent() const { return output_.size(); }
+
+  /// What this client makes the server keep: unsent replies, unexecuted requests, the keys that it
+  /// waits for and watches; in bytes, roughly.
+  std::size_t held() const { return output_.size() + input_.size() + waited_ + watched_; }
 
   /// Ends the session by the server's decision.
   ELASTIC_DECL void fail(std::string complaint);
@@ -81,7 +86,9 @@ class tcp_store_session {
 
   // Result: whether the greeting is whole.
   ELASTIC_DECL bool decide_extension(std::string_view input, std::size_t& done);
-  ELASTIC_DECL void converse(std::string_view bytes);
+
+  // Result: how many bytes the conversation has taken; the rest is for after a pause.
+  ELASTIC_DECL std::size_t converse(std::string_view bytes);
 
   bool is_legacy() const { return generation_ == first_bytes::legacy; }
 
@@ -102,7 +109,9 @@ class tcp_store_session {
 
   // ---- replies --------------------------------------------------------------------------------
 
-  ELASTIC_DECL void begin_wait(key_value_engine::wait_id wait);
+  ELASTIC_DECL void begin_wait(key_value_engine::wait_id wait,
+                               const std::vector<std::string_view>& keys);
+  ELASTIC_DECL void pause_if_full();
 
   void reply_number(std::int64_t number) { append_integer(output_, number); }
 
@@ -132,6 +141,9 @@ class tcp_store_session {
   key_value_engine::wait_id wait_ = 0;
   std::vector<key_value_engine::wait_id> watches_;
   std::size_t values_sent_ = 0;
+  // The bytes of the keys that are waited for and watched.
+  std::size_t waited_ = 0;
+  std::size_t watched_ = 0;
   std::string input_;
   std::string output_;
   std::string complaint_;

@@ -222,7 +222,7 @@ ELASTIC_DECL void key_value_engine::count_down(registration at) {
   wait.places[at.index].key = nullptr;
   ELASTIC_ASSERT(wait.missing > 0);
   if (--wait.missing > 0) return;
-  notices_.push_back(notice{std::move(wait.who), wait.id, std::nullopt});
+  notices_.push_back(notice{std::move(wait.who), wait.id, nullptr});
   waits_.erase(wait.id);
 }
 
@@ -274,9 +274,10 @@ ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_vi
   if (watching_.empty()) return;
   const auto found = watching_.find(key);
   if (found == watching_.end()) return;
+  change made{kind, std::string(key), std::string(old_value), std::string(new_value)};
+  const auto what = std::make_shared<const change>(std::move(made));
   for (const watch_entry& entry : found->second) {
-    change what{kind, std::string(key), std::string(old_value), std::string(new_value)};
-    notices_.push_back(notice{entry.who, entry.id, std::move(what)});
+    notices_.push_back(notice{entry.who, entry.id, what});
   }
 }
 
@@ -322,7 +323,7 @@ ELASTIC_DECL void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) 
     lock.unlock();
     if (const auto who = next.who.lock()) {
       if (next.what) {
-        who->on_change(*next.what);
+        who->on_change(next.what);
       } else {
         who->on_ready(next.wait);
       }

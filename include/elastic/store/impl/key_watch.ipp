@@ -36,7 +36,7 @@ ELASTIC_DECL task<void> key_watch::changed() {
 ELASTIC_DECL key_watch::listener::listener(asio::any_io_executor executor, event_flag& flag)
     : executor_(std::move(executor)), flag_(&flag) {}
 
-ELASTIC_DECL void key_watch::listener::on_change(const key_value_engine::change&) noexcept {
+ELASTIC_DECL void key_watch::listener::on_change(const key_value_engine::change_pointer&) noexcept {
   asio::post(executor_, [self = shared_from_this()] {
     if (self->flag_ != nullptr) self->flag_->set();
   });

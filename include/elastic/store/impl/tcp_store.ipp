@@ -32,7 +32,9 @@ ELASTIC_DECL tcp_store::lease::lease(lease&& other) noexcept
 ELASTIC_DECL tcp_store::lease::~lease() {
   if (!held_) return;
   std::erase(of_->in_use_, held_.get());
-  if (keep_ && !of_->is_closed_) of_->idle_.push_back(std::move(held_));
+  if (!keep_ || of_->is_closed_) return;
+  held_->used_at = of_->options_.time->now();
+  of_->idle_.push_back(std::move(held_));
 }
 
 ELASTIC_DECL std::string tcp_store::where() const {
@@ -69,12 +71,19 @@ ELASTIC_DECL task<void> tcp_store::connect() {
 
 ELASTIC_DECL task<tcp_store::lease> tcp_store::any_link() {
   if (is_closed_) throw error(errc::stopped, "the store was closed");
-  if (!idle_.empty()) {
+  std::unique_ptr<link> idle = take_idle_link();
+  if (idle) co_return lease(*this, std::move(idle));
+  co_return co_await new_link();
+}
+
+ELASTIC_DECL std::unique_ptr<tcp_store::link> tcp_store::take_idle_link() {
+  const time_point oldest = options_.time->now() - limits::store_idle_connection;
+  while (!idle_.empty()) {
     std::unique_ptr<link> last = std::move(idle_.back());
     idle_.pop_back();
-    co_return lease(*this, std::move(last));
+    if (last->used_at >= oldest && last->is_open()) return last;
   }
-  co_return co_await new_link();
+  return nullptr;
 }
 
 ELASTIC_DECL task<tcp_store::lease> tcp_store::new_link() {

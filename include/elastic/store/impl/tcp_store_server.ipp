@@ -8,6 +8,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/ring_options.hpp>
+#include <elastic/net/keep_alive.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
 
@@ -108,6 +109,7 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
                                                           tcp_store_server_options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
+      budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       ended_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
@@ -217,6 +219,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
       has_backed_off_ = false;
       const int on = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      keep_alive(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
     }
@@ -251,7 +254,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   if (ring_) {
     return std::make_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
                                                        options_.bounds, options_.legacy_dialect,
-                                                       std::move(on_gone));
+                                                       budget_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio::error_code failure;
@@ -265,7 +268,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   peer.non_blocking(true, failure);
   return std::make_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
-      options_.bounds, options_.legacy_dialect, std::move(on_gone));
+      options_.bounds, options_.legacy_dialect, budget_, std::move(on_gone));
 }
 
 ELASTIC_DECL void tcp_store_server_core::serve(

@@ -51,10 +51,9 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
       acceptor(strand),
       timer_file(strand),
       closing(strand),
-      all_ended(strand),
+      tasks(strand),
       changed(strand) {
   for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
-  all_ended.set();
 }
 
 ELASTIC_DECL void channel_attempt::listen() {
@@ -73,7 +72,7 @@ ELASTIC_DECL void channel_attempt::listen() {
     return;
   }
   address = "@" + name;
-  run(accept_all(shared_from_this()));
+  run("the control channel takes no more connections", accept_all(shared_from_this()));
 }
 
 ELASTIC_DECL void channel_attempt::open_timer_file() {
@@ -88,7 +87,8 @@ ELASTIC_DECL void channel_attempt::open_timer_file() {
     }
     timer_file.assign(open_timer_fifo(timer_path));
     made_timer_file = true;
-    run(read_timers(shared_from_this()));
+    run(fmt::format("timer file '{}' is not read any more", timer_path),
+        read_timers(shared_from_this()));
   } catch (const std::exception& failure) {
     options.log.error("{}", failure.what());
   }
@@ -106,12 +106,17 @@ ELASTIC_DECL void channel_attempt::shut() {
   for (const auto& one : questions) one->answered.set();
 }
 
-ELASTIC_DECL void channel_attempt::run(task<void> work) {
-  ++running;
-  all_ended.reset();
-  asio::co_spawn(strand, std::move(work), [self = shared_from_this()](std::exception_ptr) {
-    if (--self->running == 0) self->all_ended.set();
-  });
+ELASTIC_DECL void channel_attempt::run(std::string what, task<void> work) {
+  tasks.spawn(run_and_log(shared_from_this(), std::move(what), std::move(work)));
+}
+
+ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string what,
+                                                     task<void> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::exception& failure) {
+    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", what, failure.what());
+  }
 }
 
 ELASTIC_DECL task<void> channel_attempt::rest_until(time_point when) {
@@ -138,7 +143,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
   }
   auto one = std::make_shared<connection>(std::move(accepted));
   connections.push_back(one);
-  run(serve(shared_from_this(), one));
+  run("a connection to the control channel is lost", serve(shared_from_this(), one));
 }
 
 ELASTIC_DECL void channel_attempt::disconnect(connection& one) {
@@ -345,7 +350,7 @@ ELASTIC_DECL void channel_attempt::started(int local_rank) {
 }
 
 ELASTIC_DECL void channel_attempt::ended(int local_rank) {
-  hear_out(local_rank);
+  drain_input(local_rank);
   place& one = places.at(static_cast<std::size_t>(local_rank));
   one.running = false;
   one.liveness.end();
@@ -369,7 +374,7 @@ ELASTIC_DECL void channel_attempt::look_again(int local_rank) {
   if (due == time_point::max()) return;
   if (!is_watching) {
     is_watching = true;
-    run(watch(shared_from_this()));
+    run("hung workers are not noticed any more", watch(shared_from_this()));
   } else if (due < watched_until) {
     changed.set();
   }
@@ -381,7 +386,7 @@ ELASTIC_DECL time_point channel_attempt::next_expiry() const {
   return first;
 }
 
-ELASTIC_DECL void channel_attempt::hear_out(int local_rank) {
+ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
   for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
     if (accept_one()) break;
   }
@@ -421,7 +426,7 @@ ELASTIC_DECL void channel_attempt::judge(time_point now) {
   for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
     place& one = places[rank];
     if (one.liveness.next_expiry() > now) continue;
-    hear_out(static_cast<int>(rank));
+    drain_input(static_cast<int>(rank));
     const auto verdict = one.liveness.judge(now);
     if (!verdict) continue;
     one.liveness.end();
@@ -447,6 +452,17 @@ ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer all) {
 }
 
 ELASTIC_DECL task<void> channel_attempt::serve(self_pointer all, connection_pointer one) {
+  std::exception_ptr failure;
+  try {
+    co_await read_lines(all, one);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  all->forget(one);
+  if (failure) std::rethrow_exception(failure);
+}
+
+ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer all, connection_pointer one) {
   rate_gate gate(limits::control_lines_per_second);
   while (!one->is_closed && !one->has_ended) {
     auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
@@ -455,7 +471,6 @@ ELASTIC_DECL task<void> channel_attempt::serve(self_pointer all, connection_poin
     const auto rest = gate.count(all->time().now(), lines);
     if (rest) co_await all->rest_until(*rest);
   }
-  all->forget(one);
 }
 
 ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer all) {
@@ -487,7 +502,23 @@ ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer all) {
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::watch(self_pointer all) {
+ELASTIC_DECL task<void> channel_attempt::watch(self_pointer attempt) {
+  while (!attempt->is_closing()) {
+    std::string problem;
+    try {
+      co_await watch_while_due(attempt);
+      break;
+    } catch (const std::exception& failure) {
+      problem = failure.what();
+    }
+    if (attempt->is_closing()) break;
+    attempt->options.log.error("the watch for hung workers failed and begins again: {}", problem);
+    co_await attempt->rest_until(attempt->time().now() + limits::watch_restart);
+  }
+  attempt->is_watching = false;
+}
+
+ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer all) {
   while (!all->is_closing()) {
     const time_point until = all->next_expiry();
     all->watched_until = until;
@@ -507,7 +538,6 @@ ELASTIC_DECL task<void> channel_attempt::watch(self_pointer all) {
     }
     all->judge(woken);
   }
-  all->is_watching = false;
 }
 
 ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer all,

@@ -32,7 +32,7 @@ class torch_agent_watch final : public key_value_engine::listener,
   void on_ready(key_value_engine::wait_id) noexcept override {}
 
   // The table tells one change after the other, and has no lock while it does.
-  ELASTIC_DECL void on_change(const key_value_engine::change& change) noexcept override;
+  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
 
  private:
   ELASTIC_DECL void warn(torch_dialect dialect);

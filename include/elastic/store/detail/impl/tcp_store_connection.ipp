@@ -11,16 +11,24 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
                                                         std::shared_ptr<key_value_engine> engine,
                                                         const tcp_store_bounds& bounds,
                                                         tcp_store_legacy_dialect dialect,
+                                                        std::shared_ptr<tcp_store_budget> budget,
                                                         gone_handler on_gone)
     : strand_(std::move(strand)),
       session_(std::move(engine), bounds, dialect),
+      budget_(std::move(budget)),
       on_gone_(std::move(on_gone)) {}
+
+ELASTIC_DECL tcp_store_connection::~tcp_store_connection() {
+  if (settled_ != 0) budget_->set(*this, 0);
+}
 
 ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> further) {
   session_.listen(weak_from_this());
@@ -38,11 +46,22 @@ ELASTIC_DECL void tcp_store_connection::close() {
   is_closed_ = true;
   session_.close();
   shut();
+  settle();
   tell_if_gone();
 }
 
+ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
+  if (is_closed_ || is_dropped_) return;
+  is_dropped_ = true;
+  session_.fail(std::move(complaint));
+  session_.output() = {};
+  // Not from here: a request of another client may be under way, in an extension that goes through
+  // its clients.
+  asio::post(strand_, [self = shared_from_this()] { self->close(); });
+}
+
 ELASTIC_DECL void tcp_store_connection::send(std::string_view bytes) {
-  if (is_closed_) return;
+  if (!has_room(bytes.size())) return;
   session_.output().append(bytes);
   send_aside();
 }
@@ -62,37 +81,68 @@ ELASTIC_DECL void tcp_store_connection::on_ready(key_value_engine::wait_id wait)
   });
 }
 
-ELASTIC_DECL void tcp_store_connection::on_change(const key_value_engine::change& what) noexcept {
-  if (strand_.running_in_this_thread()) {
-    session_.changed(what);
-    send_aside();
-    return;
+ELASTIC_DECL void tcp_store_connection::on_change(
+    const key_value_engine::change_pointer& what) noexcept {
+  if (strand_.running_in_this_thread()) return pass_on(*what);
+  asio::post(strand_, [self = shared_from_this(), what] { self->pass_on(*what); });
+}
+
+ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& what) {
+  constexpr std::size_t lengths = 32;
+  if (!has_room(lengths + what.key.size() + what.old_value.size() + what.new_value.size())) return;
+  session_.changed(what);
+  send_aside();
+}
+
+ELASTIC_DECL bool tcp_store_connection::has_room(std::size_t bytes) {
+  if (is_closed_ || is_dropped_) return false;
+  if (session_.unsent() + unsent() + bytes > limits::store_reply_bytes) {
+    drop("does not read what it asked to be told");
+  } else {
+    settle(bytes);
   }
-  asio::post(strand_, [self = shared_from_this(), what] {
-    self->session_.changed(what);
-    self->send_aside();
-  });
+  return !is_closed_ && !is_dropped_;
+}
+
+ELASTIC_DECL void tcp_store_connection::settle(std::size_t extra) {
+  // What every client may have is not worth counting.
+  constexpr std::size_t uncounted = 16 * 1024;
+  std::size_t held = is_closed_ ? 0 : session_.held() + unsent() + extra;
+  if (held < uncounted) held = 0;
+  if (held == settled_) return;
+  settled_ = held;
+  budget_->set(*this, held);
+  if (held <= limits::store_client_bytes) return;
+  drop(fmt::format("makes the server hold more than {} bytes", limits::store_client_bytes));
+}
+
+ELASTIC_DECL bool tcp_store_connection::is_backed_up() const {
+  return session_.unsent() + unsent() > limits::store_reply_pause_bytes;
 }
 
 ELASTIC_DECL void tcp_store_connection::received(std::string_view bytes) {
   is_executing_ = true;
   session_.consume(bytes);
   is_executing_ = false;
+  settle();
 }
 
 ELASTIC_DECL void tcp_store_connection::advance() {
+  if (is_dropped_) return close();
   if (is_sending_) return;
   // Enough to keep a socket busy, little enough to keep other clients from waiting.
   constexpr int most_rounds = 16;
   is_executing_ = true;
-  for (int round = 0; round < most_rounds && !is_closed_; ++round) {
+  for (int round = 0; round < most_rounds && !is_closed_ && !is_dropped_; ++round) {
     if (!session_.output().empty()) transmit(session_.output());
     if (is_closed_ || is_sending_) break;
     if (!is_paused() || is_finishing_) break;
     session_.resume();
   }
   is_executing_ = false;
+  settle();
   if (is_closed_) return tell_if_gone();
+  if (is_dropped_) return close();
   if (is_sending_) return;
   if (is_finishing_) return close();
   if (!session_.output().empty()) {
@@ -114,15 +164,11 @@ ELASTIC_DECL void tcp_store_connection::tell_if_gone() {
 }
 
 ELASTIC_DECL void tcp_store_connection::send_aside() {
-  if (is_closed_ || is_executing_) return;
-  if (session_.output().size() > limits::store_reply_bytes) {
-    session_.fail("does not read what it asked to be told");
-    return close();
-  }
-  if (is_sending_) return;
+  if (is_closed_ || is_dropped_ || is_executing_ || is_sending_) return;
   is_executing_ = true;
   transmit(session_.output());
   is_executing_ = false;
+  settle();
   tell_if_gone();
 }
 

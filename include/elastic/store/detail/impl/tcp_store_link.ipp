@@ -6,10 +6,13 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/net/keep_alive.hpp>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -31,11 +34,20 @@ ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpo
   if (failure) throw std::system_error(failure);
   socket_.non_blocking(true);
   socket_.set_option(asio::ip::tcp::no_delay(true));
+  keep_alive_as_client(socket_.native_handle());
 }
 
 ELASTIC_DECL void tcp_store_link::close() {
   asio::error_code ignored;
   socket_.close(ignored);
+}
+
+ELASTIC_DECL bool tcp_store_link::is_open() {
+  if (!socket_.is_open() || taken_ < in_.size()) return false;
+  char byte = 0;
+  const ssize_t size = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (size > 0) return cancelled_waits_ > 0;
+  return size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
 ELASTIC_DECL task<void> tcp_store_link::flush() {

@@ -13,9 +13,10 @@ namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_reactor_connection::tcp_store_reactor_connection(
     socket peer, std::span<char> scratch, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, gone_handler on_gone)
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
+    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone)
     : tcp_store_connection(peer.get_executor(), std::move(engine), bounds, dialect,
-                           std::move(on_gone)),
+                           std::move(budget), std::move(on_gone)),
       socket_(std::move(peer)),
       scratch_(scratch) {}
 
@@ -77,6 +78,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio::error_code failure
   if (!failure && !is_closed_ && sent_ < unsent_.size()) return send_rest();
   is_sending_ = false;
   unsent_ = {};
+  sent_ = 0;
   if (is_closed_) return tell_if_gone();
   if (failure) return close();
   advance();

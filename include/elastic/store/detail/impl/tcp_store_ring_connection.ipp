@@ -15,8 +15,9 @@ namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_ring_connection::tcp_store_ring_connection(
     int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, gone_handler on_gone)
-    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
+    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone)
+    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect, std::move(budget),
                            std::move(on_gone)),
       ring_(std::move(io)),
       fd_(fd) {}
@@ -29,7 +30,7 @@ ELASTIC_DECL void tcp_store_ring_connection::on_received(const ring::completion&
   if (is_closed_) return tell_if_gone();
   if (!done.last) {
     received(done.data);
-    if (is_paused()) ring_->cancel(receiving_);
+    if (is_paused() || is_backed_up()) ring_->cancel(receiving_);
     return advance();
   }
   // Stopped by a pause: `advance` goes on when the output is sent. The same for an end that

@@ -14,6 +14,13 @@
 
 namespace elastic::detail {
 
+/// What a wait for these keys takes.
+inline std::size_t bytes_of(const std::vector<std::string_view>& keys) {
+  std::size_t bytes = keys.size() * limits::store_wait_bytes;
+  for (const std::string_view key : keys) bytes += key.size();
+  return bytes;
+}
+
 ELASTIC_DECL tcp_store_session::tcp_store_session(std::shared_ptr<key_value_engine> engine,
                                                   const tcp_store_bounds& bounds,
                                                   tcp_store_legacy_dialect dialect)
@@ -31,7 +38,8 @@ ELASTIC_DECL auto tcp_store_session::consume(std::string_view bytes) -> state {
     return state_;
   }
   if (conversation_) {
-    converse(bytes);
+    const std::size_t used = converse(bytes);
+    if (state_ != state::ended) input_.append(bytes.substr(used));
   } else if (input_.empty()) {
     const std::size_t used = execute_all(bytes);
     if (state_ != state::ended) input_.assign(bytes.substr(used));
@@ -54,6 +62,7 @@ ELASTIC_DECL auto tcp_store_session::resume() -> state {
 ELASTIC_DECL bool tcp_store_session::ready(key_value_engine::wait_id wait) {
   if (wait == 0 || wait != wait_) return false;
   wait_ = 0;
+  waited_ = 0;
   output_.push_back(reply_stop_waiting);
   return true;
 }
@@ -75,6 +84,7 @@ ELASTIC_DECL void tcp_store_session::close() {
   drop_wait();
   for (const auto watch : watches_) engine_->unwatch(watch);
   watches_.clear();
+  watched_ = 0;
 }
 
 ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) {
@@ -84,8 +94,7 @@ ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) 
     const std::string_view rest = input.substr(done);
     if (rest.empty()) break;
     if (conversation_) {
-      converse(rest);
-      return input.size();
+      return done + converse(rest);
     }
     drop_stale_wait();
     if (parser_.at_start()) parser_.begin(operation_of(rest.front()));
@@ -98,9 +107,13 @@ ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) 
     if (!execute_guarded(parser_.request())) break;
     done += parser_.used();
     parser_.finish();
-    if (output_.size() > limits::store_reply_pause_bytes) pause();
+    pause_if_full();
   }
   return done;
+}
+
+ELASTIC_DECL void tcp_store_session::pause_if_full() {
+  if (output_.size() > limits::store_reply_pause_bytes) pause();
 }
 
 ELASTIC_DECL void tcp_store_session::pause() {
@@ -133,12 +146,21 @@ ELASTIC_DECL bool tcp_store_session::decide_extension(std::string_view input, st
   return true;
 }
 
-ELASTIC_DECL void tcp_store_session::converse(std::string_view bytes) {
+ELASTIC_DECL std::size_t tcp_store_session::converse(std::string_view bytes) {
+  // Few enough that the answers to one piece are no burden: the next waits until they are sent.
+  constexpr std::size_t piece_bytes = 256;
+  std::size_t done = 0;
   try {
-    conversation_->received(bytes);
+    while (done < bytes.size() && state_ == state::reading) {
+      const std::string_view piece = bytes.substr(done, piece_bytes);
+      conversation_->received(piece);
+      done += piece.size();
+      pause_if_full();
+    }
   } catch (const error& refused) {
     fail(refused.what());
   }
+  return done;
 }
 
 ELASTIC_DECL void tcp_store_session::drop_stale_wait() {
@@ -147,6 +169,7 @@ ELASTIC_DECL void tcp_store_session::drop_stale_wait() {
 
 ELASTIC_DECL void tcp_store_session::drop_wait() {
   if (wait_ != 0) engine_->cancel(std::exchange(wait_, 0));
+  waited_ = 0;
 }
 
 ELASTIC_DECL store_op tcp_store_session::operation_of(char byte) {
@@ -199,7 +222,7 @@ ELASTIC_DECL bool tcp_store_session::execute(const store_request& request) {
       return true;
     case store_op::wait:
       drop_wait();
-      begin_wait(engine_->wait(texts, listener_));
+      begin_wait(engine_->wait(texts, listener_), texts);
       return true;
     case store_op::cancel_wait:
       drop_wait();
@@ -226,6 +249,7 @@ ELASTIC_DECL bool tcp_store_session::execute_rare(const store_request& request) 
       }
       output_.push_back(reply_watching);
       watches_.push_back(engine_->watch(texts[0], listener_));
+      watched_ += bytes_of(texts);
       return true;
     case store_op::ping:
       append_integer(output_, static_cast<std::uint32_t>(request.number));
@@ -236,14 +260,16 @@ ELASTIC_DECL bool tcp_store_session::execute_rare(const store_request& request) 
     case store_op::list_keys: return reply_keys();
     case store_op::barrier:
       drop_wait();
-      begin_wait(engine_->barrier(texts[0], request.number, listener_));
+      begin_wait(engine_->barrier(texts[0], request.number, listener_), texts);
       return true;
     default: fail("unknown operation"); return false;
   }
 }
 
-ELASTIC_DECL void tcp_store_session::begin_wait(key_value_engine::wait_id wait) {
+ELASTIC_DECL void tcp_store_session::begin_wait(key_value_engine::wait_id wait,
+                                                const std::vector<std::string_view>& keys) {
   wait_ = wait;
+  if (wait != 0) waited_ = bytes_of(keys);
   if (wait == 0) output_.push_back(reply_stop_waiting);
 }
 

@@ -17,16 +17,17 @@ ELASTIC_DECL torch_agent_watch::torch_agent_watch(std::shared_ptr<key_value_engi
                                                   std::string run_id, logger log)
     : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
 
-ELASTIC_DECL void torch_agent_watch::on_change(const key_value_engine::change& change) noexcept {
+ELASTIC_DECL void torch_agent_watch::on_change(
+    const key_value_engine::change_pointer& change) noexcept {
   try {
-    std::optional<torch_state> state = parse_stored_text(change.new_value);
+    std::optional<torch_state> state = parse_stored_text(change->new_value);
     // What an agent of PyTorch leaves first says nothing yet.
     if (!state || !state->seen_dialect || state->closed) return;
     const torch_dialect dialect = *state->seen_dialect;
     warn(dialect);
     state->closed = true;
     // If an agent was quicker, its change comes next.
-    engine_->compare_set(change.key, change.new_value, stored_text(*state, dialect));
+    engine_->compare_set(change->key, change->new_value, stored_text(*state, dialect));
   } catch (const std::exception&) {
     // Not a state, or no room for one.
   }
