@@ -6,9 +6,11 @@
 #
 #   tests/run.sh                every test, development build
 #   tests/run.sh --sanitizers   under AddressSanitizer and UBSan, then under ThreadSanitizer
-#   tests/run.sh --clang        compiles the library, the program and the examples with clang
+#   tests/run.sh --clang        compiles the library and the program with clang
 #   tests/run.sh --ci           all three, every test last; then nothing may be missing
 #   … --no-install              installs nothing, says what is missing
+#
+# What takes hours is in tests/long.sh.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,11 +23,44 @@ for argument in "$@"; do
     --clang) run_clang=1 run_tests=0 ;;
     --ci) run_sanitizers=1 run_clang=1 run_tests=1 run_ci=1 ;;
     --no-install) install=0 ;;
-    *) sed -n '5,12s/^# \{0,1\}//p' "$0"; [[ $argument == --help ]] && exit 0 || exit 2 ;;
+    *) sed -n '5,14s/^# \{0,1\}//p' "$0"; [[ $argument == --help ]] && exit 0 || exit 2 ;;
   esac
 done
 
 say() { printf '\n==== %s (%d s)\n' "$*" "$SECONDS"; }
+
+# ---- how long each stage took -------------------------------------------------------------------
+
+figures=$(mktemp)
+trap 'rm -f "$figures"' EXIT
+stage_lines=()
+
+# Seconds of processor time that programs which have ended took so far, into `cpu`.
+read_cpu() {
+  times >"$figures"
+  local user system
+  read -r user system < <(tail -n 1 "$figures")
+  cpu=$(awk -F'[ms ]+' '{ printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' <<<"$user $system")
+}
+
+# stage NAME COMMAND…: runs a command, and notes the minutes that it took. It ends the run if it
+# fails.
+stage() {
+  local name=$1 begin=$SECONDS cpu_begin cpu
+  shift
+  read_cpu
+  cpu_begin=$cpu
+  say "$name"
+  "$@"
+  read_cpu
+  stage_lines+=("$(awk -v name="$name" -v wall=$((SECONDS - begin)) -v cpu=$((cpu - cpu_begin)) \
+    'BEGIN { printf "%-22s %6.1f %10.1f", name, wall / 60, cpu / 60 }')")
+}
+
+print_stages() {
+  printf '\n%-22s %6s %10s\n' "stage ($(nproc) cores)" minutes processor
+  printf '%s\n' "${stage_lines[@]}"
+}
 
 # ---- what is needed -----------------------------------------------------------------------------
 
@@ -112,10 +147,9 @@ if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 
-# ---- the stages: each ends the run where it fails ------------------------------------------------
+# ---- the stages ---------------------------------------------------------------------------------
 
 build() {  # preset
-  say "Building: $1"
   local known=()
   # The generator of an existing build directory stays what it is.
   [[ -f build/$1/CMakeCache.txt ]] || known=("${generator[@]}")
@@ -123,11 +157,7 @@ build() {  # preset
   cmake --build --preset "$1" -j "$jobs"
 }
 
-sanitizers() {
-  build asan
-  say "Testing: asan"
-  ctest --preset asan -j "$jobs"
-
+check_address_space() {
   local bits
   bits=$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
   if ((bits > 28)); then
@@ -136,29 +166,44 @@ sanitizers() {
   else
     echo "vm.mmap_rnd_bits is $bits: fine for ThreadSanitizer."
   fi
-  build tsan
-  say "Testing: tsan"
-  ctest --preset tsan -j "$jobs"
 }
 
-with_clang() {
+compile_with_clang() {
   local clang
   clang=$(find_clang)
   if [[ -z $clang ]]; then
     echo "tests/run.sh: no clang from 16 on here" >&2
     return "$run_ci"
   fi
-  say "Compiling with $clang"
   cmake -S . -B build/clang "${generator[@]}" -DCMAKE_CXX_COMPILER="$clang" \
-    -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O0" -DELASTIC_BUILD_TESTS=OFF
+    -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O0" -DELASTIC_BUILD_TESTS=OFF \
+    -DELASTIC_BUILD_EXAMPLES=OFF -DELASTIC_BUILD_BENCHMARKS=OFF
   cmake --build build/clang -j "$jobs"
   build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
 }
 
-if [[ $run_sanitizers == 1 ]]; then sanitizers; fi
-if [[ $run_clang == 1 ]]; then with_clang; fi
-if [[ $run_tests == 1 ]]; then
-  build dev
-  say "Testing: dev"
-  ctest --preset all-tests -j "$jobs"
+# Goes on after a failure: the summary of CTest is to be the last that is printed.
+test_everything() {
+  failed=0
+  ctest --preset all-tests -j "$jobs" --output-log build/dev/all-tests.log || failed=1
+}
+
+if [[ $run_clang == 1 ]]; then stage "clang: build" compile_with_clang; fi
+if [[ $run_sanitizers == 1 ]]; then
+  stage "asan: build" build asan
+  stage "asan: test" ctest --preset asan -j "$jobs"
+  check_address_space
+  stage "tsan: build" build tsan
+  stage "tsan: test" ctest --preset tsan -j "$jobs"
 fi
+failed=0
+if [[ $run_tests == 1 ]]; then
+  stage "dev: build" build dev
+  stage "dev: test" test_everything
+fi
+print_stages
+if [[ $run_tests == 1 ]]; then
+  echo
+  grep 'tests passed' build/dev/all-tests.log
+fi
+exit "$failed"

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""What must compile alone, and what must not compile.
+"""What must compile alone, what must not compile or link, and what must not be emitted.
 
   compile_checks.py --cxx g++ --include DIR headers DIR      each header of the library by itself
   compile_checks.py --cxx g++ --include DIR forbidden FILE   the marked lines of FILE are refused
+  compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
+  compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
 
-A line that ends in "// refused: deleted" must be an error whose message says that; no
-other line may be one.
+Headers: every declaration is read in compiled mode. Header-only, those are read that no other
+header includes; the rest is part of them. A line that ends in "// refused: deleted" must be an
+error whose message says that; no other line may be one.
 """
 
 import argparse
@@ -17,13 +20,18 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 REFUSED = re.compile(r"// refused: (.+)$")
+INCLUDE = re.compile(r"^#include <(elastic/[^>]+)>", re.MULTILINE)
+COMPILED = "-DELASTIC_SEPARATE_COMPILATION=1"
+# The symbol that objects of both modes define with different values.
+MODE_SYMBOL = "elastic_is_header_only_in_one_object_and_compiled_in_another"
 
 
 def compiler_call(options):
-    call = [options.cxx, "-std=c++20", "-fsyntax-only"]
+    call = [options.cxx, "-std=c++20"]
     if "clang" in os.path.basename(options.cxx):
         call.append("-DASIO_HAS_CO_AWAIT=1")
     call += [f"-D{define}" for define in options.define]
@@ -38,25 +46,91 @@ def compiled(call):
     return run.stdout, run.returncode == 0
 
 
+def not_included(headers, root):
+    """Those of `headers` that no other header includes."""
+    included = set()
+    for header in headers:
+        included.update(INCLUDE.findall((root / header).read_text(encoding="utf-8")))
+    return [header for header in headers if header not in included]
+
+
 def check_headers(options, call):
     root = pathlib.Path(options.path)
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
-    calls = [[*call, *WARNINGS, "-include", header, "-x", "c++", os.devnull] for header in headers]
+    source = "elastic/src.hpp"  # all definitions; other tests compile it
+    jobs = [(header, []) for header in not_included(headers, root) if header != source]
+    jobs += [(header, [COMPILED]) for header in headers if header != source]
+    calls = [[*call, *WARNINGS, "-fsyntax-only", *mode, "-include", header, "-x", "c++",
+              os.devnull] for header, mode in jobs]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(compiled, calls))
-    failed = [header for header, (_, content) in zip(headers, results) if not content]
-    for header, (output, content) in zip(headers, results):
+    failed = 0
+    for (header, mode), (output, content) in zip(jobs, results):
         if not content:
-            print(f"==== {header} does not compile alone\n{output[:3000]}")
-    print(f"{len(headers)} headers, {len(failed)} do not compile alone")
+            failed += 1
+            print(f"==== {header} does not compile alone, {'compiled' if mode else 'header-only'}\n"
+                  f"{output[:3000]}")
+    print(f"{len(headers)} headers, {failed} of {len(jobs)} checks failed")
     return bool(failed) or not headers
+
+
+def check_mixed(options, call):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "main.cpp").write_text(f"#include <{options.path}>\nint main() {{}}\n")
+        (folder / "other.cpp").write_text(f"#include <{options.path}>\n")
+
+        def build(name, *more):
+            output, content = compiled([*call, *more, "-c", str(folder / f"{name}.cpp"),
+                                        "-o", str(folder / f"{name}.o")])
+            if not content:
+                sys.exit(output)
+
+        def link():
+            return compiled([options.cxx, str(folder / "main.o"), str(folder / "other.o"),
+                             "-o", str(folder / "program")])
+
+        # Optimized, so that what the header defines and nobody calls needs no library to link.
+        build("main", "-O1")
+        build("other", "-O1")
+        output, content = link()
+        if not content:
+            print(f"two objects of the same mode do not link:\n{output[:3000]}")
+            return True
+        build("other", "-O1", COMPILED)
+        output, content = link()
+        if content or MODE_SYMBOL not in output:
+            print(f"objects of both modes: {MODE_SYMBOL} was expected in the linker's message, "
+                  f"which is: {output[:3000] or 'none'}")
+            return True
+    return False
+
+
+def check_vtables(options, call):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "main.cpp").write_text(f"#include <{options.path}>\nint main() {{}}\n")
+        output, content = compiled([*call, "-O2", "-c", str(folder / "main.cpp"),
+                                    "-o", str(folder / "main.o")])
+        if not content:
+            sys.exit(output)
+        symbols, content = compiled(["nm", "--demangle", "--defined-only",
+                                     str(folder / "main.o")])
+    if not content:
+        sys.exit(symbols)
+    emitted = [line for line in symbols.splitlines() if "vtable for elastic::" in line]
+    for line in emitted:
+        print(f"{line}: its first virtual function that is not pure has no ELASTIC_DECL in the "
+              "class, so every translation unit emits all of the class")
+    print(f"{len(symbols.splitlines())} symbols")
+    return bool(emitted)
 
 
 def check_forbidden(options, call):
     lines = pathlib.Path(options.path).read_text(encoding="utf-8").splitlines()
     expected = {number: found[1] for number, line in enumerate(lines, 1)
                 if (found := REFUSED.search(line))}
-    output, _ = compiled([*call, "-w", options.path])
+    output, _ = compiled([*call, "-fsyntax-only", "-w", options.path])
     errors = {}
     for number, message in re.findall(re.escape(options.path) + r":(\d+):\d+: error: (.*)", output):
         errors.setdefault(int(number), []).append(message)
@@ -78,11 +152,12 @@ def main():
     arguments.add_argument("--include", action="append", default=[])
     arguments.add_argument("--define", action="append", default=[])
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
-    arguments.add_argument("what", choices=["headers", "forbidden"])
-    arguments.add_argument("path")
+    checks = {"headers": check_headers, "forbidden": check_forbidden, "mixed": check_mixed,
+              "vtables": check_vtables}
+    arguments.add_argument("what", choices=sorted(checks))
+    arguments.add_argument("path", help="a folder, a file, or a header as it is included")
     options = arguments.parse_args()
-    check = check_headers if options.what == "headers" else check_forbidden
-    sys.exit(1 if check(options, compiler_call(options)) else 0)
+    sys.exit(1 if checks[options.what](options, compiler_call(options)) else 0)
 
 
 if __name__ == "__main__":

@@ -226,7 +226,7 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
 }
 
 TEST_CASE("agent: the master's port serves a store that is new in each attempt",
-          "[integration][agent]") {
+          "[integration][agent][io]") {
   auto one = job::of_shell("echo $MASTER_PORT; exit $((1 - TORCHELASTIC_RESTART_COUNT))", 1);
   one->config.max_restarts = 1;
   one->config.redirects = stream_selection(std_streams::out);
@@ -262,7 +262,8 @@ TEST_CASE("agent: failed attempts are repeated until one succeeds", "[integratio
   CHECK(result.log_directory == one->log_root());
 }
 
-TEST_CASE("agent: a hundred restarts leave no process and no descriptor", "[integration][agent]") {
+TEST_CASE("agent: a hundred restarts leave no process and no descriptor",
+          "[integration][agent][io]") {
   job one({"exit", "1"});
   one.config.max_restarts = 100;
   one.config.tee = stream_selection(std_streams::both);
@@ -594,7 +595,7 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
 }
 
 TEST_CASE("agent: a context that is destroyed takes a running job with it",
-          "[integration][agent]") {
+          "[integration][agent][io]") {
   job one({"line", "ready", "fork", "plain", "hang"});
   {
     asio::io_context context(1);
@@ -651,7 +652,7 @@ struct static_nodes {
 };
 
 TEST_CASE("agent: static nodes number their workers together and end together",
-          "[integration][agent]") {
+          "[integration][agent][io]") {
   static_nodes job_of_three(3, {"env"});
   job_of_three.run();
   int rank = 0;
@@ -721,7 +722,7 @@ TEST_CASE("agent: two in one context, one cancelled, the other goes on", "[integ
 }
 
 TEST_CASE("agent: several on a pool of threads, each ended in its own way",
-          "[integration][agent]") {
+          "[integration][agent][io][sanitize]") {
   // Before the pool: workers die with the thread that started them.
   std::vector<std::unique_ptr<job>> jobs;
   std::vector<std::unique_ptr<asio::cancellation_signal>> cancels;

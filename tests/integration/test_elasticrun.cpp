@@ -8,6 +8,7 @@
 #include <elastic/process/processor_set.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/io_uring.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
@@ -187,7 +188,7 @@ TEST_CASE("elasticrun: workers have its stdin and its working directory",
 // ---- attempts and files ------------------------------------------------------------------------
 
 TEST_CASE("elasticrun: restarts are counted, told to the workers and kept apart in the logs",
-          "[integration][elasticrun]") {
+          "[integration][elasticrun][io]") {
   const stage here;
   const auto result =
       here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=2", "--log-dir", here.logs(),
@@ -443,6 +444,7 @@ TEST_CASE("elasticrun: its log names the I/O in use once, and why it is not io_u
     const auto result = elastic::test::run_program(command, {{"ELASTIC_IO", ""}});
     return between(result.out, "(", ")\n");
   };
+  if (elastic::test::is_io_uring_here()) CHECK(shown(version) == "I/O: io_uring");
   CHECK(logged(restarts_once, "", "INFO") == words{shown(version)});
   CHECK(logged(restarts_once, "epoll", "INFO") == words{"I/O: epoll"});
   const std::string forbidden = shown(without_ring(version));
@@ -615,7 +617,7 @@ TEST_CASE("elasticrun: a job that is stopped leaves nothing in the temporary fol
   CHECK(fs::is_empty(here.temporary()));
 }
 
-TEST_CASE("elasticrun: jobs run side by side on one machine", "[integration][elasticrun]") {
+TEST_CASE("elasticrun: jobs run side by side on one machine", "[integration][elasticrun][io]") {
   const stage here;
   const std::string end = here.folder / "end";
   std::vector<std::unique_ptr<running_program>> jobs;
@@ -646,7 +648,7 @@ words node_options(const stage& here, int rank, const std::string& port) {
 }
 
 TEST_CASE("elasticrun: two static nodes number their workers together and both end",
-          "[integration][elasticrun]") {
+          "[integration][elasticrun][io]") {
   const stage here;
   // Whoever comes first.
   for (const bool master_first : {true, false}) {

@@ -22,6 +22,7 @@
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
+#include <support/skip.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -521,7 +522,7 @@ TEST_CASE("functions: workers that run one are stopped as all are",
 
 TEST_CASE("functions: a copy has the memory of its moment, and none of the descriptors",
           "[integration][functions][sanitize][fork]") {
-  if (!can_fork) return;
+  if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   std::vector<int> data(100'000, 7);
   const entrypoint with_captures("with captures", [&data] {
     int total = 0;
@@ -543,7 +544,7 @@ TEST_CASE("functions: a copy has the memory of its moment, and none of the descr
 
 TEST_CASE("functions: the end of a copy ends nothing of this process",
           "[integration][functions][sanitize][fork]") {
-  if (!can_fork) return;
+  if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   static std::string note;
   static pid_t owner;
   owner = ::getpid();
@@ -583,7 +584,7 @@ TEST_CASE("functions: the end of a copy ends nothing of this process",
 
 TEST_CASE("functions: a process of several threads is not copied",
           "[integration][functions][sanitize][fork]") {
-  if (!can_fork) return;
+  if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   asio::io_context elsewhere;
   auto work = asio::make_work_guard(elsewhere);
   std::thread other([&] { elsewhere.run(); });
@@ -605,7 +606,7 @@ TEST_CASE("functions: a process of several threads is not copied",
 
 TEST_CASE("functions: copies die with the process that made them",
           "[integration][functions][sanitize][fork]") {
-  if (!can_fork) return;
+  if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   job one(2);
   one.config.start = start_method::fork;
   one.config.log_dir = "/dev/null";
@@ -633,7 +634,7 @@ TEST_CASE("functions: copies die with the process that made them",
 
 TEST_CASE("functions: a copy that cannot be made is an error, and nothing is left of it",
           "[integration][functions][sanitize][fork]") {
-  if (!can_fork) return;
+  if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   const leftovers left;
   const auto said = [&](process_spec spec, const detail::syscalls& calls) {
     asio::io_context context(1);

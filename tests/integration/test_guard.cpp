@@ -15,6 +15,7 @@
 #include <support/memory_cgroup.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/skip.hpp>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -706,11 +707,10 @@ TEST_CASE("guard: an agent that executes another program ends its trees", "[inte
   CHECK(test::file_text(fmt::format("/proc/{}/comm", host.pid())) == "sleep\n");
 }
 
-TEST_CASE("guard: an agent that runs out of memory leaves nothing", "[integration][guard]") {
+TEST_CASE("guard: an agent that runs out of memory leaves nothing", "[integration][guard][root]") {
   const memory_cgroup bounded(256 << 20);
   if (!bounded.made) {
-    WARN("left out, it takes a memory cgroup");
-    return;
+    return test::skip("it takes a memory cgroup");
   }
   const marked_sleeps sleeps;
   forked_host::plan plan;
@@ -745,8 +745,7 @@ TEST_CASE("guard: 8 trees are gone after the death of an agent of 4 GB",
   const std::size_t at = memory.find("MemAvailable:");
   const bool fits = at != memory.npos && std::atol(memory.c_str() + at + 13) > (6L << 20);
   if (!fits) {
-    WARN("left out, it takes 6 GB of free memory");
-    return;
+    return test::skip("it takes 6 GB of free memory");
   }
   const marked_sleeps sleeps;
   forked_host::plan plan;
@@ -869,12 +868,7 @@ TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulat
     return run_program({"/bin/sh", "-c", "command -v " + program}).code == 0;
   };
   if (!is_there("aarch64-linux-gnu-g++") || !is_there("qemu-aarch64")) {
-    const char* const all = std::getenv("ELASTIC_NOTHING_MISSING");
-    if (all != nullptr && std::string_view(all) == "1") {
-      FAIL("it takes g++-aarch64-linux-gnu and qemu-user");
-    }
-    WARN("left out, it takes g++-aarch64-linux-gnu and qemu-user");
-    return;
+    return test::skip("it takes g++-aarch64-linux-gnu and qemu-user");
   }
   const temporary_directory folder;
   const std::string program = folder / "guard";
@@ -935,15 +929,14 @@ TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulat
 // ---- what it cannot see or kill -----------------------------------------------------------------
 
 TEST_CASE("guard: waits quietly for a process that it may not kill, and says so",
-          "[integration][guard]") {
+          "[integration][guard][root]") {
   const temporary_directory folder;
   struct statvfs place {};
   ::statvfs(folder.path().c_str(), &place);
   const bool is_heeded =
       (place.f_flag & ST_NOSUID) == 0 && ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
   if (::geteuid() != 0 || !is_heeded) {
-    WARN("left out, it takes root, and a setuid program that the kernel heeds");
-    return;
+    return test::skip("it takes root, and a setuid program that the kernel heeds");
   }
   ::chmod(folder.path().c_str(), 0755);
   const std::string program = folder / "puppet";
@@ -968,10 +961,9 @@ TEST_CASE("guard: waits quietly for a process that it may not kill, and says so"
 }
 
 TEST_CASE("guard: ends its tree with a /proc that hides others, without one, with a wrong one",
-          "[integration][guard]") {
+          "[integration][guard][root]") {
   if (::geteuid() != 0) {
-    WARN("left out, it takes root to mount a /proc");
-    return;
+    return test::skip("it takes root to mount a /proc");
   }
   const auto end_of_host = [](const std::function<void()>& prepare) {
     const marked_sleeps sleeps;
@@ -1025,7 +1017,7 @@ TEST_CASE("guard: a file that is none is named", "[integration][guard]") {
   CHECK(refused(folder / "missing", "none").out == "ran\n");
 }
 
-TEST_CASE("guard: runs where files in memory may not be executed", "[integration][guard]") {
+TEST_CASE("guard: runs where files in memory may not be executed", "[integration][guard][root]") {
   // The setting is that of a pid namespace, so that a new one can have its own.
   const std::string write = "echo \"$1\" > /proc/sys/vm/memfd_noexec && shift && exec \"$@\"";
   for (const std::string policy : {"0", "1", "2"}) {
@@ -1038,8 +1030,7 @@ TEST_CASE("guard: runs where files in memory may not be executed", "[integration
     const program_result result = run_program(command);
     if (result.err.find("unshare") != std::string::npos ||
         result.err.find("memfd_noexec") != std::string::npos) {
-      WARN("left out, it takes a pid namespace of its own: " << result.err);
-      return;
+      return test::skip("it takes a pid namespace of its own: " + result.err);
     }
     CHECK(result.code == 0);
     CHECK(result.out == "ran\n");
@@ -1047,7 +1038,7 @@ TEST_CASE("guard: runs where files in memory may not be executed", "[integration
 }
 
 TEST_CASE("guard: runs where no file in memory and few folders may hold programs",
-          "[integration][guard]") {
+          "[integration][guard][root]") {
   // What runs is reached by its descriptor: its own folder may be under one of these.
   const std::string script = R"(
     exec 8<"$1" 9<"$2"; shift 2
@@ -1063,8 +1054,7 @@ TEST_CASE("guard: runs where no file in memory and few folders may hold programs
   };
   const program_result one_left = run_without("/run /tmp");
   if (one_left.code == 77 || one_left.err.find("unshare") != std::string::npos) {
-    WARN("left out, it takes a mount namespace of its own: " << one_left.err);
-    return;
+    return test::skip("it takes a mount namespace of its own: " + one_left.err);
   }
   CHECK(one_left.code == 0);
   CHECK(one_left.out == "ran\n");

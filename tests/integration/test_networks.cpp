@@ -7,6 +7,7 @@
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/skip.hpp>
 
 #include <unistd.h>
 
@@ -133,10 +134,9 @@ bool says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-#define NEEDS(network)                                                     \
-  if (!(network).why_not.empty()) {                                        \
-    WARN("left out, it takes network namespaces: " << (network).why_not); \
-    return;                                                                \
+#define NEEDS(network)                                                               \
+  if (!(network).why_not.empty()) {                                                  \
+    return elastic::test::skip("it takes network namespaces: " + (network).why_not); \
   }
 
 TEST_CASE("network: nodes on hosts of their own meet, and their workers reach each other",
@@ -230,8 +230,7 @@ TEST_CASE("network: a job runs where packets are late and lost", "[integration][
   lan network(2);
   NEEDS(network)
   if (!network.disturb(1, "5%") || !network.disturb(2, "5%")) {
-    WARN("left out, this kernel cannot lose packets (tc qdisc netem)");
-    return;
+    return elastic::test::skip("this kernel cannot lose packets (tc qdisc netem)");
   }
   job two(network, "2");
   two.options = {"--max-restarts", "1"};

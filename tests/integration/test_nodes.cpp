@@ -69,7 +69,7 @@ bool says(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-TEST_CASE("nodes: two meet, work and end together", "[integration][nodes]") {
+TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") {
   job two("2");
   two.work = "exit 0";
   const auto first = two.start();
@@ -85,7 +85,7 @@ TEST_CASE("nodes: two meet, work and end together", "[integration][nodes]") {
 }
 
 TEST_CASE("nodes: one that joins makes the world larger, and costs no restart",
-          "[integration][nodes]") {
+          "[integration][nodes][io]") {
   job growing("1:3");
   const auto first = growing.start();
   first->await_out("/1 ", 2);
@@ -103,7 +103,7 @@ TEST_CASE("nodes: one that joins makes the world larger, and costs no restart",
   }
 }
 
-TEST_CASE("nodes: the rest go on without one whose agent is killed", "[integration][nodes]") {
+TEST_CASE("nodes: the rest go on without one whose agent is killed", "[integration][nodes][io]") {
   job shrinking("1:3");
   const auto first = shrinking.start();
   first->await_out("/1 ", 2);
@@ -126,7 +126,7 @@ TEST_CASE("nodes: the rest go on without one whose agent is killed", "[integrati
 }
 
 TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to the budget",
-          "[integration][nodes]") {
+          "[integration][nodes][io]") {
   job failing("2");
   failing.work = "[ $RANK = 3 ] && exit 7; exec sleep 60";
   const auto first = failing.start();
@@ -160,7 +160,7 @@ TEST_CASE("nodes: a job that is over is over for one that comes late, and for a 
 }
 
 TEST_CASE("nodes: without the host of the rendezvous the others end, with an error",
-          "[integration][nodes]") {
+          "[integration][nodes][io]") {
   job orphaned("1:2");
   const auto host = orphaned.start();
   host->await_out("/1 ", 2);

@@ -86,7 +86,7 @@ void replay(const std::vector<test::golden_message>& messages, const std::string
 }
 
 TEST_CASE("tcp_store_server: answers the requests captured from PyTorch, in pieces of any size",
-          "[integration]") {
+          "[integration][io]") {
   const struct {
     const char* name;
     std::vector<std::pair<std::string, std::string>> before;
@@ -139,7 +139,7 @@ TEST_CASE("tcp_store_server: answers the requests captured from PyTorch, in piec
 // ---- many clients, many threads -------------------------------------------------------------
 
 TEST_CASE("tcp_store_server: a thousand clients wait and are woken by one change",
-          "[integration]") {
+          "[integration][io]") {
   constexpr std::size_t count = 1000;
   background_store server(chosen_io());
   std::vector<std::unique_ptr<raw_client>> clients;
@@ -172,7 +172,7 @@ task<void> meet_often(std::shared_ptr<store> shared, int participants, int round
 }
 
 TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one table",
-          "[integration][sanitize]") {
+          "[integration][sanitize][io]") {
   constexpr int threads = 4;
   constexpr int participants = 24;
   constexpr int rounds = 30;
@@ -232,7 +232,7 @@ std::vector<std::string> python_command(const std::string& python, const std::st
   return command;
 }
 
-TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[integration]") {
+TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[integration][io]") {
   const std::string python = test::torch_python();
   if (python.empty()) return;
   background_store server(chosen_io());
@@ -246,7 +246,7 @@ TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[in
   CHECK(server->engine()->find("/inner/outer/n") == "1");
 }
 
-TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integration]") {
+TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integration][io]") {
   const std::string python = test::torch_python();
   if (python.empty()) return;
   const std::string processes = "4";

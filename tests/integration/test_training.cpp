@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
+#include <support/skip.hpp>
 
 #include <cmath>
 #include <filesystem>
@@ -149,8 +150,7 @@ TEST_CASE("training: the C++ trainer loses a worker, resumes and ends as if noth
           "[integration]") {
   const std::string trainer = ELASTIC_BINARY_DIR "/examples/04_worker_side";
   if (!std::filesystem::exists(trainer)) {
-    WARN("skipped: the examples are not built");
-    return;
+    return elastic::test::skip("the examples are not built");
   }
   const int workers = GENERATE(2, 3, 8);
   check_that_training_is_data_parallel({trainer}, {"--no-python", trainer}, workers, {});

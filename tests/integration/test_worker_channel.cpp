@@ -9,6 +9,7 @@
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/skip.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,9 +116,10 @@ TEST_CASE("worker channel: a worker that never beats is hung where that was aske
 }
 
 TEST_CASE("worker channel: a worker that has become another user is let in",
-          "[integration][channel]") {
+          "[integration][channel][root]") {
   const std::string python = elastic::test::torch_python();
-  if (python.empty() || ::geteuid() != 0) return;
+  if (python.empty()) return;
+  if (::geteuid() != 0) return elastic::test::skip("it takes root to become another user");
   const stage stage;
   words command{ELASTIC_ELASTICRUN, "--log-dir", "/dev/null", "--no-python", "setpriv",
                 "--reuid=65534", "--regid=65534", "--clear-groups", python, "-B",
@@ -393,8 +395,9 @@ TEST_CASE("worker channel: the other nodes go on without one that is bad",
   const auto result = bad.wait();
   INFO(result.err << good.err());
   CHECK(result.code == 1);
-  CHECK_THAT(result.err, contains_text("FAILED on this node, which has left the job: rank 2 says "
-                                       "that this node is bad: GPU 3 fell off the bus"));
+  CHECK_THAT(result.err, contains_text("FAILED on this node, which has left the job: rank "));
+  // Either node can have the higher ranks: they follow host and pid, and pids wrap around.
+  CHECK_THAT(result.err, contains_text(" says that this node is bad: GPU 3 fell off the bus"));
   good.await_out("world 1 attempt 0", 4);
   good.await_err("the membership changed; this uses up no restart", 2);
   good.signal(SIGTERM);

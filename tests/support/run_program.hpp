@@ -3,6 +3,7 @@
 #pragma once
 
 #include <support/catch.hpp>
+#include <support/skip.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -149,7 +150,7 @@ inline program_result run_program(std::vector<std::string> command,
 }
 
 /// The interpreter that can import torch. The test fails where there is none; where the environment
-/// has ELASTIC_ALLOW_NO_TORCH=1 it is empty, and a warning says that the test is skipped.
+/// has ELASTIC_ALLOW_NO_TORCH=1 the test is skipped and has to return: the result is empty.
 inline std::string torch_python() {
   const char* named = std::getenv("ELASTIC_TEST_PYTHON");
   if (named != nullptr && *named != '\0') return named;
@@ -158,7 +159,7 @@ inline std::string torch_python() {
     FAIL("no Python can import torch: set ELASTIC_TEST_PYTHON to one that can, or "
          "ELASTIC_ALLOW_NO_TORCH=1 to do without");
   }
-  WARN("skipped: no Python with torch");
+  skip("it takes a Python with torch");
   return "";
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/launch/preflight.hpp>
 #include <support/catch.hpp>
+#include <support/skip.hpp>
 
 #include <unistd.h>
 
@@ -75,8 +76,8 @@ TEST_CASE("preflight: the script must be a file, or a directory that Python can 
   CHECK(pt::code_of(config, "below") == 2);
 }
 
-TEST_CASE("preflight: a script that cannot be read is refused", "[launch]") {
-  if (pt::is_root) return;  // root reads everything
+TEST_CASE("preflight: a script that cannot be read is refused", "[launch][not-root]") {
+  if (pt::is_root) return elastic::test::skip("root reads everything");
   pt::temporary_directory folder;
   elastic::launch_config config;
   config.script = folder.file("train.py", pt::fs::perms::none);
@@ -103,8 +104,8 @@ TEST_CASE("preflight: the log directory must be one, or become one", "[launch]")
   CHECK(pt::code_of(config, "'/proc/self/logs' is not writable") == 2);
 }
 
-TEST_CASE("preflight: a log directory without permission is refused", "[launch]") {
-  if (pt::is_root) return;  // root writes everywhere
+TEST_CASE("preflight: a log directory without permission is refused", "[launch][not-root]") {
+  if (pt::is_root) return elastic::test::skip("root writes everywhere");
   pt::temporary_directory folder;
   pt::fs::permissions(folder.path(), pt::fs::perms::owner_read | pt::fs::perms::owner_exec);
   elastic::launch_config config;

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+
+# What takes long and finds little on each change; by hand, before a release. Each part in the
+# number of minutes that is given; CI runs the same cases in their short form.
+#
+#   tests/long.sh [MINUTES]    60 for each part by default
+#
+# It needs what tests/run.sh installs, and builds what it runs.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+minutes=${1:-60}
+jobs=$(nproc)
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || { sed -n '5,10s/^# \{0,1\}//p' "$0"; exit 2; }
+
+say() { printf '\n==== %s (%d s)\n' "$*" "$SECONDS"; }
+
+# Repeats a command until the minutes are over or it fails.
+for_minutes() {
+  local end=$((SECONDS + minutes * 60)) rounds=0
+  while ((SECONDS < end)); do
+    "$@"
+    rounds=$((rounds + 1))
+  done
+  echo "$rounds rounds"
+}
+
+cmake --preset dev
+cmake --build --preset dev -j "$jobs"
+
+say "Simulated jobs, other seeds each time"
+for_minutes env ELASTIC_SIMULATION_SEEDS=2000 build/dev/tests/unit_tests "[simulation]"
+
+say "Nodes and workers that are killed at any moment"
+ELASTIC_NODES_ROUNDS=200 for_minutes build/dev/tests/integration_tests \
+  "nodes: whatever dies or comes*"
+
+say "Agents that are killed at any moment of a launch"
+ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
+  "guard: elasticrun killed at any moment*"
+
+say "The whole suite on a machine that is too busy"
+for_minutes ctest --preset all-tests -j $((jobs * 6)) -LE consume
+
+say "Every integration test under the sanitizers"
+for preset in asan tsan; do
+  cmake --preset "$preset" -B "build/$preset-all" -DELASTIC_SANITIZE_ALL=ON
+  cmake --build "build/$preset-all" -j "$jobs"
+  ctest --test-dir "build/$preset-all" -j "$jobs" --output-on-failure -LE consume || true
+done
+
+say "Every file of definitions alone"
+failed=0
+for definitions in $(cd include && find elastic -name '*.ipp' | sort); do
+  g++ -std=c++20 -Iinclude -DELASTIC_HAS_TLS=1 -DELASTIC_SEPARATE_COMPILATION -fsyntax-only \
+    -x c++ "include/$definitions" -w || { echo "$definitions"; failed=1; }
+done
+exit "$failed"
