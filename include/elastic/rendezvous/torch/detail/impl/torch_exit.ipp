@@ -75,11 +75,9 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
 
 ELASTIC_DECL task<void> torch_exit::check_closed(std::string run_id,
                                                  std::optional<job_ending> ending) {
-  if (has_begun_) {
-    if (ending && ending->how == job_end::succeeded) co_return;
-    if (!ending && co_await have_all_ended()) co_return;
-  }
-  throw_closed(run_id, ending);
+  bool is_over = ending && ending->how == job_end::succeeded;
+  if (has_begun_ && !ending) is_over = co_await have_all_ended();
+  if (!has_begun_ || !is_over) throw_closed(run_id, ending);
 }
 
 ELASTIC_DECL task<bool> torch_exit::have_all_ended() {
