@@ -12,6 +12,7 @@
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ namespace elastic {
 /// nodes (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
 ///
 /// Nobody joins, leaves or is missed; a restart is each node's own. The membership never changes.
+/// At the end node 0 serves until the others know that all have come to the exit barrier, 1 s at
+/// most.
 /// Settings: `timeout`, seconds that the nodes wait for each other (900).
 ///
 /// Thread-safety: one strand at a time.
@@ -45,6 +48,9 @@ class static_rendezvous final : public rendezvous_handler {
 
  private:
   static constexpr std::uint16_t default_port = 29500;
+  // How long node 0 serves the store at most after all nodes have come to the exit barrier; nodes
+  // of torchrun do not say that they have passed it.
+  static constexpr std::chrono::seconds exit_timeout{1};
   ELASTIC_DECL task<void> connect();
 
   rendezvous_parameters parameters_;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/static_rendezvous.hpp>
 
+#include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
@@ -11,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -114,6 +117,52 @@ task<void> come_late(static_rendezvous& node) {
   elastic::system_time time;
   co_await time.sleep_until(time.now() + 50ms);
   co_await node.next_round();
+}
+
+task<void> end(static_rendezvous& node, bool& ended) {
+  co_await node.exit_barrier();
+  co_await node.shutdown();
+  ended = true;
+}
+
+CO_TEST("static rendezvous: node 0 serves until the others know that all have come to the end",
+        "[rendezvous]") {
+  static_rendezvous first(node(0, 3, elastic::free_port("127.0.0.1")));
+  const rendezvous_round met = co_await first.next_round();
+  auto executor = co_await asio::this_coro::executor;
+  // Two nodes by hand: both have come to the barrier, and ask when node 0 has come as the last.
+  elastic::tcp_store raw(executor, client_of(met.master));
+  const std::string barrier = "a job/torchelastic/agent/terminal_state/";
+  co_await raw.add(barrier + "num_members", 2);
+  bool ended = false;
+  elastic::event_flag done(executor);
+  asio::co_spawn(executor, end(first, ended), [&](std::exception_ptr) { done.set(); });
+  for (const int left : {1, 2}) {
+    co_await raw.get(barrier + "last_member");
+    CHECK_FALSE(ended);
+    const std::int64_t count = co_await raw.add("a job/elastic/static/num_left", 1);
+    CHECK(count == left);
+  }
+  co_await raw.set("a job/elastic/static/last_left", "");
+  co_await done.wait();
+  CHECK(ended);
+}
+
+CO_TEST("static rendezvous: nodes that reach the end together all pass it", "[rendezvous]") {
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  static_rendezvous first(node(0, 3, port));
+  static_rendezvous second(node(1, 3, port));
+  static_rendezvous third(node(2, 3, port));
+  co_await first.next_round();
+  co_await second.next_round();
+  co_await third.next_round();
+  bool ended[3] = {};
+  std::vector<task<void>> ends;
+  ends.push_back(end(first, ended[0]));
+  ends.push_back(end(second, ended[1]));
+  ends.push_back(end(third, ended[2]));
+  co_await elastic::when_all(std::move(ends));
+  CHECK((ended[0] && ended[1] && ended[2]));
 }
 
 CO_TEST("static rendezvous: a node that comes before node 0 waits for it", "[rendezvous]") {

@@ -13,11 +13,39 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace elastic {
+
+namespace detail {
+
+inline const std::string static_exit_count = "elastic/static/num_left";
+inline const std::string static_exit_last = "elastic/static/last_left";
+
+/// A node other than 0 has passed the exit barrier and asks for nothing more.
+inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
+  try {
+    const std::int64_t left = co_await agents->add(static_exit_count, 1);
+    if (left < other_nodes) co_return;
+    const std::string value;
+    co_await agents->set(static_exit_last, value);
+  } catch (const std::system_error& failure) {
+    // Node 0 did not wait so long; nobody needs the report then.
+    if (failure.code() == asio::error::operation_aborted) throw;
+  }
+}
+
+inline task<void> wait_for_exits(std::shared_ptr<store> agents) {
+  co_await agents->get(static_exit_last);
+}
+
+}  // namespace detail
 
 ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)) {
@@ -72,7 +100,17 @@ ELASTIC_DECL task<rendezvous_change> static_rendezvous::report_failure(std::stri
 
 ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
   auto agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
-  co_await elastic::exit_barrier(std::move(agents), parameters_.max_nodes);
+  co_await elastic::exit_barrier(agents, parameters_.max_nodes);
+  const int other_nodes = parameters_.max_nodes - 1;
+  if (other_nodes == 0) co_return;
+  if (parameters_.node_rank != 0) {
+    co_await detail::report_exit(std::move(agents), other_nodes);
+    co_return;
+  }
+  // The last node may pass while another has come and not yet asked whether all have.
+  time_source& time = *parameters_.time;
+  co_await with_deadline(time, time.now() + exit_timeout,
+                         detail::wait_for_exits(std::move(agents)));
 }
 
 ELASTIC_DECL task<int> static_rendezvous::num_nodes_waiting() { co_return 0; }
