@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: the store server includes it.
+// Opt-in: includes liburing.
 
 #include <elastic/base/assert.hpp>
 #include <elastic/base/config.hpp>

@@ -5,8 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/base/ring.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
@@ -20,18 +20,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include <asio/cancellation_signal.hpp>
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
 
 namespace elastic {
+
+class ring;
 
 struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
@@ -141,8 +141,9 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   ELASTIC_DECL void make_ring();
 
-  // What runs until the server stops.
-  ELASTIC_DECL void start_one(task<void> lasting);
+  // Runs until the server stops; an error before that is logged and ends nothing else.
+  using self_pointer = std::shared_ptr<tcp_store_server_core>;
+  ELASTIC_DECL static task<void> run_and_log(self_pointer server, task<void> lasting);
 
   // ---- listening -----------------------------------------------------------------------------
 
@@ -176,7 +177,6 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>> all_connections() const;
   ELASTIC_DECL void on_connection_gone(tcp_store_connection& connection,
                                        const std::string& complaint);
-  ELASTIC_DECL void on_lasting_ended(const std::exception_ptr& failure);
   ELASTIC_DECL void note_end();
 
   store_strand strand_;
@@ -184,16 +184,16 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   elastic::endpoint endpoint_;
   std::shared_ptr<ring> ring_;
   std::vector<acceptor> acceptors_;
-  std::vector<std::unique_ptr<asio::cancellation_signal>> cancels_;
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
   std::atomic<std::size_t> connected_ = 0;
   std::size_t most_connections_ = spare_descriptors();
   std::shared_ptr<tcp_store_budget> budget_;
   std::unique_ptr<char[]> scratch_;
-  int running_ = 0;
   bool is_closed_ = false;
   bool has_backed_off_ = false;
-  event_flag ended_;
+  // No connection is left, and none will come.
+  event_flag disconnected_;
+  task_group tasks_;
 };
 
 }  // namespace detail

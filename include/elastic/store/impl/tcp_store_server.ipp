@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -111,7 +112,8 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       options_(std::move(options)),
       budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
-      ended_(strand_) {
+      disconnected_(strand_),
+      tasks_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
   if (!options_.time) options_.time = std::make_shared<system_time>();
   if (options_.use_ring) make_ring();
@@ -121,8 +123,9 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
 }
 
 ELASTIC_DECL void tcp_store_server_core::start() {
-  if (options_.extension) start_one(options_.extension->run());
-  for (acceptor& listening : acceptors_) start_one(accept_all(listening));
+  const auto self = shared_from_this();
+  if (options_.extension) tasks_.spawn(run_and_log(self, options_.extension->run()));
+  for (acceptor& listening : acceptors_) tasks_.spawn(run_and_log(self, accept_all(listening)));
 }
 
 ELASTIC_DECL task<void> tcp_store_server_core::stop() {
@@ -130,13 +133,14 @@ ELASTIC_DECL task<void> tcp_store_server_core::stop() {
   for (const auto& connection : all_connections()) connection->finish();
   time_source& time = *options_.time;
   try {
-    co_await with_deadline(time, time.now() + limits::store_farewell, ended_.wait());
+    co_await with_deadline(time, time.now() + limits::store_farewell, disconnected_.wait());
   } catch (...) {
     close();
     throw;
   }
   close();
-  co_await ended_.wait();
+  co_await disconnected_.wait();
+  co_await tasks_.stop();
 }
 
 ELASTIC_DECL void tcp_store_server_core::close() {
@@ -150,14 +154,15 @@ ELASTIC_DECL void tcp_store_server_core::make_ring() {
   if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
 }
 
-ELASTIC_DECL void tcp_store_server_core::start_one(task<void> lasting) {
-  ++running_;
-  auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
-    self->on_lasting_ended(failure);
-  };
-  cancels_.push_back(std::make_unique<asio::cancellation_signal>());
-  asio::co_spawn(strand_, std::move(lasting),
-                 asio::bind_cancellation_slot(cancels_.back()->slot(), std::move(on_end)));
+ELASTIC_DECL task<void> tcp_store_server_core::run_and_log(self_pointer server,
+                                                           task<void> lasting) {
+  try {
+    co_await std::move(lasting);
+  } catch (const std::exception& failure) {
+    if (server->is_closed_) co_return;
+    server->options_.log.error("store at {}: no client is served in full any more: {}",
+                               to_text(server->endpoint_), failure.what());
+  }
 }
 
 ELASTIC_DECL void tcp_store_server_core::open(const std::vector<asio::ip::address>& addresses) {
@@ -285,7 +290,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
     asio::error_code ignored;
     listening.close(ignored);
   }
-  for (auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
+  tasks_.cancel();
   note_end();
 }
 
@@ -306,16 +311,8 @@ ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection
   note_end();
 }
 
-ELASTIC_DECL void tcp_store_server_core::on_lasting_ended(const std::exception_ptr& failure) {
-  --running_;
-  if (failure && !is_closed_) {
-    options_.log.error("store at {}: no client is served in full any more", to_text(endpoint_));
-  }
-  note_end();
-}
-
 ELASTIC_DECL void tcp_store_server_core::note_end() {
-  if (is_closed_ && running_ == 0 && connections_.empty()) ended_.set();
+  if (is_closed_ && connections_.empty()) disconnected_.set();
 }
 
 }  // namespace detail
@@ -324,7 +321,7 @@ ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor,
                                                 tcp_store_server_options options)
     : core_(std::make_shared<detail::tcp_store_server_core>(std::move(executor),
                                                             std::move(options))) {
-  core_->start();
+  asio::dispatch(core_->strand(), [core = core_] { core->start(); });
 }
 
 ELASTIC_DECL tcp_store_server::~tcp_store_server() {
