@@ -92,8 +92,8 @@ int meet(int port, int nodes) {
   parameters.backend = "c10d";
   parameters.endpoint = fmt::format("127.0.0.1:{}", port);
   parameters.min_nodes = parameters.max_nodes = nodes;
-  parameters.configuration["is_host"] = "no";
-  parameters.configuration["keep_alive_interval"] = "60";
+  parameters.conf["is_host"] = "no";
+  parameters.conf["keep_alive_interval"] = "60";
   parameters.share_worker_store = false;
   std::vector<std::unique_ptr<elastic::c10d_rendezvous>> all;
   counter placed;

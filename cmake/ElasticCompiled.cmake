@@ -6,11 +6,6 @@
 set(elastic_include "${CMAKE_CURRENT_SOURCE_DIR}/include")
 file(GLOB_RECURSE elastic_definitions CONFIGURE_DEPENDS RELATIVE "${elastic_include}"
   "${elastic_include}/elastic/*.ipp")
-find_package(CLI11 QUIET)
-if(NOT CLI11_FOUND)
-  # Only the command line needs it: launch/command_line.hpp is missing from the library then.
-  list(FILTER elastic_definitions EXCLUDE REGEX "^elastic/launch/(impl/command_line|detail/)")
-endif()
 
 set(elastic_units)
 foreach(definitions IN LISTS elastic_definitions)
@@ -40,9 +35,6 @@ set_target_properties(elastic_compiled PROPERTIES
 target_link_libraries(elastic_compiled
   PUBLIC elastic::elastic PRIVATE "$<BUILD_INTERFACE:elastic_warnings>")
 target_compile_definitions(elastic_compiled PUBLIC ELASTIC_SEPARATE_COMPILATION=1)
-if(CLI11_FOUND)
-  target_link_libraries(elastic_compiled PRIVATE "$<BUILD_INTERFACE:CLI11::CLI11>")
-endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ takes the lambdas in a definition file for those of a header, because it is included.
   target_compile_options(elastic_compiled PRIVATE -Wno-subobject-linkage)

@@ -10,6 +10,8 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 
 #include <cstdio>
@@ -18,7 +20,7 @@
 elastic::task<elastic::run_result> greet() {
   elastic::worker_spec workers;
   workers.role = "greeter";
-  workers.local_world_size = 2;
+  workers.nproc_per_node = 2;
   workers.program = "sh";
   workers.arguments = {"-c", "echo \"hello from $ROLE_NAME $RANK of $WORLD_SIZE\""};
   workers.environment = elastic::environment_from(environ);

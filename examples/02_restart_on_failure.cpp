@@ -12,6 +12,8 @@
 #include <elastic/elastic.hpp>
 #include <elastic/launch/console_log.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 
 #include <unistd.h>
@@ -36,12 +38,12 @@ int work(bool hopeless) {
 // [launch]
 elastic::run_result run(const std::string& what, int max_restarts) {
   elastic::launch_config config;
-  config.program = std::filesystem::read_symlink("/proc/self/exe");
-  config.arguments = {what};
-  config.environment = elastic::environment_from(environ);
+  config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
+  config.workers.arguments = {what};
+  config.workers.environment = elastic::environment_from(environ);
   config.standalone = true;
-  config.nproc_per_node = 2;
-  config.max_restarts = max_restarts;
+  config.workers.nproc_per_node = 2;
+  config.workers.max_restarts = max_restarts;
 
   elastic::agent_services services;
   auto console = std::make_shared<elastic::console_log>(std::make_shared<elastic::system_time>());

@@ -12,6 +12,9 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/worker.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+
 #include <cmath>
 #include <csignal>
 #include <cstring>

@@ -8,6 +8,9 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/this_coro.hpp>
 #include <asio/use_future.hpp>
 
 #include <unistd.h>
@@ -39,15 +42,15 @@ class upper_case_sink final : public output_sink {
 // [job]
 launch_config job(const fs::path& logs) {
   launch_config config;
-  config.program = "sh";
-  config.arguments = {"-c", "echo result of $RANK; echo remark of $RANK >&2"};
-  config.environment = environment_from(environ);
+  config.workers.program = "sh";
+  config.workers.arguments = {"-c", "echo result of $RANK; echo remark of $RANK >&2"};
+  config.workers.environment = environment_from(environ);
   config.standalone = true;
-  config.nproc_per_node = 2;
-  config.log_dir = logs;
-  config.tee = std_streams::out;
-  config.redirects.set(1, std_streams::err);  // of local rank 1 only
-  config.log_line_prefix_template = "[${role_name} ${rank}] ";
+  config.workers.nproc_per_node = 2;
+  config.workers.log_dir = logs;
+  config.workers.tee = std_streams::out;
+  config.workers.redirects.set(1, std_streams::err);  // of local rank 1 only
+  config.workers.log_line_prefix_template = "[${role_name} ${rank}] ";
   return config;
 }
 // [/job]

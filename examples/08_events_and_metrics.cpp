@@ -10,6 +10,8 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 
 #include <cstdint>
@@ -43,19 +45,19 @@ class metric_table final : public elastic::metric_handler {
 
 int main() {
   elastic::launch_config config;
-  config.program = "sh";
+  config.workers.program = "sh";
   // Rank 1 fails in the first attempt, in which rank 0 would go on for ever.
-  config.arguments = {"-c",
-                      "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then\n"
-                      "  [ $RANK = 1 ] && exit 3\n"
-                      "  exec sleep 600\n"
-                      "fi"};
-  config.environment = elastic::environment_from(environ);
+  config.workers.arguments = {"-c",
+                              "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then\n"
+                              "  [ $RANK = 1 ] && exit 3\n"
+                              "  exec sleep 600\n"
+                              "fi"};
+  config.workers.environment = elastic::environment_from(environ);
   config.standalone = true;
-  config.run_id = "measured";
-  config.role = "trainer";
-  config.nproc_per_node = 2;
-  config.max_restarts = 2;
+  config.rendezvous.run_id = "measured";
+  config.workers.role = "trainer";
+  config.workers.nproc_per_node = 2;
+  config.workers.max_restarts = 2;
 
   // [services]
   auto metrics = std::make_shared<metric_table>();

@@ -11,6 +11,8 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 
 #include <chrono>

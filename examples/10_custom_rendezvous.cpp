@@ -11,6 +11,10 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/any_io_executor.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/this_coro.hpp>
 #include <asio/use_future.hpp>
 
 #include <algorithm>
@@ -143,18 +147,19 @@ class lobby_rendezvous final : public rendezvous_handler {
 // The fragile node is the first to come back, and so has rank 0 in the second.
 launch_config node(const std::string& role) {
   launch_config config;
-  config.program = "sh";
-  config.arguments = {"-c",
-                      "case $ROLE_NAME.$GROUP_RANK in\n"
-                      "  stable.0) exec sleep 600 ;;\n"
-                      "  fragile.1) exit 3 ;;\n"
-                      "  *) echo \"rank $RANK of $WORLD_SIZE is on the $ROLE_NAME node\" ;;\n"
-                      "esac"};
-  config.environment = environment_from(environ);
-  config.role = role;
-  config.min_nodes = config.max_nodes = 2;
-  config.max_restarts = 1;
-  config.rdzv_backend = "lobby";
+  config.workers.program = "sh";
+  config.workers.arguments = {
+      "-c",
+      "case $ROLE_NAME.$GROUP_RANK in\n"
+      "  stable.0) exec sleep 600 ;;\n"
+      "  fragile.1) exit 3 ;;\n"
+      "  *) echo \"rank $RANK of $WORLD_SIZE is on the $ROLE_NAME node\" ;;\n"
+      "esac"};
+  config.workers.environment = environment_from(environ);
+  config.workers.role = role;
+  config.rendezvous.min_nodes = config.rendezvous.max_nodes = 2;
+  config.workers.max_restarts = 1;
+  config.rendezvous.backend = "lobby";
   return config;
 }
 

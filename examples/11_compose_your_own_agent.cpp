@@ -6,10 +6,19 @@
 //
 //   build/release/examples/11_compose_your_own_agent
 //
+// Left out, unlike in local_agent: guards, log files, the watch for hung workers, and changes of
+// the membership: it stays in the round that it begins with.
+//
 // Replica 1 crashes once. When it is back it sends SIGTERM to its agent, which then stops them all.
 
 #include <elastic/elastic.hpp>
 
+#include <asio/any_io_executor.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 
 #include <unistd.h>
@@ -27,7 +36,7 @@ class replica_agent {
   replica_agent(asio::any_io_executor strand, agent_options options)
       : spec_(options.workers),
         rendezvous_(options.rendezvous),
-        ledgers_(static_cast<std::size_t>(spec_.local_world_size),
+        ledgers_(static_cast<std::size_t>(spec_.nproc_per_node),
                  restart_ledger(spec_.max_restarts, spec_.restart)),
         replicas_(strand) {}
 
@@ -46,7 +55,7 @@ class replica_agent {
   // [supervise]
   task<void> supervise() {
     round_ = co_await rendezvous_->next_round();
-    const role_info mine{spec_.role, spec_.local_world_size};
+    const role_info mine{spec_.role, spec_.nproc_per_node};
     const assigned_ranks ranks =
         co_await exchange_ranks(round_.agents, mine, round_.group_rank, round_.group_world_size);
     who_ = identities(spec_, round_, ranks);
@@ -56,8 +65,7 @@ class replica_agent {
       co_await replicas_.clear(end.index);  // whatever it had started, and its last output
       restart_ledger& ledger = ledgers_[end.index];
       ledger.failed(end.at);
-      const restart_decision next =
-          ledger.decide(change_kind::worker_failed, end.status, end.at);
+      const restart_decision next = ledger.decide(change_kind::worker_failed, end.status, end.at);
       std::printf("replica %zu ended by %s: %s\n", end.index, end.status.text().c_str(),
                   next.reason.c_str());
       if (!next.restart) co_return;
@@ -114,7 +122,7 @@ int main() {
   agent_options options;
   options.workers.program = std::filesystem::read_symlink("/proc/self/exe");
   options.workers.environment = environment_from(environ);
-  options.workers.local_world_size = 3;
+  options.workers.nproc_per_node = 3;
   options.workers.max_restarts = 2;
   rendezvous_parameters meeting;
   meeting.backend = "c10d";

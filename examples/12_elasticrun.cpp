@@ -24,6 +24,10 @@
 #include <elastic/rendezvous/file.hpp>
 #include <elastic/rendezvous/torch.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/this_coro.hpp>
+
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -59,7 +63,8 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   elastic::agent_services services;
   services.log = log;
   services.worker_parent = co_await asio::this_coro::executor;
-  const std::string terminal = elastic::find_variable(config.environment, "TERM").value_or("");
+  const std::string terminal =
+      elastic::find_variable(config.workers.environment, "TERM").value_or("");
   if (config.progress && elastic::progress_bar::can_show(STDERR_FILENO, terminal)) {
     services.observer =
         std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
@@ -68,7 +73,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
-  elastic::leave_error_file(config.environment, elastic::launcher_error_text(result), log);
+  elastic::leave_error_file(config.workers.environment, elastic::launcher_error_text(result), log);
   co_return elastic::exit_code(result);
 }
 
@@ -115,7 +120,7 @@ int main(int count, char** values) {
     // A mistake in what was asked for, or something broke.
     leave(elastic::refuse(failure.what()));
     const std::string text = elastic::launcher_error_text(failure, clock->wall_now());
-    elastic::leave_error_file(config.environment, text, log);
+    elastic::leave_error_file(config.workers.environment, text, log);
     return elastic::exit_code(failure);
   }
 }

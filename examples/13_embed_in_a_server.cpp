@@ -12,22 +12,39 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/bind_executor.hpp>
+#include <asio/buffer.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/cancellation_type.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/error.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/address_v4.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/read_until.hpp>
+#include <asio/strand.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <asio/read_until.hpp>
-
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 using asio::ip::tcp;
 
-// A worker: reports to the server, and works on for ever where that is the long job.
+// A worker: reports to the server, and works on for ever if that is the long job.
 int work(const std::string& job, const std::string& port) {
   asio::io_context context;
   tcp::socket server(context);
@@ -37,6 +54,17 @@ int work(const std::string& job, const std::string& port) {
   asio::read(server, asio::buffer(&answer, 1));
   while (job == "long") ::pause();
   return 0;
+}
+
+// How a job ended that has no result: it was cancelled, or could not run and says why.
+std::string name_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::system_error& failure) {
+    return failure.code() == asio::error::operation_aborted ? "CANCELLED" : failure.what();
+  } catch (const std::exception& failure) {
+    return failure.what();
+  }
 }
 
 class job_server {
@@ -70,13 +98,13 @@ class job_server {
 
   void start(job& one, int workers) {
     elastic::launch_config config;
-    config.program = std::filesystem::read_symlink("/proc/self/exe");
-    config.arguments = {one.name, std::to_string(acceptor_.local_endpoint().port())};
-    config.environment = elastic::environment_from(environ);
+    config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
+    config.workers.arguments = {one.name, std::to_string(acceptor_.local_endpoint().port())};
+    config.workers.environment = elastic::environment_from(environ);
     config.standalone = true;
-    config.nproc_per_node = workers;
+    config.workers.nproc_per_node = workers;
     auto on_end = [this, &one](std::exception_ptr thrown, elastic::run_result result) {
-      one.end = thrown ? "CANCELLED" : to_string(result.state);
+      one.end = thrown ? name_of(thrown) : to_string(result.state);
       if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
     };
     asio::co_spawn(

@@ -8,6 +8,9 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -66,12 +69,12 @@ struct watcher : elastic::worker_observer {
 
 elastic::task<void> supervise(int& code) {
   elastic::launch_config config;
-  config.program = std::filesystem::read_symlink("/proc/self/exe");
-  config.environment = elastic::environment_from(environ);
+  config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
+  config.workers.environment = elastic::environment_from(environ);
   config.standalone = true;
-  config.nproc_per_node = 2;
-  config.max_restarts = 1;
-  config.preempt_grace = 30s;
+  config.workers.nproc_per_node = 2;
+  config.workers.max_restarts = 1;
+  config.workers.preempt_grace = 30s;
   const auto observer = std::make_shared<watcher>();
   elastic::agent_services services;
   services.observer = observer;

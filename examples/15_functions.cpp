@@ -8,6 +8,8 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 
 #include <unistd.h>
@@ -30,10 +32,10 @@ const elastic::entrypoint train("train", [](int epochs, std::string optimizer) {
 // [launch]
 elastic::task<void> run(std::string optimizer) {
   elastic::launch_config config;
-  config.environment = elastic::environment_from(environ);
+  config.workers.environment = elastic::environment_from(environ);
   config.standalone = true;
-  config.nproc_per_node = 2;
-  config.max_restarts = 1;
+  config.workers.nproc_per_node = 2;
+  config.workers.max_restarts = 1;
   const elastic::run_result result = co_await elastic::launch(config, train, 4, optimizer);
   const std::string state(to_string(result.state));
   std::printf("%s after %d restart\n", state.c_str(), result.restarts);

@@ -76,7 +76,6 @@ if command -v g++ >/dev/null; then
   has_header liburing.h || missing+=(liburing-dev)
   has_header fmt/format.h || missing+=(libfmt-dev)
   has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
-  has_header CLI/CLI.hpp || missing+=(libcli11-dev)
 else
   missing+=(libasio-dev liburing-dev libfmt-dev nlohmann-json3-dev libcli11-dev)
 fi

@@ -23,7 +23,7 @@ BANNER = """\
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The whole library in one header but for launch/command_line.hpp, which needs CLI11. Made by
+// The whole library in one header. Made by
 // scripts/amalgamate.py: do not edit it, change the headers in include/ and run the script again.
 //
 // Header-only as it is. To compile the library once, define ELASTIC_SEPARATE_COMPILATION for the
@@ -42,8 +42,7 @@ END = """
 #pragma GCC diagnostic pop
 #endif
 """
-# Only programs want it, and it needs a library of its own.
-LEFT_OUT = {"elastic/launch/command_line.hpp", "elastic/src.hpp"}
+LEFT_OUT = {"elastic/src.hpp"}
 
 OWN_INCLUDE = re.compile(r"#include <(elastic/[\w/]+\.[hi]pp)>\s*$")
 OTHER_INCLUDE = re.compile(r"#include <([^>]+)>\s*$")

@@ -98,7 +98,6 @@ if command -v g++ >/dev/null; then
   have_header fmt/core.h || need libfmt-dev
   have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || need catch2
   have_header nlohmann/json.hpp || need nlohmann-json3-dev
-  have_header CLI/CLI.hpp || need libcli11-dev
   have_header openssl/ssl.h || need libssl-dev
 else
   missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libcli11-dev libssl-dev)

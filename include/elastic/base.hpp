@@ -13,6 +13,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/mailbox.hpp>
 #include <elastic/base/named_factories.hpp>
+#include <elastic/base/nearest_name.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// launch/command_line.hpp is not listed: it needs CLI11, which only a program wants.
 #include <elastic/launch/command_line_facts.hpp>
 #include <elastic/launch/gpu_nodes.hpp>
 #include <elastic/launch/launch_config.hpp>

@@ -5,8 +5,6 @@
 // Every definition of the library, for those who compile it once without CMake: include this in one
 // translation unit, and define ELASTIC_SEPARATE_COMPILATION in all. `elastic::compiled` does the
 // same in several.
-//
-// launch/command_line.hpp is there if CLI11 is.
 
 #include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
@@ -36,6 +34,7 @@
 #include <elastic/base/impl/json_fields.ipp>
 #include <elastic/base/impl/json_text.ipp>
 #include <elastic/base/impl/log.ipp>
+#include <elastic/base/impl/nearest_name.ipp>
 #include <elastic/base/impl/random.ipp>
 #include <elastic/base/impl/ring.ipp>
 #include <elastic/base/impl/scope.ipp>
@@ -56,6 +55,14 @@
 #include <elastic/health/impl/timer_request.ipp>
 #include <elastic/health/impl/worker_channels.ipp>
 #include <elastic/health/impl/worker_liveness.ipp>
+#include <elastic/launch/detail/impl/given_options.ipp>
+#include <elastic/launch/detail/impl/option_checks.ipp>
+#include <elastic/launch/detail/impl/option_help.ipp>
+#include <elastic/launch/detail/impl/option_row.ipp>
+#include <elastic/launch/detail/impl/option_scan.ipp>
+#include <elastic/launch/detail/impl/option_types.ipp>
+#include <elastic/launch/detail/impl/single_option_types.ipp>
+#include <elastic/launch/impl/command_line.ipp>
 #include <elastic/launch/impl/console_log.ipp>
 #include <elastic/launch/impl/early_exit.ipp>
 #include <elastic/launch/impl/gpu_nodes.ipp>
@@ -181,14 +188,3 @@
 #include <elastic/worker/impl/worker_channel.ipp>
 #include <elastic/worker/impl/worker_context.ipp>
 #include <elastic/worker/impl/worker_store.ipp>
-
-#if __has_include(<CLI/CLI.hpp>)
-#include <elastic/launch/detail/impl/failure_options.ipp>
-#include <elastic/launch/detail/impl/node_options.ipp>
-#include <elastic/launch/detail/impl/option_readers.ipp>
-#include <elastic/launch/detail/impl/option_scan.ipp>
-#include <elastic/launch/detail/impl/option_table.ipp>
-#include <elastic/launch/detail/impl/output_options.ipp>
-#include <elastic/launch/detail/impl/worker_options.ipp>
-#include <elastic/launch/impl/command_line.ipp>
-#endif

@@ -27,10 +27,10 @@ void expect(bool condition, const char* what) {
 
 launch_config true_config() {
   launch_config config;
-  config.program = "/bin/true";
-  config.arguments = {long_text};
+  config.workers.program = "/bin/true";
+  config.workers.arguments = {long_text};
   config.standalone = true;
-  config.nproc_per_node = 2;
+  config.workers.nproc_per_node = 2;
   return config;
 }
 
@@ -56,9 +56,8 @@ task<void> launch_named() {
   expect(served.state == worker_state::succeeded, "launch(config, services)");
 }
 
-const entrypoint add("add", [](int count, std::string text) {
-  return std::to_string(count) + text;
-});
+const entrypoint add("add",
+                     [](int count, std::string text) { return std::to_string(count) + text; });
 
 // A function, its arguments by name and as temporaries.
 task<void> launch_function() {
@@ -102,8 +101,8 @@ task<void> agent_of_named_options() {
 // Stopping is no coroutine, so braces do no harm there.
 task<void> stop_with_braces() {
   launch_config config = true_config();
-  config.program = "/bin/sleep";
-  config.arguments = {"600"};
+  config.workers.program = "/bin/sleep";
+  config.workers.arguments = {"600"};
   const auto agent = make_agent(config);
   agent->stop({.signal = SIGINT, .grace = std::chrono::seconds(5), .reason = long_text});
   const run_result result = co_await agent->run();

@@ -84,21 +84,21 @@ class job {
  public:
   /// Each worker does `acts` (see the puppet).
   explicit job(std::vector<std::string> acts, int size = 2) {
-    config.program = ELASTIC_PUPPET;
-    config.arguments = std::move(acts);
-    config.nproc_per_node = size;
+    config.workers.program = ELASTIC_PUPPET;
+    config.workers.arguments = std::move(acts);
+    config.workers.nproc_per_node = size;
     config.standalone = true;
-    config.run_id = "a job";
-    config.log_dir = folder.path();
-    config.environment[left.name] = left.value;
-    config.environment["OMP_NUM_THREADS"] = "1";
+    config.rendezvous.run_id = "a job";
+    config.workers.log_dir = folder.path();
+    config.workers.environment[left.name] = left.value;
+    config.workers.environment["OMP_NUM_THREADS"] = "1";
     const char* io = std::getenv("ELASTIC_IO");
-    config.use_ring = io == nullptr || std::string_view(io) != "epoll";
+    config.rendezvous.use_ring = io == nullptr || std::string_view(io) != "epoll";
   }
   /// Each worker runs a shell script.
   static std::unique_ptr<job> of_shell(const std::string& script, int size = 2) {
     auto made = std::make_unique<job>(std::vector<std::string>{"-c", script}, size);
-    made->config.program = "/bin/sh";
+    made->config.workers.program = "/bin/sh";
     return made;
   }
 
@@ -164,7 +164,7 @@ class job {
 
 /// Calls `act` when every worker has said "ready".
 void when_ready(job& one, int workers, std::function<void()> act) {
-  one.config.tee = stream_selection(std_streams::out);
+  one.config.workers.tee = stream_selection(std_streams::out);
   one.out->on_text = [workers, act, done = false](const std::string& text) mutable {
     if (done || occurrences(text, "ready") < workers) return;
     done = true;
@@ -180,11 +180,11 @@ using namespace agent_test;
 
 TEST_CASE("agent: exactly the promised variables reach each worker", "[integration][agent]") {
   job one({"env"});
-  one.config.role = "trn";
-  one.config.max_restarts = 4;
-  one.config.redirects = stream_selection(std_streams::out);
-  one.config.environment["HOME"] = "/root with a blank";
-  one.config.environment["EMPTY"] = "";
+  one.config.workers.role = "trn";
+  one.config.workers.max_restarts = 4;
+  one.config.workers.redirects = stream_selection(std_streams::out);
+  one.config.workers.environment["HOME"] = "/root with a blank";
+  one.config.workers.environment["EMPTY"] = "";
   CHECK(one.run().state == worker_state::succeeded);
   for (int rank = 0; rank < 2; ++rank) {
     std::set<std::string> given = lines_of(file_text(one.log_file(0, rank, "stdout.log")));
@@ -228,8 +228,8 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
 TEST_CASE("agent: the master's port serves a store that is new in each attempt",
           "[integration][agent][io]") {
   auto one = job::of_shell("echo $MASTER_PORT; exit $((1 - TORCHELASTIC_RESTART_COUNT))", 1);
-  one->config.max_restarts = 1;
-  one->config.redirects = stream_selection(std_streams::out);
+  one->config.workers.max_restarts = 1;
+  one->config.workers.redirects = stream_selection(std_streams::out);
   CHECK(one->run().state == worker_state::succeeded);
   CHECK(file_text(one->log_file(0, 0, "stdout.log")) !=
         file_text(one->log_file(1, 0, "stdout.log")));
@@ -237,7 +237,7 @@ TEST_CASE("agent: the master's port serves a store that is new in each attempt",
 
 TEST_CASE("agent: the local rank stands in for its macro in arguments", "[integration][agent]") {
   job one({"line", "r${local_rank}", "line", "$local_rank$$$other", "args"});
-  one.config.redirects = stream_selection(std_streams::out);
+  one.config.workers.redirects = stream_selection(std_streams::out);
   CHECK(one.run().state == worker_state::succeeded);
   CHECK(file_text(one.log_file(0, 1, "stdout.log")).starts_with("r1\n1$$other\n"));
 }
@@ -248,8 +248,8 @@ TEST_CASE("agent: failed attempts are repeated until one succeeds", "[integratio
   auto one = job::of_shell(
       "echo attempt $TORCHELASTIC_RESTART_COUNT of $LOCAL_RANK; "
       "if [ $LOCAL_RANK = 1 ]; then exit $((2 - TORCHELASTIC_RESTART_COUNT)); fi");
-  one->config.max_restarts = 5;
-  one->config.redirects = stream_selection(std_streams::out);
+  one->config.workers.max_restarts = 5;
+  one->config.workers.redirects = stream_selection(std_streams::out);
   const run_result result = one->run();
   CHECK(result.state == worker_state::succeeded);
   CHECK(result.restarts == 2);
@@ -265,8 +265,8 @@ TEST_CASE("agent: failed attempts are repeated until one succeeds", "[integratio
 TEST_CASE("agent: a hundred restarts leave no process and no descriptor",
           "[integration][agent][io]") {
   job one({"exit", "1"});
-  one.config.max_restarts = 100;
-  one.config.tee = stream_selection(std_streams::both);
+  one.config.workers.max_restarts = 100;
+  one.config.workers.tee = stream_selection(std_streams::both);
   const run_result result = one.run();
   CHECK(result.state == worker_state::failed);
   CHECK(result.restarts == 100);
@@ -279,9 +279,9 @@ TEST_CASE("agent: a worker dies in every way", "[integration][agent]") {
       {{"exit", "255"}, exit_status::exited(255)},
       {{"exit", "256"}, exit_status::exited(0)},
   };
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
-                           SIGKILL, SIGUSR1, SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS,
-                           SIGRTMIN, SIGRTMAX}) {
+  for (const int number :
+       {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1,
+        SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS, SIGRTMIN, SIGRTMAX}) {
     ends.push_back({{"die", std::to_string(number)}, exit_status::signalled(number)});
   }
   for (const auto& [acts, status] : ends) {
@@ -302,9 +302,10 @@ TEST_CASE("agent: the others of a worker that died are told to end", "[integrati
       "kill -9 $$$$; fi; "
       "trap 'echo told; exit 0' TERM; : > ready.$LOCAL_RANK; while :; do sleep 0.01; done",
       3);
-  one->config.tee = stream_selection(std_streams::out);
+  one->config.workers.tee = stream_selection(std_streams::out);
   temporary_directory here;
-  one->config.arguments.at(1) = "cd '" + here.path() + "'; " + one->config.arguments.at(1);
+  one->config.workers.arguments.at(1) =
+      "cd '" + here.path() + "'; " + one->config.workers.arguments.at(1);
   const auto shown = one->out;
   const run_result result = one->run();
   CHECK(result.state == worker_state::failed);
@@ -319,7 +320,7 @@ TEST_CASE("agent: what workers leave running ends with them", "[integration][age
     for (const std::string code : {"0", "1"}) {
       CAPTURE(guard, kind, code);
       job one({"fork", kind, "line", "x", "exit", code});
-      one.config.max_restarts = 1;
+      one.config.workers.max_restarts = 1;
       one.config.guard = guard;
       const auto begin = std::chrono::steady_clock::now();
       const run_result result = one.run();
@@ -368,11 +369,11 @@ TEST_CASE("agent: workers have a guard unless the configuration or the services 
 TEST_CASE("agent: a program that is not there or cannot be run is an error",
           "[integration][agent]") {
   job one({});
-  one.config.program = "/nothing/here";
+  one.config.workers.program = "/nothing/here";
   CHECK_THROWS_AS(one.run(), error);
   CHECK(one.left.descriptors() == 0);
   job two({});
-  two.config.program = "/etc/passwd";
+  two.config.workers.program = "/etc/passwd";
   try {
     two.run();
     FAIL("it ran");
@@ -385,9 +386,9 @@ TEST_CASE("agent: a program that is not there or cannot be run is an error",
 
 TEST_CASE("agent: output goes to files, to the screen or to both", "[integration][agent]") {
   job one({"line", "out ${local_rank}", "eline", "err ${local_rank}", "print", "no end"}, 3);
-  one.config.role = "trn";
-  one.config.redirects = stream_selection::parse("0:3,1:1");
-  one.config.tee = stream_selection::parse("1:1,2:3");
+  one.config.workers.role = "trn";
+  one.config.workers.redirects = stream_selection::parse("0:3,1:1");
+  one.config.workers.tee = stream_selection::parse("1:1,2:3");
   const auto out = one.out;
   const auto err = one.err;
   CHECK(one.run().state == worker_state::succeeded);
@@ -408,8 +409,8 @@ TEST_CASE("agent: output goes to files, to the screen or to both", "[integration
 
 TEST_CASE("agent: the prefix of teed lines is the user's", "[integration][agent]") {
   job one({"line", "x"});
-  one.config.tee = stream_selection(std_streams::out);
-  one.config.log_line_prefix_template = "<${role_name} ${rank}/${local_rank}> ";
+  one.config.workers.tee = stream_selection(std_streams::out);
+  one.config.workers.log_line_prefix_template = "<${role_name} ${rank}/${local_rank}> ";
   const auto out = one.out;
   CHECK(one.run().state == worker_state::succeeded);
   CHECK(occurrences(out->text, "<default 0/0> x\n") == 1);
@@ -424,8 +425,8 @@ TEST_CASE("agent: a temporary log directory goes with success, or where it is em
   ::setenv("TMPDIR", temporary.path().c_str(), 1);
   const auto run = [](const std::string& code, std_streams redirected) {
     job one({"line", "x", "exit", code}, 1);
-    one.config.log_dir = "";
-    one.config.redirects = stream_selection(redirected);
+    one.config.workers.log_dir = "";
+    one.config.workers.redirects = stream_selection(redirected);
     return one.run();
   };
   CHECK(run("0", std_streams::out).log_directory.empty());
@@ -439,9 +440,9 @@ TEST_CASE("agent: a temporary log directory goes with success, or where it is em
 
 TEST_CASE("agent: without a log directory nothing is written", "[integration][agent]") {
   job one({"line", "x", "eline", "y"});
-  one.config.log_dir = "/dev/null";
-  one.config.redirects = stream_selection::parse("0:3");
-  one.config.tee = stream_selection::parse("1:3");
+  one.config.workers.log_dir = "/dev/null";
+  one.config.workers.redirects = stream_selection::parse("0:3");
+  one.config.workers.tee = stream_selection::parse("1:3");
   const auto out = one.out;
   const run_result result = one.run();
   CHECK(result.log_directory.empty());
@@ -458,9 +459,9 @@ TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][age
     job one({"on", n, "print", "got it", "line", "ready"});
     const std::string end = one.folder / "end";
     for (const std::string act : {"await", end.c_str(), "line", "bye"}) {
-      one.config.arguments.push_back(act);
+      one.config.workers.arguments.push_back(act);
     }
-    one.config.tee = stream_selection(std_streams::out);
+    one.config.workers.tee = stream_selection(std_streams::out);
     const auto shown = one.out;
     shown->on_text = [&, asked = false](const std::string& text) mutable {
       if (!asked && occurrences(text, "ready") == 2) {
@@ -484,7 +485,7 @@ TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][age
 TEST_CASE("agent: workers that do not heed a stop are killed when their grace is over",
           "[integration][agent]") {
   job one({"ignore", "15", "line", "ready", "hang"});
-  one.config.shutdown_timeout = 300ms;
+  one.config.workers.shutdown_timeout = 300ms;
   std::chrono::steady_clock::time_point asked;
   when_ready(one, 2, [&] {
     asked = std::chrono::steady_clock::now();
@@ -505,7 +506,7 @@ TEST_CASE("agent: workers that do not heed a stop are killed when their grace is
 TEST_CASE("agent: a second stop kills workers at once, stopped ones and their children too",
           "[integration][agent]") {
   job one({"ignore", "15", "fork", "setsid", "line", "ready", "stop", "hang"});
-  one.config.shutdown_timeout = 1h;
+  one.config.workers.shutdown_timeout = 1h;
   when_ready(one, 2, [&] {
     one.agent->stop({});
     one.agent->stop({});
@@ -516,7 +517,7 @@ TEST_CASE("agent: a second stop kills workers at once, stopped ones and their ch
 
 TEST_CASE("agent: a stopped worker follows a stop", "[integration][agent]") {
   job one({"on", "15", "exit", "0", "line", "ready", "stop", "hang"});
-  one.config.shutdown_timeout = 1h;
+  one.config.workers.shutdown_timeout = 1h;
   when_ready(one, 2, [&] { one.agent->stop({}); });
   one.make();
   const run_result result = one.run();
@@ -539,8 +540,8 @@ TEST_CASE("agent: a console that stands still holds up no stop for longer than i
     CAPTURE(number);
     job one({"eline", "nobody reads this", "touch", "READY", "hang"}, 1);
     const std::string ready = one.folder / "ready";
-    one.config.arguments[3] = ready;
-    one.config.shutdown_timeout = 300ms;
+    one.config.workers.arguments[3] = ready;
+    one.config.workers.shutdown_timeout = 300ms;
     agent_services services;
     services.console_err = std::make_shared<stuck_screen>();
     one.agent = make_agent(one.config, services);
@@ -559,14 +560,14 @@ TEST_CASE("agent: a console that stands still holds up no stop for longer than i
 
 TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves signals as they were",
           "[integration][agent]") {
-  struct sigaction mine {};
+  struct sigaction mine{};
   mine.sa_handler = [](int) {};
-  struct sigaction before {};
+  struct sigaction before{};
   ::sigaction(SIGTERM, &mine, &before);
   job one({"on", "15", "print", "asked", "line", "ready"});
   const std::string end = one.folder / "end";
-  for (const std::string act : {"await", end.c_str()}) one.config.arguments.push_back(act);
-  one.config.tee = stream_selection(std_streams::out);
+  for (const std::string act : {"await", end.c_str()}) one.config.workers.arguments.push_back(act);
+  one.config.workers.tee = stream_selection(std_streams::out);
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   const auto shown = one.out;
@@ -579,17 +580,16 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
   };
   one.make();
   std::exception_ptr failure;
-  asio::co_spawn(context, run_with_signals(*one.agent),
-                 asio::bind_cancellation_slot(
-                     cancel.slot(), [&](std::exception_ptr thrown, const run_result&) {
-                       failure = thrown;
-                     }));
+  asio::co_spawn(
+      context, run_with_signals(*one.agent),
+      asio::bind_cancellation_slot(
+          cancel.slot(), [&](std::exception_ptr thrown, const run_result&) { failure = thrown; }));
   context.run_for(60s);
   REQUIRE(failure);
   CHECK(detail::is_cancellation(failure));
   CHECK(occurrences(shown->text, "asked") == 2);
   one.check_nothing_left();
-  struct sigaction after {};
+  struct sigaction after{};
   ::sigaction(SIGTERM, &before, &after);
   CHECK(after.sa_handler == mine.sa_handler);
 }
@@ -620,12 +620,12 @@ struct static_nodes {
       nodes.push_back(std::make_unique<job>(acts, rank + 1));
       launch_config& config = nodes.back()->config;
       config.standalone = false;
-      config.rdzv_backend = "static";
-      config.rdzv_endpoint = "127.0.0.1:" + std::to_string(port);
-      config.min_nodes = count;
-      config.max_nodes = count;
-      config.node_rank = rank;
-      config.redirects = stream_selection(std_streams::out);
+      config.rendezvous.backend = "static";
+      config.rendezvous.endpoint = "127.0.0.1:" + std::to_string(port);
+      config.rendezvous.min_nodes = count;
+      config.rendezvous.max_nodes = count;
+      config.rendezvous.node_rank = rank;
+      config.workers.redirects = stream_selection(std_streams::out);
     }
   }
 
@@ -678,9 +678,9 @@ TEST_CASE("agent: static nodes number their workers together and end together",
 
 TEST_CASE("agent: a static node restarts by itself", "[integration][agent]") {
   static_nodes two(2, {"exit", "0"});
-  two.nodes[1]->config.program = "/bin/sh";
-  two.nodes[1]->config.arguments = {"-c", "exit $((1 - TORCHELASTIC_RESTART_COUNT))"};
-  two.nodes[1]->config.max_restarts = 1;
+  two.nodes[1]->config.workers.program = "/bin/sh";
+  two.nodes[1]->config.workers.arguments = {"-c", "exit $((1 - TORCHELASTIC_RESTART_COUNT))"};
+  two.nodes[1]->config.workers.max_restarts = 1;
   two.run();
   CHECK(two.nodes[0]->result.state == worker_state::succeeded);
   CHECK(two.nodes[0]->result.restarts == 0);
@@ -704,16 +704,15 @@ TEST_CASE("agent: two in one context, one cancelled, the other goes on", "[integ
   first.make();
   second.make();
   asio::co_spawn(context, first.agent->run(),
-                 asio::bind_cancellation_slot(
-                     cancel.slot(), [&](std::exception_ptr thrown, const run_result&) {
-                       first_failure = thrown;
-                       CHECK(first.left.processes().empty());
-                       CHECK(second.left.processes().size() == 2);
-                       second.agent->stop({});
-                     }));
-  asio::co_spawn(context, second.agent->run(), [&](std::exception_ptr, run_result how) {
-    second_result = std::move(how);
-  });
+                 asio::bind_cancellation_slot(cancel.slot(),
+                                              [&](std::exception_ptr thrown, const run_result&) {
+                                                first_failure = thrown;
+                                                CHECK(first.left.processes().empty());
+                                                CHECK(second.left.processes().size() == 2);
+                                                second.agent->stop({});
+                                              }));
+  asio::co_spawn(context, second.agent->run(),
+                 [&](std::exception_ptr, run_result how) { second_result = std::move(how); });
   context.run_for(60s);
   REQUIRE(first_failure);
   CHECK(detail::is_cancellation(first_failure));
@@ -732,7 +731,7 @@ TEST_CASE("agent: several on a pool of threads, each ended in its own way",
       const bool ends = number % 4 == 0;
       auto one = ends ? job::of_shell("exit $((1 - TORCHELASTIC_RESTART_COUNT))")
                       : std::make_unique<job>(std::vector<std::string>{"line", "ready", "hang"});
-      one->config.max_restarts = 1;
+      one->config.workers.max_restarts = 1;
       cancels.push_back(std::make_unique<asio::cancellation_signal>());
       asio::cancellation_signal& cancel = *cancels.back();
       const auto strand = asio::make_strand(pool.get_executor());
@@ -748,11 +747,11 @@ TEST_CASE("agent: several on a pool of threads, each ended in its own way",
         when_ready(it, 2, [emit] { emit(asio::cancellation_type::terminal); });
       }
       it.make();
-      asio::co_spawn(strand, it.agent->run(),
-                     asio::bind_cancellation_slot(
-                         cancel.slot(), [&it](std::exception_ptr, run_result how) {
-                           it.result = std::move(how);
-                         }));
+      asio::co_spawn(
+          strand, it.agent->run(),
+          asio::bind_cancellation_slot(cancel.slot(), [&it](std::exception_ptr, run_result how) {
+            it.result = std::move(how);
+          }));
       jobs.push_back(std::move(one));
     }
     pool.join();

@@ -189,14 +189,14 @@ class ready_counter final : public output_sink {
 class job {
  public:
   explicit job(int size = 3) {
-    config.nproc_per_node = size;
+    config.workers.nproc_per_node = size;
     config.standalone = true;
-    config.log_dir = folder.path();
-    config.environment[left.name] = left.value;
-    config.environment["OMP_NUM_THREADS"] = "1";
-    config.redirects = stream_selection(std_streams::both);
+    config.workers.log_dir = folder.path();
+    config.workers.environment[left.name] = left.value;
+    config.workers.environment["OMP_NUM_THREADS"] = "1";
+    config.workers.redirects = stream_selection(std_streams::both);
     const char* io = std::getenv("ELASTIC_IO");
-    config.use_ring = io == nullptr || std::string_view(io) != "epoll";
+    config.rendezvous.use_ring = io == nullptr || std::string_view(io) != "epoll";
     services.log = log->log();
   }
 
@@ -214,10 +214,9 @@ class job {
     });
   }
   run_result run(const function_call& call) {
-    config.function = call;
-    return run([](const launch_config& with, const agent_services& by) {
-      return launch(with, by);
-    });
+    config.workers.function = call;
+    return run(
+        [](const launch_config& with, const agent_services& by) { return launch(with, by); });
   }
 
   void check_nothing_left() {
@@ -346,7 +345,7 @@ TEST_CASE("functions: values need no directory, and a guard or none",
           "[integration][functions][sanitize]") {
   for (const guard_policy policy : {guard_policy::required, guard_policy::none}) {
     job one;
-    one.config.log_dir = "/dev/null";
+    one.config.workers.log_dir = "/dev/null";
     one.config.guard = policy;
     const run_result result = one.run(square);
     CHECK(result.return_values == ranks({0, 1, 4}));
@@ -359,7 +358,7 @@ TEST_CASE("functions: the values are those of the attempt that succeeded",
   for (const start_method method : methods()) {
     job one;
     one.config.start = method;
-    one.config.max_restarts = 2;
+    one.config.workers.max_restarts = 2;
     const run_result result = one.run(second_time);
     CHECK(result.state == worker_state::succeeded);
     CHECK(result.restarts == 1);
@@ -385,7 +384,7 @@ TEST_CASE("functions: an exception is the worker's error file, with its type and
     for (const bool with_files : {true, false}) {
       job one;
       one.config.start = method;
-      if (!with_files) one.config.log_dir = "/dev/null";
+      if (!with_files) one.config.workers.log_dir = "/dev/null";
       const run_result result = one.run(fails_by, "exception");
       CHECK(result.state == worker_state::failed);
       CHECK(result.return_values.empty());
@@ -432,8 +431,7 @@ TEST_CASE("functions: one that ends its process by itself ended as it said",
     leaves.config.start = method;
     const run_result result = leaves.run(fails_by, "exit 0");
     CHECK(result.state == worker_state::succeeded);
-    CHECK(result.return_values ==
-          std::map<int, nlohmann::json>{{0, "exit 0"}, {2, "exit 0"}});
+    CHECK(result.return_values == std::map<int, nlohmann::json>{{0, "exit 0"}, {2, "exit 0"}});
     CHECK(leaves.log->text().find("rank 1 ended with success, but there is no return value: it "
                                   "ended before its function returned") != std::string::npos);
   }
@@ -478,7 +476,7 @@ TEST_CASE("functions: what a worker scribbles is no value, and hurts nobody",
 
 TEST_CASE("functions: a program that has none just runs", "[integration][functions][sanitize]") {
   job one(2);
-  one.config.program = "/bin/true";
+  one.config.workers.program = "/bin/true";
   const function_call call{"train", nlohmann::json::array()};
   const run_result result = one.run(call);
   CHECK(result.state == worker_state::succeeded);
@@ -492,9 +490,9 @@ TEST_CASE("functions: workers that run one are stopped as all are",
   for (const start_method method : methods()) {
     job one(2);
     one.config.start = method;
-    one.config.redirects = {};
-    one.config.tee = stream_selection(std_streams::out);
-    one.config.function = waits.call();
+    one.config.workers.redirects = {};
+    one.config.workers.tee = stream_selection(std_streams::out);
+    one.config.workers.function = waits.call();
     const auto ready = std::make_shared<ready_counter>(2);
     one.services.console_out = ready;
     run_result result;
@@ -576,8 +574,7 @@ TEST_CASE("functions: the end of a copy ends nothing of this process",
     CHECK(file_text(written) == "once");
     CHECK_FALSE(std::filesystem::exists(note));
     CHECK_FALSE(std::filesystem::exists(kept->path));
-    const std::string shown =
-        file_text(result.log_directory + "/attempt_0/0/stdout.log");
+    const std::string shown = file_text(result.log_directory + "/attempt_0/0/stdout.log");
     CHECK(shown == "and this\n");
   }
 }
@@ -599,8 +596,9 @@ TEST_CASE("functions: a process of several threads is not copied",
   }
   work.reset();
   other.join();
-  CHECK(said == "a worker can be forked only where this process has one thread, it has 2: start it "
-                "by start_method::spawn");
+  CHECK(said ==
+        "a worker can be forked only where this process has one thread, it has 2: start it "
+        "by start_method::spawn");
   CHECK(one.run(square).return_values == ranks({0}));
 }
 
@@ -609,10 +607,10 @@ TEST_CASE("functions: copies die with the process that made them",
   if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   job one(2);
   one.config.start = start_method::fork;
-  one.config.log_dir = "/dev/null";
-  one.config.redirects = {};
-  one.config.tee = stream_selection(std_streams::out);
-  one.config.function = waits.call();
+  one.config.workers.log_dir = "/dev/null";
+  one.config.workers.redirects = {};
+  one.config.workers.tee = stream_selection(std_streams::out);
+  one.config.workers.function = waits.call();
   const pid_t host = ::fork();
   REQUIRE(host >= 0);
   if (host == 0) {
@@ -655,9 +653,10 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
   };
   process_spec elsewhere;
   elsewhere.directory = "/nonexistent";
-  CHECK(said(elsewhere, detail::real_syscalls) == "working directory '/nonexistent' of program "
-                                                  "'me' cannot be entered: No such file or "
-                                                  "directory");
+  CHECK(said(elsewhere, detail::real_syscalls) ==
+        "working directory '/nonexistent' of program "
+        "'me' cannot be entered: No such file or "
+        "directory");
   detail::syscalls no_session = detail::real_syscalls;
   no_session.set_session = [] {
     errno = EPERM;
@@ -695,29 +694,35 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
     return refusal([&] { one.run(call); });
   };
   using list = nlohmann::json::array_t;
-  CHECK(refused({"squares", list{}}).find("no function of this program is registered as 'squares': "
-                                      "there is 'square', 'describe', ") == 0);
+  CHECK(refused({"squares", list{}})
+            .find("no function of this program is registered as 'squares': "
+                  "there is 'square', 'describe', ") == 0);
   CHECK(refused({"twin", list{}}) == "two functions of this program are registered as 'twin'");
   CHECK(refused({"square", 3}) == "the arguments of function 'square' are no JSON array");
   CHECK(refused({"square", list{3}}) == "function 'square' takes 0 arguments, 1 were given");
   CHECK(refused({"text of", list{}}) == "function 'text of' takes 1 arguments, 0 were given");
   CHECK(refused({"text of", list{"3"}}) ==
         "argument 1 of function 'text of' does not fit: type must be number, but is string");
-  CHECK(refused({"fails by", list{"\xff"}}).find("the list of arguments of function 'fails by' "
-                                                 "cannot be written as JSON: ") == 0);
-  CHECK(refused({"square", list{}}, [](job& one) {
-          one.config.start = start_method::fork;
-          one.config.guard = guard_policy::required;
-        }) == "guard_policy::required cannot be had with start_method::fork: forked workers have "
-              "no guard");
-  CHECK(refused({"square", list{}}, [](job& one) {
-          one.config.start = start_method::fork;
-          one.config.program = "/bin/true";
-        }) == "start_method::fork runs a function of this program: '/bin/true' cannot be named as "
-              "another one");
+  CHECK(refused({"fails by", list{"\xff"}})
+            .find("the list of arguments of function 'fails by' "
+                  "cannot be written as JSON: ") == 0);
+  CHECK(refused({"square", list{}},
+                [](job& one) {
+                  one.config.start = start_method::fork;
+                  one.config.guard = guard_policy::required;
+                }) ==
+        "guard_policy::required cannot be had with start_method::fork: forked workers have "
+        "no guard");
+  CHECK(refused({"square", list{}},
+                [](job& one) {
+                  one.config.start = start_method::fork;
+                  one.config.workers.program = "/bin/true";
+                }) ==
+        "start_method::fork runs a function of this program: '/bin/true' cannot be named as "
+        "another one");
   job none;
   none.config.start = start_method::fork;
-  none.config.program = "/bin/true";
+  none.config.workers.program = "/bin/true";
   CHECK(refusal([&] { make_agent(none.config); }) ==
         "start_method::fork runs a function: launch_config::function is empty");
 }
@@ -725,7 +730,7 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
 TEST_CASE("functions: a worker checks what it is given, too",
           "[integration][functions][sanitize]") {
   job one(1);
-  one.config.program = std::filesystem::read_symlink("/proc/self/exe");
+  one.config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
   const function_call call{"squares", nlohmann::json::array()};
   const run_result result = one.run(call);
   REQUIRE(culprit(result).error);
@@ -738,16 +743,18 @@ TEST_CASE("functions: a program that is started with a function's name alone say
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const auto ended = test::run_program({self, "--list-tests"}, {{entrypoint_variable, "square"}});
   CHECK(ended.code == 1);
-  CHECK(ended.err == "elastic::error: standard input does not hold a function's arguments: only an "
-                     "agent starts a worker that runs a function\n");
+  CHECK(ended.err ==
+        "elastic::error: standard input does not hold a function's arguments: only an "
+        "agent starts a worker that runs a function\n");
 }
 
 TEST_CASE("functions: a program whose main does not ask never starts itself again",
           "[integration][functions][sanitize]") {
   const auto ended = test::run_program({ELASTIC_FORGETFUL});
   CHECK(ended.code == 3);
-  CHECK(ended.out == "the workers are this program again, whose main must begin with 'if (const "
-                     "auto code = elastic::run_entrypoint()) return *code;'\n");
+  CHECK(ended.out ==
+        "the workers are this program again, whose main must begin with 'if (const "
+        "auto code = elastic::run_entrypoint()) return *code;'\n");
 }
 
 // ---- several nodes ------------------------------------------------------------------------------
@@ -758,10 +765,10 @@ TEST_CASE("functions: each node has the values of its own workers, by rank in th
     job one(2);
     one.config.start = method;
     one.config.standalone = false;
-    one.config.rdzv_backend = "c10d";
-    one.config.rdzv_endpoint = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
-    one.config.run_id = "two nodes";
-    one.config.min_nodes = one.config.max_nodes = 2;
+    one.config.rendezvous.backend = "c10d";
+    one.config.rendezvous.endpoint = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
+    one.config.rendezvous.run_id = "two nodes";
+    one.config.rendezvous.min_nodes = one.config.rendezvous.max_nodes = 2;
     std::map<int, nlohmann::json> values;
     std::vector<std::size_t> counts;
     {

@@ -59,7 +59,7 @@ struct output_recorder final : output_sink {
 /// first, then `start`:
 ///
 ///     agent_stage stage(time);
-///     stage.workers.local_world_size = 2;
+///     stage.workers.nproc_per_node = 2;
 ///     stage.start();
 ///     co_await stage.quiet();
 ///     stage.worker(0).exit(1);
@@ -74,8 +74,8 @@ class agent_stage {
         rendezvous(std::make_shared<fake_rendezvous>(launcher->notes)),
         log(std::make_shared<log_recorder>()) {
     workers.program = "/usr/bin/trainer";
-    workers.local_world_size = 2;
-    workers.log_directory = "/dev/null";
+    workers.nproc_per_node = 2;
+    workers.log_dir = "/dev/null";
   }
   agent_stage(const agent_stage&) = delete;
   agent_stage& operator=(const agent_stage&) = delete;

@@ -249,14 +249,14 @@ class simulated_job {
     parameters.min_nodes = plan_.min_nodes;
     parameters.max_nodes = plan_.max_nodes;
     parameters.share_worker_store = false;
-    parameters.configuration["join_timeout"] = std::to_string(join_timeout.count());
-    parameters.configuration["last_call_timeout"] = "3";
+    parameters.conf["join_timeout"] = std::to_string(join_timeout.count());
+    parameters.conf["last_call_timeout"] = "3";
     parameters.time = node.clock;
     agent_options options;
     options.workers.program = "worker";
-    options.workers.local_world_size = 1 + static_cast<int>(random_.below(2));
+    options.workers.nproc_per_node = 1 + static_cast<int>(random_.below(2));
     options.workers.max_restarts = plan_.max_restarts;
-    options.workers.log_directory = "/dev/null";
+    options.workers.log_dir = "/dev/null";
     options.workers.shutdown_timeout = worker_grace;
     options.rendezvous = std::make_shared<observed_rendezvous>(*this, node,
                                                                make_handler(node, parameters));

@@ -24,12 +24,12 @@ enum class log_format {
 struct log_options {
   log_format format = log_format::text;
   /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
-  std::vector<int> console_ranks;
+  std::vector<int> local_ranks_filter;
   /// Lines of any worker's stdout that contain one of these texts are also written to
   /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
-  std::vector<std::string> stdout_filters;
+  std::vector<std::string> duplicate_stdout_filters;
   /// The same for stderr and `filtered_stderr.log`.
-  std::vector<std::string> stderr_filters;
+  std::vector<std::string> duplicate_stderr_filters;
   /// When log files are cut. With a size what is only redirected goes through the agent, too.
   log_rotation rotation;
 };

@@ -16,10 +16,10 @@ struct restart_terms {
   /// Only failures of the last so much time use up the restarts. 0: all of the job's.
   duration window = duration::zero();
 
-  /// How long to wait before the first restart; twice as long before the next, up to `max_delay`.
+  /// How long to wait before the first restart; twice as long before the next, up to `delay_max`.
   /// 0: no wait.
   duration delay = duration::zero();
-  duration max_delay = std::chrono::seconds(60);
+  duration delay_max = std::chrono::seconds(60);
   /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
   duration healthy_uptime = std::chrono::seconds(60);
 

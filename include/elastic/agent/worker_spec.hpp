@@ -27,7 +27,7 @@ struct worker_spec {
   /// The role of these workers: a name for ranks, logs, events and metrics.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
-  int local_world_size = 1;
+  int nproc_per_node = 1;
 
   /// A path, or a name that is looked up in the PATH of `environment`.
   std::string program;
@@ -41,12 +41,12 @@ struct worker_spec {
   std::optional<function_call> function = {};
   /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
   /// `${role_name}` in the values become the worker's.
-  std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
-  std::vector<processor_set> processors;
+  std::vector<processor_set> cpu_affinity;
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
@@ -65,20 +65,20 @@ struct worker_spec {
   /// failure. Default: never, but for time-outs that the worker itself names.
   liveness_settings liveness;
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
-  hang_hook on_hang = {};
+  elastic::hang_hook hang_hook = {};
   /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
   /// success. "/dev/null": no files at all.
-  std::string log_directory;
+  std::string log_dir;
   /// Which streams of which local rank are written to files by the worker itself.
   stream_selection redirects;
   /// Which streams go to both the file and the console.
   stream_selection tee;
   /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
-  std::string line_prefix_template;
+  std::string log_line_prefix_template;
   /// What is shown of the output and how, and what is kept of it.
   log_options logs;
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: includes CLI11, which only a program wants.
+// Opt-in: for programs, not for those who embed a job.
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
@@ -22,7 +22,7 @@ struct command_line {
   launch_config config;
   /// The threshold for log lines: LOGLEVEL.
   log_level threshold = log_level::warning;
-  /// ELASTIC_IO; `config.use_ring` follows from it.
+  /// ELASTIC_IO; `config.rendezvous.use_ring` follows from it.
   io_choice io = io_choice::automatic;
   /// What is allowed but surely not meant, one sentence each.
   std::vector<std::string> warnings;

@@ -48,8 +48,8 @@ task<run_result> launch(launch_config&& config, agent_services&& services) = del
 task<run_result> launch(launch_config&& config) = delete;
 
 /// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
-/// program, or of `config.program` where that is named. It is what `config.function` says, with
-/// arguments that the compiler checks.
+/// program, or of `config.workers.program` if that is named. It is what `config.workers.function`
+/// says, with arguments that the compiler checks.
 ///
 /// Result: after success `run_result::return_values` has what the function returned in each worker
 /// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
@@ -68,7 +68,7 @@ task<run_result> launch(const launch_config& config, const agent_services& servi
       (... && !(std::is_aggregate_v<Arguments> && !std::is_trivially_destructible_v<Arguments>)),
       "name an aggregate before it is an argument: g++ 12 destroys it twice");
   launch_config of_function = config;
-  of_function.function = function.call(std::forward<Arguments>(arguments)...);
+  of_function.workers.function = function.call(std::forward<Arguments>(arguments)...);
   return detail::run_agent(make_agent(of_function, services));
 }
 template <class Signature, class... Arguments>

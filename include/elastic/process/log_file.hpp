@@ -18,7 +18,7 @@ namespace elastic {
 /// When a log file is full, and what becomes of it then.
 struct log_rotation {
   /// A file of this size is put aside and a new one begun; 0: it grows without end.
-  std::uint64_t max_bytes = 0;
+  std::uint64_t max_size = 0;
   /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
   /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
   int max_files = 5;
@@ -66,7 +66,7 @@ class log_file {
 
   ELASTIC_DECL portion first_portion(std::string_view bytes) const;
 
-  std::size_t room() const { return size_ < rotation_.max_bytes ? rotation_.max_bytes - size_ : 0; }
+  std::size_t room() const { return size_ < rotation_.max_size ? rotation_.max_size - size_ : 0; }
 
   ELASTIC_DECL std::size_t room_for_line() const;
   ELASTIC_DECL void append(std::string_view bytes, const logger& log);

@@ -30,14 +30,14 @@ struct rendezvous_parameters {
   /// This node's group rank, where the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
-  std::string local_address;
+  std::string local_addr;
   /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
   /// 0 does.
   bool share_worker_store = true;
   /// Whether stores that this node serves use an io_uring where the kernel allows one.
   bool use_ring = true;
   /// Further settings of the backend, the `--rdzv-conf` pairs.
-  std::map<std::string, std::string, std::less<>> configuration;
+  std::map<std::string, std::string, std::less<>> conf;
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;

@@ -178,7 +178,7 @@ class entrypoint<R(P...)> {
 
   const std::string& name() const { return function_->name; }
 
-  /// The call of this function with these arguments, for `launch_config::function`.
+  /// The call of this function with these arguments, for `worker_spec::function`.
   /// Errors: `errc::invalid_argument` where one cannot be written as JSON.
   function_call call(std::decay_t<P>... arguments) const {
     function_call made;

@@ -10,12 +10,12 @@ namespace {
 
 elastic::task<int> run() {
   elastic::launch_config config;
-  config.program = "/bin/true";
-  config.nproc_per_node = 2;
+  config.workers.program = "/bin/true";
+  config.workers.nproc_per_node = 2;
   config.standalone = true;
   const elastic::run_result here = co_await elastic::launch(config);
   const elastic::run_result there = co_await launch_in_second(config);
-  co_return here.state == there.state && here.state == elastic::worker_state::succeeded ? 0 : 1;
+  co_return here.state == there.state&& here.state == elastic::worker_state::succeeded ? 0 : 1;
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ stop_request stop_by(int signal) {
 TIME_TEST("agent channel: a hung worker is killed, and the group starts again", "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 1;
-  stage.workers.liveness.heartbeat = 10s;
+  stage.workers.liveness.heartbeat_timeout = 10s;
   stage.start();
   co_await stage.quiet();
   peer one(stage.worker(1));
@@ -103,8 +103,8 @@ TIME_TEST("agent channel: the report says that a worker was hung, and where", "[
 
 TIME_TEST("agent channel: a worker that says nothing is no worse than under torchrun", "[agent]") {
   agent_stage stage(time);
-  stage.workers.liveness.heartbeat = 1s;
-  stage.workers.liveness.learn_factor = 2;
+  stage.workers.liveness.heartbeat_timeout = 1s;
+  stage.workers.liveness.learn_timeouts = 2;
   stage.workers.preempt_grace = 1h;
   stage.start();
   co_await stage.quiet();

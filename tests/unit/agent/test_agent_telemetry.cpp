@@ -114,7 +114,7 @@ TIME_TEST("agent telemetry: success after a restart, as torchrun tells it", "[ag
 
 TIME_TEST("agent telemetry: a worker that left an error file, as torchrun tells it", "[agent]") {
   play acted(time, "worker_raise");
-  acted.stage.workers.log_directory = "";
+  acted.stage.workers.log_dir = "";
   const auto raised = nlohmann::json::parse(acted.expected.at(1)).at("metadata");
   const std::string left = raised.at("raw_error").get<std::string>();
   acted.stage.start();
@@ -241,7 +241,7 @@ task<lines> final_counters(elastic::test::manual_time& time, int max_restarts,
   agent_stage stage(time);
   auto metrics = std::make_shared<metric_recorder>();
   stage.metrics = metrics;
-  stage.workers.local_world_size = 1;
+  stage.workers.nproc_per_node = 1;
   stage.workers.max_restarts = max_restarts;
   stage.launcher->on_start = [&attempts](fake_process& one) { one.exit(attempts.at(one.index)); };
   stage.start();

@@ -39,8 +39,8 @@ using signals = std::vector<int>;
 struct hook_stage : agent_stage {
   explicit hook_stage(manual_time& clock) : agent_stage(clock) {
     workers.max_restarts = 1;
-    workers.on_hang.command = "py-spy dump -p $ELASTIC_HUNG_PID";
-    workers.on_hang.timeout = 10s;
+    workers.hang_hook.command = "py-spy dump -p $ELASTIC_HUNG_PID";
+    workers.hang_hook.timeout = 10s;
     workers.environment["PATH"] = "/usr/bin";
   }
 

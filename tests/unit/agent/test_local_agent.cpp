@@ -93,7 +93,7 @@ TIME_TEST("agent: a failure ends the job where no restarts are allowed", "[agent
 TIME_TEST("agent: every kind of death is a failure, exit code 0 alone is none", "[agent]") {
   for (int code = 0; code <= 255; ++code) {
     agent_stage stage(time);
-    stage.workers.local_world_size = 1;
+    stage.workers.nproc_per_node = 1;
     stage.start();
     co_await stage.quiet();
     stage.worker(0).exit(code);
@@ -106,7 +106,7 @@ TIME_TEST("agent: every kind of death is a failure, exit code 0 alone is none", 
   for (int number = 1; number <= 64; ++number) deaths.push_back(exit_status::signalled(number));
   for (const exit_status& death : deaths) {
     agent_stage stage(time);
-    stage.workers.local_world_size = 1;
+    stage.workers.nproc_per_node = 1;
     stage.start();
     co_await stage.quiet();
     stage.worker(0).end(death);
@@ -211,7 +211,7 @@ TIME_TEST("agent: a failure is answered by a restart of all, which may succeed",
 
 TIME_TEST("agent: a failure after the restarts are used up ends the job", "[agent]") {
   agent_stage stage(time);
-  stage.workers.local_world_size = 1;
+  stage.workers.nproc_per_node = 1;
   stage.workers.max_restarts = 2;
   stage.launcher->on_start = [](fake_process& one) { one.exit(static_cast<int>(one.index) + 1); };
   stage.start();
@@ -228,7 +228,7 @@ TIME_TEST("agent: a failure after the restarts are used up ends the job", "[agen
 
 TIME_TEST("agent: workers that fail together use up one restart", "[agent]") {
   agent_stage stage(time);
-  stage.workers.local_world_size = 8;
+  stage.workers.nproc_per_node = 8;
   stage.workers.max_restarts = 1;
   stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 8 ? 1 : 0); };
   stage.start();
@@ -260,7 +260,7 @@ TIME_TEST("agent: a changed membership restarts the workers for free", "[agent]"
 
 TIME_TEST("agent: changes do not give back the restarts that failures used up", "[agent]") {
   agent_stage stage(time);
-  stage.workers.local_world_size = 1;
+  stage.workers.nproc_per_node = 1;
   stage.workers.max_restarts = 1;
   stage.start();
   co_await stage.quiet();
@@ -316,7 +316,7 @@ TIME_TEST("agent: each worker is told who it is, where the master is and which j
 TIME_TEST("agent: the nodes of a job number their workers together", "[agent]") {
   agent_stage first(time);
   agent_stage second(time);
-  first.workers.local_world_size = 3;
+  first.workers.nproc_per_node = 3;
   second.rendezvous->agents = first.rendezvous->agents;
   first.rendezvous->group_world_size = 2;
   second.rendezvous->group_world_size = 2;
@@ -517,7 +517,7 @@ TIME_TEST("agent: a round that finds the restarts used up starts nothing", "[age
 TIME_TEST("agent: a worker that cannot be started ends the run and the others", "[agent]") {
   for (std::size_t broken = 0; broken < 4; ++broken) {
     agent_stage stage(time);
-    stage.workers.local_world_size = 4;
+    stage.workers.nproc_per_node = 4;
     stage.workers.max_restarts = 5;
     stage.launcher->on_start = [broken](fake_process& one) {
       if (one.index == broken) throw elastic::error(errc::program_not_found, "no 'trainer'");
@@ -552,7 +552,7 @@ TIME_TEST("agent: a worker that cannot be started again ends the run", "[agent]"
 TIME_TEST("agent: a log directory that cannot be made ends the run before anything starts",
           "[agent]") {
   agent_stage stage(time);
-  stage.workers.log_directory = "/proc/nothing/here";
+  stage.workers.log_dir = "/proc/nothing/here";
   stage.start();
   co_await stage.end();
   CHECK(stage.failure() == errc::file_access);
@@ -598,7 +598,7 @@ TEST_CASE("agent: what cannot be run is refused when it is made", "[agent]") {
   CHECK(made_from(bad, true) == errc::invalid_argument);
   for (const int size : {0, -1, elastic::limits::local_world_size + 1}) {
     bad = good;
-    bad.local_world_size = size;
+    bad.nproc_per_node = size;
     CHECK(made_from(bad, true) == errc::invalid_argument);
   }
   bad = good;
@@ -751,7 +751,7 @@ TIME_TEST("agent: workers get their grace and are then killed", "[agent]") {
 
 TIME_TEST("agent: the grace is one for all workers, and ends with the last of them", "[agent]") {
   agent_stage stage(time);
-  stage.workers.local_world_size = 3;
+  stage.workers.nproc_per_node = 3;
   stage.workers.shutdown_timeout = 10s;
   stage.launcher->on_start = [&time](fake_process& one) {
     if (one.index == 0) one.on_signal = fake_process::ignore_all();
@@ -922,7 +922,7 @@ TEST_CASE("agent: stop after its context is gone has no effect", "[agent]") {
     asio::io_context context;
     elastic::agent_options options;
     options.workers.program = "trainer";
-    options.workers.log_directory = "/dev/null";
+    options.workers.log_dir = "/dev/null";
     auto launcher = std::make_shared<elastic::test::fake_launcher>();
     launcher->on_start = [](fake_process& one) { one.exit(0); };
     options.services.launcher = launcher;
@@ -948,8 +948,8 @@ struct two_nodes {
     second.rendezvous->group_rank = 1;
     first.rendezvous->group_world_size = 2;
     second.rendezvous->group_world_size = 2;
-    first.workers.local_world_size = 1;
-    second.workers.local_world_size = 1;
+    first.workers.nproc_per_node = 1;
+    second.workers.nproc_per_node = 1;
   }
 };
 

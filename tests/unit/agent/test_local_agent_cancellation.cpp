@@ -442,7 +442,7 @@ std::unique_ptr<local_agent> make_short_agent(
   launcher->on_start = [](fake_process& one) { one.exit(0); };
   elastic::agent_options options;
   options.workers.program = "trainer";
-  options.workers.log_directory = "/dev/null";
+  options.workers.log_dir = "/dev/null";
   options.services.launcher = launcher;
   options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(launcher->notes);
   return std::make_unique<local_agent>(std::move(options));
@@ -485,8 +485,8 @@ struct pooled_agent {
         launcher(std::make_shared<elastic::test::fake_launcher>()) {
     elastic::agent_options options;
     options.workers.program = "trainer";
-    options.workers.log_directory = "/dev/null";
-    options.workers.local_world_size = 4;
+    options.workers.log_dir = "/dev/null";
+    options.workers.nproc_per_node = 4;
     options.workers.max_restarts = 3;
     options.services.launcher = launcher;
     options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(launcher->notes);

@@ -31,7 +31,7 @@ class logs_stage {
   logs_stage() {
     spec.program = "/usr/bin/trainer";
     spec.role = "trn";
-    spec.local_world_size = 3;
+    spec.nproc_per_node = 3;
     elastic::random_source random;
     layout = log_layout("", "job", random);
     layout.start_attempt(2, 3);
@@ -110,7 +110,7 @@ TEST_CASE("logs specs: a stream that is teed goes to the file and, with its pref
 TEST_CASE("logs specs: of ranks that are filtered out nothing is shown, and files are complete",
           "[agent]") {
   logs_stage stage;
-  stage.spec.logs.console_ranks = {0, 2};
+  stage.spec.logs.local_ranks_filter = {0, 2};
   stage.spec.tee.set(1, std_streams::out);
   const auto plans = stage.plan();
   CHECK(plans[0].out.kind == how::inherit);
@@ -123,18 +123,18 @@ TEST_CASE("logs specs: of ranks that are filtered out nothing is shown, and file
   CHECK_FALSE(plans[1].err.console);
   CHECK(plans[1].err.keep_tail);
 
-  stage.spec.logs.console_ranks = {0};
+  stage.spec.logs.local_ranks_filter = {0};
   CHECK(stage.plan()[2].out.kind == how::null);
 }
 
 TEST_CASE("logs specs: lines that match a filter go to one file for all workers", "[agent]") {
   logs_stage stage;
-  stage.spec.logs.stdout_filters = {"loss", "error"};
+  stage.spec.logs.duplicate_stdout_filters = {"loss", "error"};
   stage.spec.redirects.set(1, std_streams::out);
   const auto plans = stage.plan();
   for (const worker_output& one : plans) {
     CHECK(one.out.kind == how::copy);
-    CHECK(one.out.matches.filters == stage.spec.logs.stdout_filters);
+    CHECK(one.out.matches.filters == stage.spec.logs.duplicate_stdout_filters);
     CHECK(one.out.matches.file == plans[0].out.matches.file);
     CHECK_FALSE(one.err.matches.file);
   }
@@ -148,8 +148,8 @@ TEST_CASE("logs specs: lines that match a filter go to one file for all workers"
   CHECK(std::filesystem::exists(attempt / "filtered_stdout.log"));
   CHECK_FALSE(std::filesystem::exists(attempt / "filtered_stderr.log"));
 
-  stage.spec.logs.stdout_filters.clear();
-  stage.spec.logs.stderr_filters = {"Traceback"};
+  stage.spec.logs.duplicate_stdout_filters.clear();
+  stage.spec.logs.duplicate_stderr_filters = {"Traceback"};
   CHECK(stage.plan()[0].err.matches.file);
   CHECK(std::filesystem::exists(attempt / "filtered_stderr.log"));
 }
@@ -172,7 +172,7 @@ TEST_CASE("logs specs: as JSON all that is shown says whose it is", "[agent]") {
 TEST_CASE("logs specs: where files have a size what is redirected goes through the agent",
           "[agent]") {
   logs_stage stage;
-  stage.spec.logs.rotation.max_bytes = 4096;
+  stage.spec.logs.rotation.max_size = 4096;
   stage.spec.logs.rotation.max_files = 3;
   stage.spec.redirects.set(1, std_streams::both);
   const auto plans = stage.plan();
@@ -188,7 +188,7 @@ TEST_CASE("logs specs: what cannot be had is refused with the worker_spec", "[ag
   const auto says = [](auto change) {
     worker_spec spec;
     spec.program = "/usr/bin/trainer";
-    spec.local_world_size = 4;
+    spec.nproc_per_node = 4;
     change(spec);
     try {
       validate(spec);
@@ -197,19 +197,19 @@ TEST_CASE("logs specs: what cannot be had is refused with the worker_spec", "[ag
     }
     return std::string("accepted");
   };
-  CHECK(says([](worker_spec& spec) { spec.logs.console_ranks = {3}; }) == "accepted");
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.console_ranks = {0, 4}; }),
+  CHECK(says([](worker_spec& spec) { spec.logs.local_ranks_filter = {3}; }) == "accepted");
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.local_ranks_filter = {0, 4}; }),
              contains_text("no local rank 4: with 4 workers on this node they are 0 to 3"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.console_ranks = {-1}; }),
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.local_ranks_filter = {-1}; }),
              contains_text("no local rank -1"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.line_prefix_template = "${x}"; }),
+  CHECK_THAT(says([](worker_spec& spec) { spec.log_line_prefix_template = "${x}"; }),
              contains_text("no field 'x'"));
   CHECK_THAT(says([](worker_spec& spec) {
-               spec.logs.stdout_filters = {"a"};
-               spec.log_directory = "/dev/null";
+               spec.logs.duplicate_stdout_filters = {"a"};
+               spec.log_dir = "/dev/null";
              }),
              contains_text("/dev/null"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.stderr_filters = {""}; }),
+  CHECK_THAT(says([](worker_spec& spec) { spec.logs.duplicate_stderr_filters = {""}; }),
              contains_text("empty"));
   CHECK_THAT(says([](worker_spec& spec) { spec.logs.rotation.max_files = 0; }),
              contains_text("1 to 1000"));

@@ -115,9 +115,9 @@ TEST_CASE("restart ledger: each restart waits twice as long, up to a bound", "[a
   restart_terms terms;
   CHECK(delays(terms, {1s, 1s, 1s}) == std::vector<double>{0, 0, 0});
   terms.delay = 1s;
-  terms.max_delay = 6s;
+  terms.delay_max = 6s;
   CHECK(delays(terms, {1s, 1s, 1s, 1s, 1s}) == std::vector<double>{1, 2, 4, 6, 6});
-  terms.max_delay = 500ms;
+  terms.delay_max = 500ms;
   CHECK(delays(terms, {1s, 1s}) == std::vector<double>{0.5, 0.5});
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("restart terms: times out of bounds are refused", "[agent]") {
   CHECK(refused([](restart_terms& terms) { terms.window = -1s; }));
   CHECK(refused([](restart_terms& terms) { terms.delay = -1s; }));
   CHECK(refused([](restart_terms& terms) { terms.delay = 25h; }));
-  CHECK(refused([](restart_terms& terms) { terms.max_delay = 25h; }));
+  CHECK(refused([](restart_terms& terms) { terms.delay_max = 25h; }));
   CHECK(refused([](restart_terms& terms) { terms.healthy_uptime = -1s; }));
 }
 

@@ -51,7 +51,7 @@ class group_stage {
   explicit group_stage(manual_time& clock, int size = 2, log_layout where = {})
       : time(clock), launcher(std::make_shared<fake_launcher>()), layout(std::move(where)) {
     spec.program = "/usr/bin/trainer";
-    spec.local_world_size = size;
+    spec.nproc_per_node = size;
   }
 
   /// The group, made from what was set up at the first call.
@@ -71,8 +71,8 @@ class group_stage {
   task<void> start(int attempt = 0) {
     rendezvous_round round;
     assigned_ranks ranks;
-    ranks.world_size = spec.local_world_size;
-    ranks.role_world_size = spec.local_world_size;
+    ranks.world_size = spec.nproc_per_node;
+    ranks.role_world_size = spec.nproc_per_node;
     return group().start(round, ranks, "a job", attempt);
   }
 
@@ -113,7 +113,7 @@ task<std::error_code> error_of(task<T> work) {
 TEST_CASE("worker group: the workers of a node are numbered from its base ranks", "[agent]") {
   worker_spec spec;
   spec.role = "trainer";
-  spec.local_world_size = 3;
+  spec.nproc_per_node = 3;
   rendezvous_round round;
   round.group_rank = 2;
   round.group_world_size = 5;
@@ -215,8 +215,8 @@ TIME_TEST("worker group: a worker that ends while others are started is not over
 TIME_TEST("worker group: a worker has variables and processors of its own", "[agent]") {
   group_stage stage(time, 2);
   stage.spec.environment = {{"A", "inherited"}, {"B", "${rank}"}};
-  stage.spec.variables = {{"A", "${role_name} ${rank}/${local_rank}"}, {"RANK", "none"}};
-  stage.spec.processors = {elastic::processor_set::parse("0-3"),
+  stage.spec.env = {{"A", "${role_name} ${rank}/${local_rank}"}, {"RANK", "none"}};
+  stage.spec.cpu_affinity = {elastic::processor_set::parse("0-3"),
                            elastic::processor_set::parse("4-7")};
   co_await stage.start();
   for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -224,7 +224,7 @@ TIME_TEST("worker group: a worker has variables and processors of its own", "[ag
     CHECK(one.variable("A") == fmt::format("default {0}/{0}", rank));
     CHECK(one.variable("B") == "${rank}");
     CHECK(one.variable("RANK") == std::to_string(rank));
-    CHECK(one.spec.processors == stage.spec.processors[rank]);
+    CHECK(one.spec.processors == stage.spec.cpu_affinity[rank]);
   }
   co_await stage.kill_all();
 }
@@ -251,16 +251,16 @@ TIME_TEST("worker group: with virtual local ranks each sees one device", "[agent
 TEST_CASE("worker spec: what does not fit the number of workers is refused", "[agent]") {
   worker_spec spec;
   spec.program = "/bin/true";
-  spec.local_world_size = 2;
-  spec.processors = {elastic::processor_set::parse("0")};
+  spec.nproc_per_node = 2;
+  spec.cpu_affinity = {elastic::processor_set::parse("0")};
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("processors are given for 1 workers"));
-  spec.processors.clear();
+  spec.cpu_affinity.clear();
   spec.virtual_local_rank = true;
   validate(spec);
   spec.environment["CUDA_VISIBLE_DEVICES"] = "0";
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("fewer devices than the 2 workers"));
   spec.virtual_local_rank = false;
-  spec.variables = {{"A=B", "1"}};
+  spec.env = {{"A=B", "1"}};
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is no name of a variable"));
 }
 

@@ -197,7 +197,7 @@ TIME_TEST("channels: what workers say is passed on", "[health]") {
 TIME_TEST("channels: a worker that stops beating is hung, once, and the others are not",
           "[health]") {
   stage stage(time);
-  stage.options.liveness.heartbeat = 10s;
+  stage.options.liveness.heartbeat_timeout = 10s;
   stage.open();
   peer zero(stage, 0);
   peer one(stage, 1);
@@ -214,7 +214,7 @@ TIME_TEST("channels: a worker that stops beating is hung, once, and the others a
 TIME_TEST("channels: an error of the watch is logged, and hung workers are noticed all the same",
           "[health]") {
   stage stage(time);
-  stage.options.liveness.heartbeat = 10s;
+  stage.options.liveness.heartbeat_timeout = 10s;
   stage.channels();
   stage.options.events.hung = [&stage](int rank, const liveness_verdict&) {
     if (rank == 0) throw std::runtime_error("out of memory");
@@ -652,8 +652,8 @@ TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]"
   stage stage(time, 3);
   stage.options.timer_file = true;
   stage.options.timer_path = folder / "timers";
-  stage.options.liveness.heartbeat = 7s;
-  stage.options.liveness.learn_factor = 2;
+  stage.options.liveness.heartbeat_timeout = 7s;
+  stage.options.liveness.learn_timeouts = 2;
   stage.open();
   std::vector<std::unique_ptr<peer>> peers(10);
   std::optional<asking> asked;

@@ -50,7 +50,7 @@ struct stage {
 
 liveness_settings beats_within(duration allowed) {
   liveness_settings settings;
-  settings.heartbeat = allowed;
+  settings.heartbeat_timeout = allowed;
   return settings;
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("liveness: heartbeats are expected from the first one on", "[health]")
 
 TEST_CASE("liveness: the first heartbeat may be due, too", "[health]") {
   liveness_settings settings;
-  settings.first_heartbeat = 60s;
+  settings.first_heartbeat_timeout = 60s;
   stage stage(settings);
   CHECK(stage.left() == 60s);
   stage.pass(60s);
@@ -245,7 +245,7 @@ TEST_CASE("liveness: nothing is due after the end, and a new start knows nothing
 
 liveness_settings learning(double factor) {
   liveness_settings settings;
-  settings.learn_factor = factor;
+  settings.learn_timeouts = factor;
   return settings;
 }
 
@@ -354,9 +354,9 @@ TEST_CASE("liveness: whatever happens, the verdict comes exactly when something 
   elastic::random_source random(7);
   for (int round = 0; round < 200; ++round) {
     liveness_settings settings;
-    settings.heartbeat = std::chrono::seconds(random.below(3) * 5);
-    settings.first_heartbeat = std::chrono::seconds(random.below(2) * 20);
-    settings.learn_factor = static_cast<double>(random.below(3));
+    settings.heartbeat_timeout = std::chrono::seconds(random.below(3) * 5);
+    settings.first_heartbeat_timeout = std::chrono::seconds(random.below(2) * 20);
+    settings.learn_timeouts = static_cast<double>(random.below(3));
     stage stage(settings);
     for (int step = 0; step < 100; ++step) {
       const std::string name = std::to_string(random.below(3));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/version.hpp>
 #include <elastic/launch/command_line.hpp>
-#include <elastic/launch/detail/option_table.hpp>
+#include <elastic/launch/detail/option_row.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <support/catch.hpp>
 
@@ -23,7 +23,7 @@ namespace command_line_test {
 using elastic::environment_map;
 using elastic::launch_config;
 using arguments = std::vector<std::string>;
-using pairs = std::vector<std::pair<std::string, std::string>>;
+using settings = decltype(elastic::rendezvous_parameters::conf);
 
 auto parse(const arguments& given, environment_map environment = {}, int accelerators = 0) {
   elastic::command_line_facts facts;
@@ -74,6 +74,28 @@ std::string refused(const arguments& given, environment_map environment = {}) {
   return exit.text.substr(start.size());
 }
 
+// A field of the configuration, by the member of the part that holds it.
+template <class T>
+T field(const launch_config& config, T launch_config::* member) {
+  return config.*member;
+}
+template <class T>
+T field(const launch_config& config, T elastic::worker_spec::* member) {
+  return config.workers.*member;
+}
+template <class T>
+T field(const launch_config& config, T elastic::liveness_settings::* member) {
+  return config.workers.liveness.*member;
+}
+template <class T>
+T field(const launch_config& config, T elastic::hang_hook::* member) {
+  return config.workers.hang_hook.*member;
+}
+template <class T>
+T field(const launch_config& config, T elastic::rendezvous_parameters::* member) {
+  return config.rendezvous.*member;
+}
+
 /// Arguments before a script.
 arguments with_script(arguments options) {
   options.push_back("train.py");
@@ -97,99 +119,102 @@ namespace t = command_line_test;
 
 TEST_CASE("command_line: a script alone runs once, by itself", "[launch]") {
   const auto config = t::config_of({"train.py"});
-  CHECK(config.program == "python3");
-  CHECK(config.arguments == t::arguments{"-u", "train.py"});
+  CHECK(config.workers.program == "python3");
+  CHECK(config.workers.arguments == t::arguments{"-u", "train.py"});
   CHECK(config.script == "train.py");
-  CHECK(config.min_nodes == 1);
-  CHECK(config.max_nodes == 1);
-  CHECK(config.nproc_per_node == 1);
-  CHECK(config.role == "default");
+  CHECK(config.rendezvous.min_nodes == 1);
+  CHECK(config.rendezvous.max_nodes == 1);
+  CHECK(config.workers.nproc_per_node == 1);
+  CHECK(config.workers.role == "default");
   CHECK(config.standalone);
-  CHECK(config.run_id.empty());
-  CHECK(config.max_restarts == 0);
-  CHECK(config.shutdown_timeout == std::chrono::seconds(30));
-  CHECK(config.preempt_grace == std::chrono::seconds(0));
-  CHECK(config.heartbeat_timeout == std::chrono::seconds(0));
-  CHECK(config.first_heartbeat_timeout == std::chrono::seconds(0));
-  CHECK(config.learn_timeouts == 0);
-  CHECK(config.hang_hook.empty());
-  CHECK(config.hang_hook_timeout == std::chrono::seconds(10));
+  CHECK(config.rendezvous.run_id.empty());
+  CHECK(config.workers.max_restarts == 0);
+  CHECK(config.workers.shutdown_timeout == std::chrono::seconds(30));
+  CHECK(config.workers.preempt_grace == std::chrono::seconds(0));
+  CHECK(config.workers.liveness.heartbeat_timeout == std::chrono::seconds(0));
+  CHECK(config.workers.liveness.first_heartbeat_timeout == std::chrono::seconds(0));
+  CHECK(config.workers.liveness.learn_timeouts == 0);
+  CHECK(config.workers.hang_hook.command.empty());
+  CHECK(config.workers.hang_hook.timeout == std::chrono::seconds(10));
   CHECK(config.guard == elastic::guard_policy::best_effort);
   CHECK(config.guard_file.empty());
-  CHECK(config.log_dir.empty());
-  CHECK(config.redirects == elastic::stream_selection());
-  CHECK(config.tee == elastic::stream_selection());
-  CHECK(config.log_line_prefix_template.empty());
+  CHECK(config.workers.log_dir.empty());
+  CHECK(config.workers.redirects == elastic::stream_selection());
+  CHECK(config.workers.tee == elastic::stream_selection());
+  CHECK(config.workers.log_line_prefix_template.empty());
   CHECK(config.event_log_handler == "null");
-  CHECK(config.local_addr.empty());
+  CHECK(config.rendezvous.local_addr.empty());
 }
 
 TEST_CASE("command_line: each option reaches its field", "[launch]") {
-  using std::chrono::milliseconds;
   using elastic::std_streams;
+  using std::chrono::milliseconds;
   const auto has = [](auto member, auto value) {
     return std::function<bool(const t::launch_config&)>(
-        [=](const t::launch_config& config) { return config.*member == value; });
+        [=](const t::launch_config& config) { return t::field(config, member) == value; });
   };
   struct row {
     t::arguments given;
     std::function<bool(const t::launch_config&)> holds;
   };
   using c = t::launch_config;
+  using w = elastic::worker_spec;
+  using r = elastic::rendezvous_parameters;
+  using l = elastic::liveness_settings;
+  using h = elastic::hang_hook;
   const std::vector<row> rows = {
-      {{"--nnodes", "3"}, has(&c::min_nodes, 3)},
-      {{"--nnodes", "3"}, has(&c::max_nodes, 3)},
-      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&c::min_nodes, 2)},
-      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&c::max_nodes, 4)},
-      {{"--nproc-per-node", "8"}, has(&c::nproc_per_node, 8)},
-      {{"--nproc-per-node", "cpu"}, has(&c::nproc_per_node, 6)},
-      {{"--role", "trainer"}, has(&c::role, std::string("trainer"))},
+      {{"--nnodes", "3"}, has(&r::min_nodes, 3)},
+      {{"--nnodes", "3"}, has(&r::max_nodes, 3)},
+      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&r::min_nodes, 2)},
+      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&r::max_nodes, 4)},
+      {{"--nproc-per-node", "8"}, has(&w::nproc_per_node, 8)},
+      {{"--nproc-per-node", "cpu"}, has(&w::nproc_per_node, 6)},
+      {{"--role", "trainer"}, has(&w::role, std::string("trainer"))},
       {{"--standalone"}, has(&c::standalone, true)},
-      {{"--rdzv-backend", "c10d"}, has(&c::rdzv_backend, std::string("c10d"))},
-      {{"--rdzv-endpoint", "host0:29400"}, has(&c::rdzv_endpoint, std::string("host0:29400"))},
-      {{"--rdzv-endpoint", "host0"}, has(&c::rdzv_endpoint, std::string("host0"))},
-      {{"--rdzv-endpoint", "[::1]:1"}, has(&c::rdzv_endpoint, std::string("[::1]:1"))},
-      {{"--rdzv-id", "night"}, has(&c::run_id, std::string("night"))},
-      {{"--rdzv-conf", "a=1, b = x=y ,a=2"},
-       has(&c::rdzv_conf, t::pairs{{"a", "1"}, {"b", "x=y"}, {"a", "2"}})},
-      {{"--rdzv-conf", "  "}, has(&c::rdzv_conf, t::pairs{})},
-      {{"--nnodes", "3", "--node-rank", "2"}, has(&c::node_rank, 2)},
+      {{"--rdzv-backend", "c10d"}, has(&r::backend, std::string("c10d"))},
+      {{"--rdzv-endpoint", "host0:29400"}, has(&r::endpoint, std::string("host0:29400"))},
+      {{"--rdzv-endpoint", "host0"}, has(&r::endpoint, std::string("host0"))},
+      {{"--rdzv-endpoint", "[::1]:1"}, has(&r::endpoint, std::string("[::1]:1"))},
+      {{"--rdzv-id", "night"}, has(&r::run_id, std::string("night"))},
+      {{"--rdzv-conf", "a=1, b = x=y ,a=2"}, has(&r::conf, t::settings{{"a", "2"}, {"b", "x=y"}})},
+      {{"--rdzv-conf", "  "}, has(&r::conf, t::settings{})},
+      {{"--nnodes", "3", "--node-rank", "2"}, has(&r::node_rank, 2)},
       {{"--master-addr", "host0"}, has(&c::master_addr, std::string("host0"))},
       {{"--master-addr", "[::1]"}, has(&c::master_addr, std::string("::1"))},
       {{"--master-addr", "::1"}, has(&c::master_addr, std::string("::1"))},
       {{"--master-port", "1234"}, has(&c::master_port, std::uint16_t{1234})},
       {{"--master-port", "65535"}, has(&c::master_port, std::uint16_t{65535})},
-      {{"--local-addr", "10.0.0.1"}, has(&c::local_addr, std::string("10.0.0.1"))},
-      {{"--max-restarts", "3"}, has(&c::max_restarts, 3)},
-      {{"--max-restarts", "2147483647"}, has(&c::max_restarts, 2147483647)},
-      {{"--shutdown-timeout", "5"}, has(&c::shutdown_timeout, milliseconds(5000))},
-      {{"--shutdown-timeout", "0.25"}, has(&c::shutdown_timeout, milliseconds(250))},
-      {{"--shutdown-timeout", "0"}, has(&c::shutdown_timeout, milliseconds(0))},
-      {{"--preempt-grace", "30"}, has(&c::preempt_grace, milliseconds(30'000))},
-      {{"--heartbeat-timeout=0.5"}, has(&c::heartbeat_timeout, milliseconds(500))},
-      {{"--first", "60"}, has(&c::first_heartbeat_timeout, milliseconds(60'000))},
-      {{"--learn", "2.5"}, has(&c::learn_timeouts, 2.5)},
-      {{"--learn-timeouts", "0"}, has(&c::learn_timeouts, 0.0)},
+      {{"--local-addr", "10.0.0.1"}, has(&r::local_addr, std::string("10.0.0.1"))},
+      {{"--max-restarts", "3"}, has(&w::max_restarts, 3)},
+      {{"--max-restarts", "2147483647"}, has(&w::max_restarts, 2147483647)},
+      {{"--shutdown-timeout", "5"}, has(&w::shutdown_timeout, milliseconds(5000))},
+      {{"--shutdown-timeout", "0.25"}, has(&w::shutdown_timeout, milliseconds(250))},
+      {{"--shutdown-timeout", "0"}, has(&w::shutdown_timeout, milliseconds(0))},
+      {{"--preempt-grace", "30"}, has(&w::preempt_grace, milliseconds(30'000))},
+      {{"--heartbeat-timeout=0.5"}, has(&l::heartbeat_timeout, milliseconds(500))},
+      {{"--first", "60"}, has(&l::first_heartbeat_timeout, milliseconds(60'000))},
+      {{"--learn", "2.5"}, has(&l::learn_timeouts, 2.5)},
+      {{"--learn-timeouts", "0"}, has(&l::learn_timeouts, 0.0)},
       {{"--hang-hook", "py-spy dump -p $ELASTIC_HUNG_PID"},
-       has(&c::hang_hook, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
-      {{"--hang-hook-timeout", "0.5"}, has(&c::hang_hook_timeout, milliseconds(500))},
-      {{"--hang-hook-timeout", "3600"}, has(&c::hang_hook_timeout, milliseconds(3'600'000))},
+       has(&h::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
+      {{"--hang-hook-timeout", "0.5"}, has(&h::timeout, milliseconds(500))},
+      {{"--hang-hook-timeout", "3600"}, has(&h::timeout, milliseconds(3'600'000))},
       {{"--guard", "required"}, has(&c::guard, elastic::guard_policy::required)},
       {{"--guard=best-effort"}, has(&c::guard, elastic::guard_policy::best_effort)},
       {{"--guard", "none"}, has(&c::guard, elastic::guard_policy::none)},
-      {{"--monitor-interval", "0.5"}, has(&c::monitor_interval, milliseconds(500))},
-      {{"--monitor-interval", "0"}, has(&c::monitor_interval, milliseconds(1))},
-      {{"--log-dir", "/logs"}, has(&c::log_dir, std::string("/logs"))},
-      {{"--log-dir", ""}, has(&c::log_dir, std::string())},
-      {{"--redirects", "3"}, has(&c::redirects, elastic::stream_selection(std_streams::both))},
-      {{"-r", "0:1,1:2"}, has(&c::redirects, elastic::stream_selection::parse("0:1,1:2"))},
-      {{"--tee", "1"}, has(&c::tee, elastic::stream_selection(std_streams::out))},
-      {{"-t", "2"}, has(&c::tee, elastic::stream_selection(std_streams::err))},
+      {{"--monitor-interval", "0.5"}, has(&w::monitor_interval, milliseconds(500))},
+      {{"--monitor-interval", "0"}, has(&w::monitor_interval, milliseconds(1))},
+      {{"--log-dir", "/logs"}, has(&w::log_dir, std::string("/logs"))},
+      {{"--log-dir", ""}, has(&w::log_dir, std::string())},
+      {{"--redirects", "3"}, has(&w::redirects, elastic::stream_selection(std_streams::both))},
+      {{"-r", "0:1,1:2"}, has(&w::redirects, elastic::stream_selection::parse("0:1,1:2"))},
+      {{"--tee", "1"}, has(&w::tee, elastic::stream_selection(std_streams::out))},
+      {{"-t", "2"}, has(&w::tee, elastic::stream_selection(std_streams::err))},
       {{"--log-line-prefix-template", "${rank}| "},
-       has(&c::log_line_prefix_template, std::string("${rank}| "))},
+       has(&w::log_line_prefix_template, std::string("${rank}| "))},
       {{"--event-log-handler", "console"}, has(&c::event_log_handler, std::string("console"))},
       {{"--logs-specs", "mine"}, has(&c::logs_specs, std::string("mine"))},
-      {{"--run-path"}, has(&c::program, std::string("python3"))},
+      {{"--run-path"}, has(&w::program, std::string("python3"))},
   };
   for (const row& each : rows) {
     INFO(t::joined(each.given));
@@ -199,19 +224,19 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
 
 TEST_CASE("command_line: names with dashes or underscores are one option", "[launch]") {
   for (const char* name : {"--nproc-per-node", "--nproc_per_node", "--nproc_per-node"}) {
-    CHECK(t::config_of({name, "4", "train.py"}).nproc_per_node == 4);
-    CHECK(t::config_of({std::string(name) + "=4", "train.py"}).nproc_per_node == 4);
+    CHECK(t::config_of({name, "4", "train.py"}).workers.nproc_per_node == 4);
+    CHECK(t::config_of({std::string(name) + "=4", "train.py"}).workers.nproc_per_node == 4);
   }
   // In a value an underscore is an underscore.
-  CHECK(t::config_of({"--role=a_b", "train.py"}).role == "a_b");
+  CHECK(t::config_of({"--role=a_b", "train.py"}).workers.role == "a_b");
 }
 
 TEST_CASE("command_line: a name may be shortened while it is unique", "[launch]") {
-  CHECK(t::config_of({"--nproc", "4", "train.py"}).nproc_per_node == 4);
-  CHECK(t::config_of({"--max", "4", "train.py"}).max_restarts == 4);
-  CHECK(t::config_of({"--te=3", "train.py"}).tee.of(0) == elastic::std_streams::both);
+  CHECK(t::config_of({"--nproc", "4", "train.py"}).workers.nproc_per_node == 4);
+  CHECK(t::config_of({"--max", "4", "train.py"}).workers.max_restarts == 4);
+  CHECK(t::config_of({"--te=3", "train.py"}).workers.tee.of(0) == elastic::std_streams::both);
   // The whole name of one option counts, also where it begins another's.
-  CHECK(t::config_of({"--role", "r", "train.py"}).role == "r");
+  CHECK(t::config_of({"--role", "r", "train.py"}).workers.role == "r");
   t::check_refusals({
       {{"--log", "x", "train.py"}, "--log-dir, --log-line-prefix-template"},
       {{"--n", "2", "train.py"}, "--nnodes"},
@@ -222,23 +247,24 @@ TEST_CASE("command_line: a name may be shortened while it is unique", "[launch]"
 
 TEST_CASE("command_line: short options stand alone, with their value, or in a row", "[launch]") {
   using elastic::std_streams;
-  CHECK(t::config_of({"-t3", "train.py"}).tee.of(0) == std_streams::both);
-  CHECK(t::config_of({"-t", "3", "train.py"}).tee.of(0) == std_streams::both);
-  CHECK(t::config_of({"-t=3", "train.py"}).tee.of(0) == std_streams::both);
-  CHECK(t::config_of({"-r0:3,1:0", "train.py"}).redirects.of(0) == std_streams::both);
+  CHECK(t::config_of({"-t3", "train.py"}).workers.tee.of(0) == std_streams::both);
+  CHECK(t::config_of({"-t", "3", "train.py"}).workers.tee.of(0) == std_streams::both);
+  CHECK(t::config_of({"-t=3", "train.py"}).workers.tee.of(0) == std_streams::both);
+  CHECK(t::config_of({"-r0:3,1:0", "train.py"}).workers.redirects.of(0) == std_streams::both);
   for (const t::arguments& given : {t::arguments{"-mt", "3", "mod"}, t::arguments{"-mt3", "mod"},
                                     t::arguments{"-m", "-t", "3", "mod"}}) {
     const auto config = t::config_of(given);
-    CHECK(config.tee.of(0) == std_streams::both);
-    CHECK(config.arguments == t::arguments{"-u", "-m", "mod"});
+    CHECK(config.workers.tee.of(0) == std_streams::both);
+    CHECK(config.workers.arguments == t::arguments{"-u", "-m", "mod"});
   }
 }
 
 TEST_CASE("command_line: the last of a repeated option counts", "[launch]") {
-  CHECK(t::config_of({"--role", "a", "--role=b", "train.py"}).role == "b");
-  CHECK(t::config_of({"-t1", "--tee", "2", "train.py"}).tee.of(0) == elastic::std_streams::err);
-  CHECK(t::config_of({"--max-restarts", "-1", "--max-restarts", "1", "train.py"}).max_restarts ==
-        1);
+  CHECK(t::config_of({"--role", "a", "--role=b", "train.py"}).workers.role == "b");
+  CHECK(t::config_of({"-t1", "--tee", "2", "train.py"}).workers.tee.of(0) ==
+        elastic::std_streams::err);
+  CHECK(t::config_of({"--max-restarts", "-1", "--max-restarts", "1", "train.py"})
+            .workers.max_restarts == 1);
   CHECK(t::config_of({"--standalone", "--standalone", "train.py"}).standalone);
 }
 
@@ -248,26 +274,26 @@ TEST_CASE("command_line: what follows the script is the script's", "[launch]") {
   given.insert(given.end(), its.begin(), its.end());
   t::arguments expected = {"-u", "train.py"};
   expected.insert(expected.end(), its.begin(), its.end());
-  CHECK(t::config_of(given).arguments == expected);
-  CHECK(t::config_of(given).max_nodes == 1);
+  CHECK(t::config_of(given).workers.arguments == expected);
+  CHECK(t::config_of(given).rendezvous.max_nodes == 1);
 }
 
 TEST_CASE("command_line: -- ends the options, and what follows is the script", "[launch]") {
-  CHECK(t::config_of({"--role", "r", "--", "train.py", "--", "a"}).arguments ==
+  CHECK(t::config_of({"--role", "r", "--", "train.py", "--", "a"}).workers.arguments ==
         t::arguments{"-u", "train.py", "--", "a"});
   CHECK(t::config_of({"--", "-odd.py"}).script == "-odd.py");
   CHECK(t::config_of({"-", "a"}).script == "-");
 }
 
 TEST_CASE("command_line: a value may be empty or look like an option", "[launch]") {
-  CHECK(t::config_of({"--role=", "train.py"}).role.empty());
-  CHECK(t::config_of({"--role", "", "train.py"}).role.empty());
-  CHECK(t::config_of({"--role", "-x", "train.py"}).role == "-x");
-  CHECK(t::config_of({"--role", "--odd", "train.py"}).role == "--odd");
-  CHECK(t::config_of({"--role=--standalone", "train.py"}).role == "--standalone");
-  CHECK(t::config_of({"--role", "a=b", "train.py"}).role == "a=b");
+  CHECK(t::config_of({"--role=", "train.py"}).workers.role.empty());
+  CHECK(t::config_of({"--role", "", "train.py"}).workers.role.empty());
+  CHECK(t::config_of({"--role", "-x", "train.py"}).workers.role == "-x");
+  CHECK(t::config_of({"--role", "--odd", "train.py"}).workers.role == "--odd");
+  CHECK(t::config_of({"--role=--standalone", "train.py"}).workers.role == "--standalone");
+  CHECK(t::config_of({"--role", "a=b", "train.py"}).workers.role == "a=b");
   for (const char* text : {"[a,b]", "{}", "%%", "'q'", "\"q\"", "a b", "a,b", "--=", "#"}) {
-    CHECK(t::config_of({"--role", text, "train.py"}).role == text);
+    CHECK(t::config_of({"--role", text, "train.py"}).workers.role == text);
   }
   t::check_refusals({
       {{"--role", "--standalone", "train.py"}, "--role needs a value"},
@@ -316,8 +342,9 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
       rows.push_back({{name, value, "train.py"}, says});
     }
   };
-  add("--nnodes", {"0", "-1", "2:1", "0:1", "a:b", "1:2:3", "1:", ":1", ":", "", "1.5", " 1", "1 ",
-                   "+1", "100001", "99999999999999999999", "1:100001"},
+  add("--nnodes",
+      {"0", "-1", "2:1", "0:1", "a:b", "1:2:3", "1:", ":1", ":", "", "1.5", " 1", "1 ", "+1",
+       "100001", "99999999999999999999", "1:100001"},
       range);
   add("--nproc-per-node", {"0", "-1", "many", "", "1.0", "4097", "CPU", "99999999999999999999"},
       workers);
@@ -391,8 +418,8 @@ TEST_CASE("command_line: Python, a module, or a program of its own", "[launch]")
   for (const row& each : rows) {
     INFO(t::joined(each.given));
     const auto config = t::config_of(each.given, each.environment);
-    CHECK(config.program == each.program);
-    CHECK(config.arguments == each.arguments);
+    CHECK(config.workers.program == each.program);
+    CHECK(config.workers.arguments == each.arguments);
     CHECK(config.script == each.script);
     CHECK(config.name == *std::find_if(each.given.begin(), each.given.end(),
                                        [](const auto& one) { return !one.starts_with('-'); }));
@@ -441,8 +468,8 @@ TEST_CASE("command_line: one node is by itself unless a rendezvous is named", "[
     INFO(t::joined(each.given));
     const auto config = t::config_of(t::with_script(each.given));
     CHECK(config.standalone == each.standalone);
-    CHECK(config.run_id == each.run_id);
-    if (config.standalone) CHECK(config.max_nodes == 1);
+    CHECK(config.rendezvous.run_id == each.run_id);
+    if (config.standalone) CHECK(config.rendezvous.max_nodes == 1);
   }
 }
 
@@ -450,8 +477,9 @@ TEST_CASE("command_line: a job of several nodes without a name is warned of", "[
   const auto warnings =
       t::accepted(t::with_script({"--rdzv-backend", "c10d", "--nnodes", "1:2"})).warnings;
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0] == "no --rdzv-id is given: any other job without one would meet this one at "
-                       "the same endpoint, under the name 'none'");
+  CHECK(warnings[0] ==
+        "no --rdzv-id is given: any other job without one would meet this one at "
+        "the same endpoint, under the name 'none'");
 }
 
 TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]") {
@@ -483,40 +511,41 @@ TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]
 }
 
 TEST_CASE("command_line: GPUs are what the machine has", "[launch]") {
-  CHECK(t::config_of({"--nproc-per-node", "gpu", "a.py"}, {}, 4).nproc_per_node == 4);
-  CHECK(t::config_of({"--nproc-per-node", "auto", "a.py"}, {}, 4).nproc_per_node == 4);
-  CHECK(t::config_of({"--nproc-per-node", "auto", "a.py"}, {}, 0).nproc_per_node == 6);
-  CHECK(t::config_of({"--nproc-per-node", "cpu", "a.py"}, {}, 4).nproc_per_node == 6);
+  CHECK(t::config_of({"--nproc-per-node", "gpu", "a.py"}, {}, 4).workers.nproc_per_node == 4);
+  CHECK(t::config_of({"--nproc-per-node", "auto", "a.py"}, {}, 4).workers.nproc_per_node == 4);
+  CHECK(t::config_of({"--nproc-per-node", "auto", "a.py"}, {}, 0).workers.nproc_per_node == 6);
+  CHECK(t::config_of({"--nproc-per-node", "cpu", "a.py"}, {}, 4).workers.nproc_per_node == 6);
 }
 
 TEST_CASE("command_line: PET_ variables are the defaults of options", "[launch]") {
   const t::environment_map environment = {
-      {"PET_NPROC_PER_NODE", "4"}, {"PET_MAX_RESTARTS", "2"},      {"PET_ROLE", "trainer"},
-      {"PET_TEE", "3"},            {"PET_LOG_DIR", "/logs"},       {"PET_MODULE", "1"},
+      {"PET_NPROC_PER_NODE", "4"}, {"PET_MAX_RESTARTS", "2"},
+      {"PET_ROLE", "trainer"},     {"PET_TEE", "3"},
+      {"PET_LOG_DIR", "/logs"},    {"PET_MODULE", "1"},
       {"PET_RDZV_CONF", "a=b"},    {"PET_MONITOR_INTERVAL", "1.5"}};
   const auto config = t::config_of({"mod"}, environment);
-  CHECK(config.nproc_per_node == 4);
-  CHECK(config.max_restarts == 2);
-  CHECK(config.role == "trainer");
-  CHECK(config.tee.of(0) == elastic::std_streams::both);
-  CHECK(config.log_dir == "/logs");
-  CHECK(config.arguments == t::arguments{"-u", "-m", "mod"});
-  CHECK(config.rdzv_conf == t::pairs{{"a", "b"}});
-  CHECK(config.environment == environment);
+  CHECK(config.workers.nproc_per_node == 4);
+  CHECK(config.workers.max_restarts == 2);
+  CHECK(config.workers.role == "trainer");
+  CHECK(config.workers.tee.of(0) == elastic::std_streams::both);
+  CHECK(config.workers.log_dir == "/logs");
+  CHECK(config.workers.arguments == t::arguments{"-u", "-m", "mod"});
+  CHECK(config.rendezvous.conf == t::settings{{"a", "b"}});
+  CHECK(config.workers.environment == environment);
 }
 
 TEST_CASE("command_line: the command line wins over PET_ variables", "[launch]") {
-  CHECK(t::config_of({"--role", "mine", "a.py"}, {{"PET_ROLE", "theirs"}}).role == "mine");
-  CHECK(t::config_of({"--role", "", "a.py"}, {{"PET_ROLE", "theirs"}}).role.empty());
+  CHECK(t::config_of({"--role", "mine", "a.py"}, {{"PET_ROLE", "theirs"}}).workers.role == "mine");
+  CHECK(t::config_of({"--role", "", "a.py"}, {{"PET_ROLE", "theirs"}}).workers.role.empty());
   CHECK(t::config_of({"--max-restarts", "1", "a.py"}, {{"PET_MAX_RESTARTS", "bad"}})
-            .max_restarts == 1);
+            .workers.max_restarts == 1);
 }
 
 TEST_CASE("command_line: an empty PET_ variable counts as not set", "[launch]") {
   const auto config = t::config_of(
       {"a.py"}, {{"PET_ROLE", ""}, {"PET_NNODES", ""}, {"PET_STANDALONE", ""}, {"PET_TEE", ""}});
-  CHECK(config.role == "default");
-  CHECK(config.max_nodes == 1);
+  CHECK(config.workers.role == "default");
+  CHECK(config.rendezvous.max_nodes == 1);
 }
 
 TEST_CASE("command_line: a flag in the environment is a number", "[launch]") {
@@ -535,27 +564,34 @@ TEST_CASE("command_line: a flag in the environment is a number", "[launch]") {
 
 TEST_CASE("command_line: a bad value in the environment is named by its variable", "[launch]") {
   const std::vector<std::pair<const char*, const char*>> rows = {
-      {"PET_NNODES", "0"},        {"PET_NPROC_PER_NODE", "many"}, {"PET_MAX_RESTARTS", "-1"},
-      {"PET_MASTER_PORT", "x"},   {"PET_REDIRECTS", "9"},         {"PET_RDZV_CONF", "a"},
-      {"PET_RDZV_ENDPOINT", ":1"}, {"PET_SHUTDOWN_TIMEOUT", "x"}, {"PET_MASTER_ADDR", "a b"},
-      {"PET_STANDALONE", "yes"},  {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}, {"LOGLEVEL", "LOUD"},
-      {"PET_SIGNALS_TO_HANDLE", "SIGKILL"}, {"PET_VIRTUAL_LOCAL_RANK", "yes"}};
+      {"PET_NNODES", "0"},
+      {"PET_NPROC_PER_NODE", "many"},
+      {"PET_MAX_RESTARTS", "-1"},
+      {"PET_MASTER_PORT", "x"},
+      {"PET_REDIRECTS", "9"},
+      {"PET_RDZV_CONF", "a"},
+      {"PET_RDZV_ENDPOINT", ":1"},
+      {"PET_SHUTDOWN_TIMEOUT", "x"},
+      {"PET_MASTER_ADDR", "a b"},
+      {"PET_STANDALONE", "yes"},
+      {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"},
+      {"LOGLEVEL", "LOUD"},
+      {"PET_SIGNALS_TO_HANDLE", "SIGKILL"},
+      {"PET_VIRTUAL_LOCAL_RANK", "yes"}};
   for (const auto& [variable, value] : rows) {
-    CHECK_THAT(t::refused({"a.py"}, {{variable, value}}),
-               elastic::test::contains_text(variable));
+    CHECK_THAT(t::refused({"a.py"}, {{variable, value}}), elastic::test::contains_text(variable));
   }
 }
 
 TEST_CASE("command_line: torchrun's own variables are defaults, too", "[launch]") {
-  const t::environment_map environment = {
-      {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"},
-      {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${rank}>"}};
-  CHECK(t::config_of({"a.py"}, environment).shutdown_timeout == std::chrono::seconds(7));
-  CHECK(t::config_of({"a.py"}, environment).log_line_prefix_template == "<${rank}>");
+  const t::environment_map environment = {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"},
+                                          {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${rank}>"}};
+  CHECK(t::config_of({"a.py"}, environment).workers.shutdown_timeout == std::chrono::seconds(7));
+  CHECK(t::config_of({"a.py"}, environment).workers.log_line_prefix_template == "<${rank}>");
   auto both = environment;
   both["PET_SHUTDOWN_TIMEOUT"] = "8";
-  CHECK(t::config_of({"a.py"}, both).shutdown_timeout == std::chrono::seconds(8));
-  CHECK(t::config_of({"--shutdown-timeout", "9", "a.py"}, both).shutdown_timeout ==
+  CHECK(t::config_of({"a.py"}, both).workers.shutdown_timeout == std::chrono::seconds(8));
+  CHECK(t::config_of({"--shutdown-timeout", "9", "a.py"}, both).workers.shutdown_timeout ==
         std::chrono::seconds(9));
 }
 
@@ -563,21 +599,22 @@ TEST_CASE("command_line: what is shown of the output, how, and what is kept of i
   using texts = std::vector<std::string>;
   const auto logs = [](t::arguments options) {
     options.insert(options.begin(), {"--nproc-per-node", "4"});
-    return t::config_of(t::with_script(std::move(options))).logs;
+    return t::config_of(t::with_script(std::move(options))).workers.logs;
   };
   CHECK(logs({}).format == elastic::log_format::text);
   CHECK(logs({"--log-format", "text"}).format == elastic::log_format::text);
   CHECK(logs({"--log-format", "json"}).format == elastic::log_format::json);
-  CHECK(logs({}).console_ranks.empty());
-  CHECK(logs({"--local-ranks-filter", "0, 3"}).console_ranks == std::vector<int>{0, 3});
-  CHECK(logs({"--duplicate-stdout-filters", "loss,error"}).stdout_filters ==
+  CHECK(logs({}).local_ranks_filter.empty());
+  CHECK(logs({"--local-ranks-filter", "0, 3"}).local_ranks_filter == std::vector<int>{0, 3});
+  CHECK(logs({"--duplicate-stdout-filters", "loss,error"}).duplicate_stdout_filters ==
         texts{"loss", "error"});
-  CHECK(logs({"--duplicate-stderr-filters", "a,,b,,,c"}).stderr_filters == texts{"a,b,", "c"});
-  CHECK(logs({}).rotation.max_bytes == 0);
-  CHECK(logs({"--log-max-size", "4096"}).rotation.max_bytes == 4096);
-  CHECK(logs({"--log-max-size", "500k"}).rotation.max_bytes == 500 * 1024);
-  CHECK(logs({"--log-max-size", "100M"}).rotation.max_bytes == 100 * 1024 * 1024);
-  CHECK(logs({"--log-max-size", "8G"}).rotation.max_bytes == std::uint64_t{8} << 30);
+  CHECK(logs({"--duplicate-stderr-filters", "a,,b,,,c"}).duplicate_stderr_filters ==
+        texts{"a,b,", "c"});
+  CHECK(logs({}).rotation.max_size == 0);
+  CHECK(logs({"--log-max-size", "4096"}).rotation.max_size == 4096);
+  CHECK(logs({"--log-max-size", "500k"}).rotation.max_size == 500 * 1024);
+  CHECK(logs({"--log-max-size", "100M"}).rotation.max_size == 100 * 1024 * 1024);
+  CHECK(logs({"--log-max-size", "8G"}).rotation.max_size == std::uint64_t{8} << 30);
   CHECK(logs({"--log-max-size", "1M"}).rotation.max_files == 5);
   CHECK(logs({"--log-max-size", "1M", "--log-max-files", "3"}).rotation.max_files == 3);
   const auto warned = t::accepted({"--log-max-files", "3", "a.py"}).warnings;
@@ -613,7 +650,7 @@ TEST_CASE("command_line: output that cannot be had as wished is refused", "[laun
 TEST_CASE("command_line: LOGLEVEL has Python's names", "[launch]") {
   using elastic::log_level;
   const std::vector<std::pair<const char*, log_level>> rows = {
-      {"", log_level::warning},    {"DEBUG", log_level::debug},   {"INFO", log_level::info},
+      {"", log_level::warning},    {"DEBUG", log_level::debug},     {"INFO", log_level::info},
       {"info", log_level::info},   {"WARNING", log_level::warning}, {"WARN", log_level::warning},
       {"ERROR", log_level::error}, {"CRITICAL", log_level::off}};
   for (const auto& [name, level] : rows) {
@@ -622,20 +659,48 @@ TEST_CASE("command_line: LOGLEVEL has Python's names", "[launch]") {
   CHECK(t::accepted({"a.py"}).threshold == log_level::warning);
 }
 
+TEST_CASE("command_line: numbers of LOGLEVEL are warned of and taken", "[launch]") {
+  using elastic::log_level;
+  const std::vector<std::pair<const char*, log_level>> rows = {
+      {"NOTSET", log_level::warning}, {"notset", log_level::warning}, {"0", log_level::warning},
+      {"10", log_level::debug},       {"20", log_level::info},        {"25", log_level::warning},
+      {"30", log_level::warning},     {"40", log_level::error},       {"50", log_level::off}};
+  for (const auto& [text, level] : rows) {
+    INFO(text);
+    const auto parsed = t::accepted({"a.py"}, {{"LOGLEVEL", text}});
+    CHECK(parsed.threshold == level);
+    REQUIRE(parsed.warnings.size() == 1);
+    CHECK(parsed.warnings[0].starts_with("LOGLEVEL '"));
+  }
+  t::check_refusals({{{"a.py"}, "LOGLEVEL '-1': allowed are DEBUG, INFO"}}, {{"LOGLEVEL", "-1"}});
+}
+
+TEST_CASE("command_line: no worker inherits a password", "[launch]") {
+  const auto inherits = [](const char* settings) {
+    const auto config = t::config_of({"a.py"}, {{"PET_RDZV_CONF", settings}});
+    return config.workers.environment.count("PET_RDZV_CONF") > 0;
+  };
+  CHECK_FALSE(inherits("password=secret"));
+  CHECK_FALSE(inherits("'user=u, password = secret'"));
+  CHECK(inherits("user=u,password_file=/etc/secret"));
+  CHECK(t::config_of({"a.py"}, {{"PET_RDZV_CONF", "password=x"}}).rendezvous.conf ==
+        t::settings{{"password", "x"}});
+}
+
 TEST_CASE("command_line: restarts have terms", "[launch]") {
   using namespace std::chrono_literals;
-  const auto config = t::config_of(
-      {"--max-restarts", "5", "--restart-delay", "0.5", "--restart-delay-max=8",
-       "--restart-healthy-uptime", "30", "--restart-window", "3600", "--restart-never-after",
-       "93,SIGABRT", "--restart-only-after", "1", "a.py"});
-  CHECK(config.max_restarts == 5);
-  CHECK(config.restart.delay == 500ms);
-  CHECK(config.restart.max_delay == 8s);
-  CHECK(config.restart.healthy_uptime == 30s);
-  CHECK(config.restart.window == 1h);
-  CHECK(config.restart.never_after == elastic::exit_selection::parse("93,SIGABRT"));
-  CHECK(config.restart.only_after == elastic::exit_selection::parse("1"));
-  const auto usual = t::config_of({"a.py"}).restart;
+  const auto config =
+      t::config_of({"--max-restarts", "5", "--restart-delay", "0.5", "--restart-delay-max=8",
+                    "--restart-healthy-uptime", "30", "--restart-window", "3600",
+                    "--restart-never-after", "93,SIGABRT", "--restart-only-after", "1", "a.py"});
+  CHECK(config.workers.max_restarts == 5);
+  CHECK(config.workers.restart.delay == 500ms);
+  CHECK(config.workers.restart.delay_max == 8s);
+  CHECK(config.workers.restart.healthy_uptime == 30s);
+  CHECK(config.workers.restart.window == 1h);
+  CHECK(config.workers.restart.never_after == elastic::exit_selection::parse("93,SIGABRT"));
+  CHECK(config.workers.restart.only_after == elastic::exit_selection::parse("1"));
+  const auto usual = t::config_of({"a.py"}).workers.restart;
   CHECK(usual.delay == 0s);
   CHECK(usual.window == 0s);
   CHECK(usual.never_after.empty());
@@ -677,17 +742,18 @@ TEST_CASE("command_line: workers have a place and variables of their own", "[lau
       {"exclusive", numa_binding::exclusive},
       {"core-complex", numa_binding::core_complex}};
   for (const auto& [name, kind] : kinds) {
-    CHECK(t::config_of({"--numa-binding", name, "a.py"}).binding == kind);
+    CHECK(t::config_of({"--numa-binding", name, "a.py"}).numa_binding == kind);
   }
-  CHECK(t::config_of({"a.py"}).binding == numa_binding::none);
-  CHECK(t::config_of({"--nproc-per-node", "2", "--cpu-affinity", "0-1,8:2", "a.py"}).cpu_affinity ==
+  CHECK(t::config_of({"a.py"}).numa_binding == numa_binding::none);
+  CHECK(t::config_of({"--nproc-per-node", "2", "--cpu-affinity", "0-1,8:2", "a.py"})
+            .workers.cpu_affinity ==
         std::vector<processor_set>{processor_set::parse("0-1,8"), processor_set::parse("2")});
-  CHECK(t::config_of({"--env", "A=1,2", "--env", "B=", "--env=A=x=y", "a.py"}).worker_variables ==
+  CHECK(t::config_of({"--env", "A=1,2", "--env", "B=", "--env=A=x=y", "a.py"}).workers.env ==
         variables{{"A", "1,2"}, {"B", ""}, {"A", "x=y"}});
-  CHECK(t::config_of({"a.py"}, {{"PET_ENV", "A=1"}}).worker_variables == variables{{"A", "1"}});
-  CHECK(t::config_of({"--virtual-local-rank", "a.py"}).virtual_local_rank);
-  CHECK(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "1"}}).virtual_local_rank);
-  CHECK_FALSE(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).virtual_local_rank);
+  CHECK(t::config_of({"a.py"}, {{"PET_ENV", "A=1"}}).workers.env == variables{{"A", "1"}});
+  CHECK(t::config_of({"--virtual-local-rank", "a.py"}).workers.virtual_local_rank);
+  CHECK(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "1"}}).workers.virtual_local_rank);
+  CHECK_FALSE(t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).workers.virtual_local_rank);
   t::check_refusals({
       {{"--numa-binding", "numa", "a.py"}, "allowed are node, socket, exclusive and core-complex"},
       {{"--cpu-affinity", "0:1", "a.py"}, "a list for each of the 1 workers is needed"},
@@ -700,17 +766,63 @@ TEST_CASE("command_line: workers have a place and variables of their own", "[lau
 
 TEST_CASE("command_line: no abbreviation of torchrun's is lost to an option of our own",
           "[launch]") {
-  CHECK(t::config_of({"--re", "3", "a.py"}).redirects == elastic::stream_selection::parse("3"));
-  CHECK(t::config_of({"--restart-w", "9", "a.py"}).restart.window == std::chrono::seconds(9));
+  CHECK(t::config_of({"--re", "3", "a.py"}).workers.redirects ==
+        elastic::stream_selection::parse("3"));
+  CHECK(t::config_of({"--restart-w", "9", "a.py"}).workers.restart.window ==
+        std::chrono::seconds(9));
   t::check_refusals({{{"--restart-delay-", "1", "--restart", "9", "a.py"}, "is ambiguous"}});
 }
 
 TEST_CASE("command_line: what is not built is refused with its reason", "[launch]") {
   t::check_refusals({
-      {{"--start-method", "spawn", "a.py"}, "--start-method is not supported: "},
-      {{"--start_method=fork", "a.py"}, "--start-method is not supported: "},
       {{"--print-completion", "bash"}, "is not supported: "},
   });
+}
+
+TEST_CASE("command_line: the start method is for functions, and changes nothing", "[launch]") {
+  for (const char* method : {"spawn", "fork", "forkserver"}) {
+    CHECK(t::config_of({"--start-method", method, "a.py"}).workers.arguments ==
+          t::arguments{"-u", "a.py"});
+    CHECK(t::config_of({"a.py"}, {{"PET_START_METHOD", method}}).script == "a.py");
+  }
+  t::check_refusals({{{"--start-method", "thread", "a.py"},
+                      "--start-method 'thread': allowed are spawn, fork and forkserver"}});
+}
+
+TEST_CASE("command_line: options of other launchers get a hint", "[launch]") {
+  t::check_refusals({
+      {{"--nprocs", "2", "a.py"}, "did you mean --nproc-per-node?"},
+      {{"--use_env", "a.py"}, "unknown option '--use_env'; leave it out: workers have LOCAL_RANK"},
+      {{"--use-env", "a.py"}, "leave it out: workers have LOCAL_RANK in their environment"},
+  });
+}
+
+TEST_CASE("command_line: a variable that nearly is one of an option is warned of", "[launch]") {
+  const std::vector<std::pair<const char*, const char*>> rows = {
+      {"PET_NPROCPERNODE", "PET_NPROC_PER_NODE"},
+      {"PET_NPROC_PER_NODES", "PET_NPROC_PER_NODE"},
+      {"PET_MAX_RESTRATS", "PET_MAX_RESTARTS"}};
+  for (const auto& [variable, nearest] : rows) {
+    const auto parsed = t::accepted({"a.py"}, {{variable, "2"}});
+    REQUIRE(parsed.warnings.size() == 1);
+    CHECK(parsed.warnings[0] ==
+          std::string("'") + variable + "' has no effect: did you mean " + nearest + "?");
+    CHECK(parsed.config.workers.nproc_per_node == 1);
+  }
+  CHECK(t::accepted({"a.py"}, {{"PET_SHOP", "2"}, {"PET_ROLE", "x"}, {"CARPET_ROL", "x"}})
+            .warnings.empty());
+}
+
+TEST_CASE("command_line: quotes that no shell took away are none of a setting", "[launch]") {
+  const auto conf = [](const char* text) {
+    return t::config_of({"--rdzv-conf", text, "a.py"}).rendezvous.conf;
+  };
+  const t::settings both = {{"join_timeout", "10"}, {"timeout", "5"}};
+  CHECK(conf("'join_timeout=10,timeout=5'") == both);
+  CHECK(conf("\"join_timeout=10,timeout=5\"") == both);
+  CHECK(conf("join_timeout='10', timeout=\"5\"") == both);
+  CHECK(conf("''").empty());
+  t::check_refusals({{{"--rdzv-conf", "'a'", "a.py"}, "key=value,key=value"}});
 }
 
 TEST_CASE("command_line: help names every option, on lines that fit a terminal", "[launch]") {
@@ -719,7 +831,7 @@ TEST_CASE("command_line: help names every option, on lines that fit a terminal",
     const auto exit = t::ended(given);
     CHECK(exit.code == 0);
     CHECK_FALSE(exit.to_stderr);
-    for (const auto& row : elastic::detail::option_rows) {
+    for (const auto& row : elastic::detail::option_rows()) {
       const std::string names = row.names;
       INFO(names);
       CHECK_THAT(exit.text, elastic::test::contains_text(names.substr(names.find("--"))));
@@ -736,12 +848,26 @@ TEST_CASE("command_line: help names every option, on lines that fit a terminal",
   }
 }
 
-TEST_CASE("command_line: the page of options names every one", "[launch]") {
+TEST_CASE("command_line: the page of options has each with its value and default", "[launch]") {
   std::ifstream page(std::string(ELASTIC_SOURCE_DIR) + "/docs/command_line.md");
-  const std::string text{std::istreambuf_iterator<char>(page), {}};
-  for (const auto& row : elastic::detail::option_rows) {
-    const std::string names = row.names;
-    CHECK_THAT(text, elastic::test::contains_text("`" + names.substr(names.find("--"))));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(page, line);) lines.push_back(line);
+  for (const auto& row : elastic::detail::option_rows()) {
+    INFO(row.names);
+    const std::string name = row.long_name();
+    const auto line = std::find_if(lines.begin(), lines.end(), [&](const std::string& candidate) {
+      const auto cell = candidate.substr(0, candidate.find(" | "));
+      return row.heading == nullptr
+                 ? candidate.starts_with("Refused")
+                 : cell.starts_with("| `") &&
+                       (cell + " ").find(name + (row.takes_value() ? " " : "`")) !=
+                           std::string::npos;
+    });
+    REQUIRE(line != lines.end());
+    CHECK_THAT(*line, elastic::test::contains_text(name));
+    if (!row.type.show || *row.default_text != '\0') continue;
+    const std::string value = row.type.show({});
+    if (!value.empty()) CHECK_THAT(*line, elastic::test::contains_text("`" + value + "`"));
   }
 }
 
@@ -767,7 +893,7 @@ TEST_CASE("command_line: ELASTIC_IO chooses the I/O", "[launch]") {
   for (const auto& [name, io] : rows) {
     const auto parsed = t::accepted({"a.py"}, {{"ELASTIC_IO", name}});
     CHECK(parsed.io == io);
-    CHECK(parsed.config.use_ring == (io != io_choice::epoll));
+    CHECK(parsed.config.rendezvous.use_ring == (io != io_choice::epoll));
   }
   CHECK_THAT(t::refused({"a.py"}, {{"ELASTIC_IO", "poll"}}),
              elastic::test::contains_text("ELASTIC_IO 'poll'"));
@@ -775,9 +901,10 @@ TEST_CASE("command_line: ELASTIC_IO chooses the I/O", "[launch]") {
 
 TEST_CASE("command_line: any text ends in an answer", "[launch]") {
   // Pieces of options and values in every combination of two, with and without a script.
-  const t::arguments pieces = {"",   "-",  "--", "---", "-=", "--=", "-t", "-t=", "-m", "--t",
-                               "=",  "-h", "a",  "--role", "--role=", "\xff", "--nnodes=1:", "-mt",
-                               "--standalone", "_", "--_", "-_", "--__"};
+  const t::arguments pieces = {
+      "",    "-",  "--",  "---",    "-=",      "--=",  "-t",          "-t=", "-m",           "--t",
+      "=",   "-h", "a",   "--role", "--role=", "\xff", "--nnodes=1:", "-mt", "--standalone", "_",
+      "--_", "-_", "--__"};
   for (const auto& first : pieces) {
     for (const auto& second : pieces) {
       for (const char* third : {"--", "a"}) {

@@ -112,8 +112,8 @@ TEST_CASE("console_log: a full pipe blocks nobody, and what was left out is coun
   CHECK(shown < 100);
   log.write(elastic::log_level::info, "again");
   const std::string after = pipe.read_all();
-  CHECK_THAT(after, elastic::test::contains_text(
-                        std::to_string(records - shown) + " log records were left out"));
+  CHECK_THAT(after, elastic::test::contains_text(std::to_string(records - shown) +
+                                                 " log records were left out"));
   CHECK_THAT(after, elastic::test::contains_text("again\n"));
   log.write(elastic::log_level::info, "last");
   CHECK(console_log_test::text_of(pipe.read_all()) == "last\n");

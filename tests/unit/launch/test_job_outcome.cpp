@@ -62,10 +62,10 @@ TEST_CASE("job_outcome: the exit code says how the job ended", "[launch]") {
 
 TEST_CASE("job_outcome: without a result the error decides", "[launch]") {
   const std::vector<std::pair<jt::errc, int>> rows = {
-      {jt::errc::invalid_argument, 2},         {jt::errc::file_access, 2},
-      {jt::errc::address_in_use, 2},           {jt::errc::program_not_executable, 126},
-      {jt::errc::program_not_found, 127},      {jt::errc::start_failed, 1},
-      {jt::errc::rendezvous_timeout, 1},       {jt::errc::rendezvous_closed, 1},
+      {jt::errc::invalid_argument, 2},    {jt::errc::file_access, 2},
+      {jt::errc::address_in_use, 2},      {jt::errc::program_not_executable, 126},
+      {jt::errc::program_not_found, 127}, {jt::errc::start_failed, 1},
+      {jt::errc::rendezvous_timeout, 1},  {jt::errc::rendezvous_closed, 1},
       {jt::errc::connection_failed, 1}};
   for (const auto& [code, expected] : rows) {
     CHECK(elastic::exit_code(elastic::error(code, "x")) == expected);
@@ -95,8 +95,7 @@ TEST_CASE("job_outcome: success is silent, and a stop blames nobody", "[launch]"
   CHECK(elastic::closing_words("train.py", result).empty());
 }
 
-TEST_CASE("job_outcome: the launcher's error text is the worker's with its exit code",
-          "[launch]") {
+TEST_CASE("job_outcome: the launcher's error text is the worker's with its exit code", "[launch]") {
   const std::string text = elastic::launcher_error_text(jt::failed(jt::with_error_file()));
   CHECK_THAT(text, elastic::test::contains_text("ValueError: no"));
   CHECK_THAT(text, elastic::test::contains_text("\"errorCode\": 3"));

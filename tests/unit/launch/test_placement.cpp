@@ -35,9 +35,7 @@ struct machine {
   int complexes_per_node = 2;
   int cores_per_complex = 2;
 
-  int cores() const {
-    return sockets * nodes_per_socket * complexes_per_node * cores_per_complex;
-  }
+  int cores() const { return sockets * nodes_per_socket * complexes_per_node * cores_per_complex; }
   processor_topology topology() const {
     processor_topology all;
     const int per_node = complexes_per_node * cores_per_complex;
@@ -75,11 +73,10 @@ TEST_CASE("placement: a worker gets its NUMA node, its socket, cores, or a compl
         texts{"0-3,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"});
   CHECK(placed(where, numa_binding::socket, 4) ==
         texts{"0-7,16-23", "0-7,16-23", "8-15,24-31", "8-15,24-31"});
-  CHECK(placed(where, numa_binding::exclusive, 8) ==
-        texts{"0-1,16-17", "2-3,18-19", "4-5,20-21", "6-7,22-23", "8-9,24-25", "10-11,26-27",
-              "12-13,28-29", "14-15,30-31"});
-  CHECK(placed(where, numa_binding::core_complex, 8) ==
-        placed(where, numa_binding::exclusive, 8));
+  CHECK(placed(where, numa_binding::exclusive, 8) == texts{"0-1,16-17", "2-3,18-19", "4-5,20-21",
+                                                           "6-7,22-23", "8-9,24-25", "10-11,26-27",
+                                                           "12-13,28-29", "14-15,30-31"});
+  CHECK(placed(where, numa_binding::core_complex, 8) == placed(where, numa_binding::exclusive, 8));
   // More workers of a node than complexes: they share.
   CHECK(placed(where, numa_binding::core_complex, 3, {1, 1, 1}) ==
         texts{"4-5,20-21", "6-7,22-23", "4-5,20-21"});

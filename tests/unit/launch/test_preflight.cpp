@@ -58,8 +58,7 @@ const bool is_root = ::geteuid() == 0;
 
 namespace pt = preflight_test;
 
-TEST_CASE("preflight: the script must be a file, or a directory that Python can run",
-          "[launch]") {
+TEST_CASE("preflight: the script must be a file, or a directory that Python can run", "[launch]") {
   pt::temporary_directory folder;
   elastic::launch_config config;
   config.script = folder.file("train.py");
@@ -90,17 +89,17 @@ TEST_CASE("preflight: the log directory must be one, or become one", "[launch]")
   for (const std::string& good : {std::string(), std::string("/dev/null"), folder.path(),
                                   folder / "new", folder / "new/below", std::string(".")}) {
     INFO(good);
-    config.log_dir = good;
+    config.workers.log_dir = good;
     CHECK(pt::code_of(config) == 0);
   }
   CHECK_FALSE(pt::fs::exists(folder / "new"));
   folder.file("file");
-  config.log_dir = folder / "file";
+  config.workers.log_dir = folder / "file";
   CHECK(pt::code_of(config, "Not a directory") == 2);
-  config.log_dir = folder / "file/below";
+  config.workers.log_dir = folder / "file/below";
   CHECK(pt::code_of(config, "Not a directory") == 2);
   // Immutable: not even root makes a directory there.
-  config.log_dir = "/proc/self/logs";
+  config.workers.log_dir = "/proc/self/logs";
   CHECK(pt::code_of(config, "'/proc/self/logs' is not writable") == 2);
 }
 
@@ -109,9 +108,9 @@ TEST_CASE("preflight: a log directory without permission is refused", "[launch][
   pt::temporary_directory folder;
   pt::fs::permissions(folder.path(), pt::fs::perms::owner_read | pt::fs::perms::owner_exec);
   elastic::launch_config config;
-  config.log_dir = folder.path();
+  config.workers.log_dir = folder.path();
   CHECK(pt::code_of(config, "Permission denied") == 2);
-  config.log_dir = folder / "below";
+  config.workers.log_dir = folder / "below";
   CHECK(pt::code_of(config, "Permission denied") == 2);
 }
 

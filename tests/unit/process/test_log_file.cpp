@@ -71,7 +71,7 @@ class log_stage {
 
 log_rotation rotation_of(std::uint64_t bytes, int files) {
   log_rotation rotation;
-  rotation.max_bytes = bytes;
+  rotation.max_size = bytes;
   rotation.max_files = files;
   return rotation;
 }

@@ -42,8 +42,8 @@ class job {
     parameters.max_nodes = max;
     port = elastic::free_port("127.0.0.1");
     parameters.endpoint = fmt::format("127.0.0.1:{}", port);
-    parameters.configuration["last_call_timeout"] = "0.05";
-    parameters.configuration["join_timeout"] = "20";
+    parameters.conf["last_call_timeout"] = "0.05";
+    parameters.conf["join_timeout"] = "20";
   }
 
   c10d_rendezvous& node(std::size_t index) {
@@ -191,7 +191,7 @@ CO_TEST("c10d rendezvous: a job that failed is over for all, also for those who 
 
 CO_TEST("c10d rendezvous: too few nodes end in an error that counts them", "[rendezvous]") {
   job all(2, 2);
-  all.parameters.configuration["join_timeout"] = "0.2";
+  all.parameters.conf["join_timeout"] = "0.2";
   const std::string why = co_await message_of(all.node(0).next_round());
   CHECK(why == fmt::format("1 of at least 2 nodes had joined at 127.0.0.1:{} within 0.2 s "
                            "(--rdzv-conf join_timeout)",
@@ -202,8 +202,8 @@ CO_TEST("c10d rendezvous: too few nodes end in an error that counts them", "[ren
 CO_TEST("c10d rendezvous: an endpoint that nobody serves is an error that names it",
         "[rendezvous]") {
   job all(2, 2);
-  all.parameters.configuration["is_host"] = "no";
-  all.parameters.configuration["join_timeout"] = "0.1";
+  all.parameters.conf["is_host"] = "no";
+  all.parameters.conf["join_timeout"] = "0.1";
   const std::string why = co_await message_of(all.node(0).next_round());
   CHECK(why == fmt::format("could not reach the rendezvous at 127.0.0.1:{}: 127.0.0.1: "
                            "Connection refused",
@@ -215,7 +215,7 @@ CO_TEST("c10d rendezvous: who must host and cannot says why", "[rendezvous]") {
   job all(2, 2);
   asio::ip::tcp::acceptor taken(co_await asio::this_coro::executor,
                                 {asio::ip::address_v4::loopback(), all.port});
-  all.parameters.configuration["is_host"] = "yes";
+  all.parameters.conf["is_host"] = "yes";
   const auto failure = co_await error_of(all.node(0).next_round());
   CHECK(failure == errc::address_in_use);
   co_await all.end();
@@ -236,7 +236,7 @@ CO_TEST("c10d rendezvous: a host that is lost ends the round, then the job", "[r
 CO_TEST("c10d rendezvous: cancelled while it waits for others, it is in no round",
         "[rendezvous]") {
   job all(1, 2);
-  all.parameters.configuration["last_call_timeout"] = "30";
+  all.parameters.conf["last_call_timeout"] = "30";
   elastic::system_time time;
   const auto none = co_await with_deadline(time, time.now() + 50ms, all.node(0).next_round());
   CHECK_FALSE(none.has_value());
@@ -262,7 +262,7 @@ TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[re
       {"keep_alive_interval", "soon"}, {"reconnect_grace", ""}};
   for (const auto& [name, value] : bad) {
     job all(2, 2);
-    all.parameters.configuration[name] = value;
+    all.parameters.conf[name] = value;
     try {
       all.node(0);
       FAIL_CHECK(name << " was taken");

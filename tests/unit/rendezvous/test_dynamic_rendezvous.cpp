@@ -254,7 +254,7 @@ TIME_TEST("dynamic rendezvous: with enough nodes a round waits for the last call
 TIME_TEST("dynamic rendezvous: a node without a round gives up after the join timeout",
           "[rendezvous]") {
   town place(time);
-  place.parameters.configuration["join_timeout"] = "20";
+  place.parameters.conf["join_timeout"] = "20";
   const auto a = place.node("a");
   const auto alone = start(time, a->next_round());
   co_await place.pass(19s);

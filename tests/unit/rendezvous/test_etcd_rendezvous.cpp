@@ -19,7 +19,7 @@ rendezvous_parameters parameters_with(const std::string& name, const std::string
   parameters.backend = "etcd";
   parameters.endpoint = "127.0.0.1:2379";
   parameters.run_id = "job";
-  parameters.configuration[name] = value;
+  parameters.conf[name] = value;
   return parameters;
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("etcd rendezvous: a password that cannot be had is told with its file"
 TEST_CASE("etcd rendezvous: a password is given in one way only", "[rendezvous]") {
   const elastic::test::temporary_directory directory;
   auto parameters = parameters_with("password_file", made(directory, "secret"));
-  parameters.configuration["password"] = "secret";
+  parameters.conf["password"] = "secret";
   CHECK(problem_of(parameters) ==
         "--rdzv-conf: either password or password_file is needed, not both");
 }

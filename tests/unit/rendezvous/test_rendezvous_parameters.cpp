@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 TEST_CASE("rendezvous parameters: a setting in seconds", "[rendezvous]") {
   elastic::rendezvous_parameters parameters;
   CHECK(parameters.seconds("timeout", 900s) == 900s);
-  parameters.configuration["timeout"] = "30";
+  parameters.conf["timeout"] = "30";
   CHECK(parameters.seconds("timeout", 900s) == 30s);
-  parameters.configuration["timeout"] = "0.25";
+  parameters.conf["timeout"] = "0.25";
   CHECK(parameters.seconds("timeout", 900s) == 250ms);
 }
 
@@ -27,7 +27,7 @@ TEST_CASE("rendezvous parameters: a setting that is no number of seconds is name
   elastic::rendezvous_parameters parameters;
   for (const std::string bad : {"", "x", "1x", "0", "-3", "inf", "nan", "1e300", " 5"}) {
     CAPTURE(bad);
-    parameters.configuration["timeout"] = bad;
+    parameters.conf["timeout"] = bad;
     CHECK_THROWS_WITH(parameters.seconds("timeout", 900s),
                       elastic::test::contains_text("timeout=" + bad));
   }
@@ -38,8 +38,8 @@ TEST_CASE("rendezvous parameters: settings that nobody uses are said, with what 
   const auto log = std::make_shared<elastic::test::log_recorder>();
   elastic::rendezvous_parameters parameters;
   parameters.log = log->log();
-  parameters.configuration["timeout"] = "1";
-  parameters.configuration["timeuot"] = "2";
+  parameters.conf["timeout"] = "1";
+  parameters.conf["timeuot"] = "2";
   parameters.warn_of_unused({"timeout", "read_timeout"});
   CHECK(log->count("timeuot=2", elastic::log_level::warning) == 1);
   CHECK(log->has("timeout, read_timeout"));

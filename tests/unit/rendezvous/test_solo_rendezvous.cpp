@@ -126,7 +126,7 @@ CO_TEST("c10d rendezvous: where agents do not share, rank 0 gets a free port to 
 
 CO_TEST("c10d rendezvous: the address of this node is where its workers meet", "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
-  parameters.local_address = "127.0.0.2";
+  parameters.local_addr = "127.0.0.2";
   solo_rendezvous meeting(parameters);
   const rendezvous_round met = co_await meeting.next_round();
   CHECK(met.master.address == "127.0.0.2");
@@ -185,8 +185,8 @@ TEST_CASE("c10d rendezvous: settings that it does not know are said", "[rendezvo
   const auto log = std::make_shared<elastic::test::log_recorder>();
   rendezvous_parameters parameters = standalone();
   parameters.log = log->log();
-  parameters.configuration["join_timeout"] = "5";
-  parameters.configuration["join_timout"] = "5";
+  parameters.conf["join_timeout"] = "5";
+  parameters.conf["join_timout"] = "5";
   solo_rendezvous meeting(parameters);
   CHECK(log->count("join_timout=5 is not used", elastic::log_level::warning) == 1);
   CHECK(log->count("is not used") == 1);

@@ -80,7 +80,7 @@ TEST_CASE("static rendezvous: what it cannot serve is refused", "[rendezvous]") 
   for (const char* seconds : {"", "soon", "0", "-1", "1e9", "nan", "5s"}) {
     CAPTURE(seconds);
     bad = node(0, 1, 29500);
-    bad.configuration["timeout"] = seconds;
+    bad.conf["timeout"] = seconds;
     CHECK(refusal_of(bad) == errc::invalid_argument);
   }
 }
@@ -178,7 +178,7 @@ CO_TEST("static rendezvous: a node that comes before node 0 waits for it", "[ren
 
 CO_TEST("static rendezvous: node 0 that never comes ends the wait of the others", "[rendezvous]") {
   rendezvous_parameters parameters = node(1, 2, elastic::free_port("127.0.0.1"));
-  parameters.configuration["timeout"] = "0.1";
+  parameters.conf["timeout"] = "0.1";
   static_rendezvous second(parameters);
   const auto failure = co_await error_of(second.next_round());
   CHECK(failure == errc::rendezvous_timeout);

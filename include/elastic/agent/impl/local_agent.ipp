@@ -78,9 +78,9 @@ inline agent_services with_defaults(agent_services services, asio::any_io_execut
 }
 
 inline log_layout make_log_layout(const worker_spec& spec, const std::string& run_id) {
-  if (spec.log_directory == "/dev/null") return {};
+  if (spec.log_dir == "/dev/null") return {};
   random_source random;
-  return {spec.log_directory, run_id, random};
+  return {spec.log_dir, run_id, random};
 }
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.
@@ -264,7 +264,7 @@ class agent_run {
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
     log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
               round.group_rank, round.group_world_size, ranks->base_rank,
-              ranks->base_rank + spec_.local_world_size - 1, ranks->world_size,
+              ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size,
               round.master.address, round.master.port);
   }
 
@@ -299,7 +299,7 @@ class agent_run {
     const rendezvous_round round = attempt_->round;
     role_info role;
     role.role = spec_.role;
-    role.local_world_size = spec_.local_world_size;
+    role.local_world_size = spec_.nproc_per_node;
     const time_point deadline = deadline_after(time_.now(), round.exchange_timeout);
     task<assigned_ranks> exchange =
         exchange_ranks(round.agents, role, round.group_rank, round.group_world_size, round.dialect);
@@ -678,7 +678,7 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  const bool has_hook = !options_.workers.on_hang.command.empty();
+  const bool has_hook = !options_.workers.hang_hook.command.empty();
   // The run owns them: they may hold on to the context, which this object may outlive.
   detail::agent_run run(
       strand, options_.workers, std::exchange(options_.rendezvous, nullptr),

@@ -11,7 +11,7 @@
 namespace elastic {
 
 ELASTIC_DECL void validate(const log_options& options, int local_world_size, bool has_files) {
-  for (const int rank : options.console_ranks) {
+  for (const int rank : options.local_ranks_filter) {
     if (rank < 0 || rank >= local_world_size) {
       throw error(errc::invalid_argument,
                   fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
@@ -19,12 +19,14 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
                               rank, local_world_size, local_world_size - 1));
     }
   }
-  const bool filtered = !options.stdout_filters.empty() || !options.stderr_filters.empty();
+  const bool filtered =
+      !options.duplicate_stdout_filters.empty() || !options.duplicate_stderr_filters.empty();
   if (filtered && !has_files) {
     throw error(errc::invalid_argument,
                 "lines that match a filter go to a file, but the log directory is /dev/null");
   }
-  for (const auto* filters : {&options.stdout_filters, &options.stderr_filters}) {
+  for (const auto* filters :
+       {&options.duplicate_stdout_filters, &options.duplicate_stderr_filters}) {
     for (const std::string& text : *filters) {
       if (text.empty()) throw error(errc::invalid_argument, "a filter of lines is empty");
     }

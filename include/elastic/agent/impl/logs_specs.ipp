@@ -17,10 +17,10 @@ namespace elastic {
 ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_logs& attempt) {
   const log_options& options = attempt.spec.logs;
   std::shared_ptr<log_file> matches[2];
-  if (!options.stdout_filters.empty()) {
+  if (!options.duplicate_stdout_filters.empty()) {
     matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
   }
-  if (!options.stderr_filters.empty()) {
+  if (!options.duplicate_stderr_filters.empty()) {
     matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
   }
   std::vector<worker_output> all;
@@ -49,7 +49,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& att
     plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
                        : attempt.layout.stdout_file(who.local_rank);
   }
-  const bool cut = !plan.file.empty() && options.rotation.max_bytes > 0;
+  const bool cut = !plan.file.empty() && options.rotation.max_size > 0;
   if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
     plan.kind = output_plan::how::copy;
   } else if (redirected || teed) {
@@ -65,12 +65,13 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& att
   plan.rotation = options.rotation;
   plan.console = shown;
   plan.json = as_json;
-  const line_head head = as_json
-                             ? object_head(attempt, who, is_err)
-                             : line_template(spec.line_prefix_template).head_of(who, attempt.host);
+  const line_head head =
+      as_json ? object_head(attempt, who, is_err)
+              : line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
   if (teed || as_json) plan.prefix = head;
   if (matches) {
-    plan.matches.filters = is_err ? options.stderr_filters : options.stdout_filters;
+    plan.matches.filters =
+        is_err ? options.duplicate_stderr_filters : options.duplicate_stdout_filters;
     plan.matches.prefix = head;
     plan.matches.file = matches;
   }
@@ -78,7 +79,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& att
 }
 
 ELASTIC_DECL bool default_logs_specs::is_shown(const log_options& options, int local_rank) {
-  const std::vector<int>& ranks = options.console_ranks;
+  const std::vector<int>& ranks = options.local_ranks_filter;
   return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
 }
 

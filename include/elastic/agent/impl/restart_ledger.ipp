@@ -68,9 +68,9 @@ ELASTIC_DECL std::int64_t restart_ledger::used(time_point now) const {
 }
 
 ELASTIC_DECL duration restart_ledger::delay() const {
-  duration wait = std::min(terms_.delay, terms_.max_delay);
-  for (int one = 1; one < streak_ && wait < terms_.max_delay; ++one) {
-    wait = wait > terms_.max_delay / 2 ? terms_.max_delay : wait * 2;
+  duration wait = std::min(terms_.delay, terms_.delay_max);
+  for (int one = 1; one < streak_ && wait < terms_.delay_max; ++one) {
+    wait = wait > terms_.delay_max / 2 ? terms_.delay_max : wait * 2;
   }
   return wait;
 }

@@ -16,7 +16,7 @@ ELASTIC_DECL void validate(const restart_terms& terms) {
   demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
   demand(terms.delay >= duration::zero() && terms.delay <= day,
          "the delay of restarts is 0 to 24 hours");
-  demand(terms.max_delay >= duration::zero() && terms.max_delay <= day,
+  demand(terms.delay_max >= duration::zero() && terms.delay_max <= day,
          "the greatest delay of restarts is 0 to 24 hours");
   demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
 }

@@ -28,13 +28,13 @@ ELASTIC_DECL std::vector<worker_identity> identities(const worker_spec& spec,
                                                      const rendezvous_round& round,
                                                      const assigned_ranks& ranks) {
   std::vector<worker_identity> identities;
-  for (int local_rank = 0; local_rank < spec.local_world_size; ++local_rank) {
+  for (int local_rank = 0; local_rank < spec.nproc_per_node; ++local_rank) {
     worker_identity identity;
     identity.local_rank = local_rank;
     identity.rank = ranks.base_rank + local_rank;
     identity.group_rank = round.group_rank;
     identity.role_rank = ranks.base_role_rank + local_rank;
-    identity.local_world_size = spec.local_world_size;
+    identity.local_world_size = spec.nproc_per_node;
     identity.world_size = ranks.world_size;
     identity.group_world_size = round.group_world_size;
     identity.role_world_size = ranks.role_world_size;
@@ -76,20 +76,20 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
-      hooks_(strand, spec_.on_hang, hook_services(services)),
+      hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {}
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) {
   ELASTIC_ASSERT(processes_.running() == 0);
-  layout_.start_attempt(restart_count, spec_.local_world_size);
+  layout_.start_attempt(restart_count, spec_.nproc_per_node);
   const worker_surroundings job = surroundings(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
   attempt_.base_rank = ranks.base_rank;
   attempt_.started = time_->wall_now();
   attempt_.oom_kills = count_oom_kills();
   outcome_known_.reset();
-  channels_.open(spec_.local_world_size);
+  channels_.open(spec_.nproc_per_node);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   co_await with_rollback(start_all(identities(spec_, round, ranks), job), stop(at_once));
@@ -307,7 +307,7 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     else
       variables[name] = value;
   }
-  for (const auto& [name, value] : spec_.variables) {
+  for (const auto& [name, value] : spec_.env) {
     variables[name] =
         substitute_macros(value, macros_of(identity.role_name, identity.rank, identity.local_rank));
   }
@@ -330,7 +330,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
     process.process.arguments.push_back(substitute_local_rank(argument, identity.local_rank));
   }
   process.process.environment = environment_of(identity, job, error_file);
-  if (!spec_.processors.empty()) process.process.processors = spec_.processors.at(slot);
+  if (!spec_.cpu_affinity.empty()) process.process.processors = spec_.cpu_affinity.at(slot);
   if (spec_.function) give_call(slot, process.process);
   process.process.directory = spec_.directory;
   process.out = std::move(output.out);
@@ -344,7 +344,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
   attempt_.sheets.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
-                                              return_value_bound(spec_.local_world_size));
+                                              return_value_bound(spec_.nproc_per_node));
   process.stdin_fd = attempt_.sheets[slot].descriptor();
   const std::string variable = fmt::format("{}=", entrypoint_variable);
   std::erase_if(process.environment,

@@ -20,42 +20,43 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   };
   demand(!spec.program.empty(), "the worker's program is not named");
   if (spec.function) validate(*spec.function);
-  demand(spec.local_world_size >= 1 && spec.local_world_size <= limits::local_world_size,
-         fmt::format("{} workers on one node: 1 to {} are allowed", spec.local_world_size,
+  demand(spec.nproc_per_node >= 1 && spec.nproc_per_node <= limits::local_world_size,
+         fmt::format("{} workers on one node: 1 to {} are allowed", spec.nproc_per_node,
                      limits::local_world_size));
-  demand(spec.processors.empty() ||
-             spec.processors.size() == static_cast<std::size_t>(spec.local_world_size),
+  demand(spec.cpu_affinity.empty() ||
+             spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
          fmt::format("processors are given for {} workers, but the node has {}",
-                     spec.processors.size(), spec.local_world_size));
-  for (const auto& [name, value] : spec.variables) {
+                     spec.cpu_affinity.size(), spec.nproc_per_node));
+  for (const auto& [name, value] : spec.env) {
     demand(!name.empty() && name.find('=') == std::string::npos,
            fmt::format("'{}' is no name of a variable", name));
   }
   demand(!spec.virtual_local_rank ||
              visible_devices(spec.environment).size() >=
-                 static_cast<std::size_t>(spec.local_world_size) ||
+                 static_cast<std::size_t>(spec.nproc_per_node) ||
              visible_devices(spec.environment).empty(),
          fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
                      "which each is to have its own",
-                     spec.local_world_size));
+                     spec.nproc_per_node));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
-  validate(spec.logs, spec.local_world_size, spec.log_directory != "/dev/null");
-  line_template{spec.line_prefix_template};
+  validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
+  line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
   demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
-  validate(spec.on_hang);
+  validate(spec.hang_hook);
   const liveness_settings& liveness = spec.liveness;
-  demand(liveness.first_heartbeat >= duration::zero() && liveness.heartbeat >= duration::zero() &&
+  demand(liveness.first_heartbeat_timeout >= duration::zero() &&
+             liveness.heartbeat_timeout >= duration::zero() &&
              liveness.least_learned >= duration::zero(),
          "the times of liveness must not be negative");
-  demand(liveness.learn_factor == 0 || liveness.learn_factor >= 1,
-         fmt::format("learn_factor is {}: 0 (nothing is learned) or 1 and more are allowed",
-                     liveness.learn_factor));
+  demand(liveness.learn_timeouts == 0 || liveness.learn_timeouts >= 1,
+         fmt::format("learn_timeouts is {}: 0 (nothing is learned) or 1 and more are allowed",
+                     liveness.learn_timeouts));
 }
 
 }  // namespace elastic

@@ -14,7 +14,7 @@
 namespace elastic {
 
 ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
-    : factor_(settings.learn_factor), least_(settings.least_learned) {}
+    : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
 
 ELASTIC_DECL void learned_timeouts::observe(const std::string& what, duration took) {
   if (factor_ <= 0) return;
@@ -102,8 +102,9 @@ ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point n
   liveness_verdict verdict;
   switch (first.what) {
     case due::kind::first_heartbeat:
-      verdict.reason = fmt::format("no heartbeat since its start {} ago (allowed {})",
-                                   text_of(now - started_), text_of(settings_.first_heartbeat));
+      verdict.reason =
+          fmt::format("no heartbeat since its start {} ago (allowed {})", text_of(now - started_),
+                      text_of(settings_.first_heartbeat_timeout));
       break;
     case due::kind::heartbeat:
       verdict.reason = fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
@@ -153,7 +154,7 @@ ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
 
 ELASTIC_DECL std::optional<duration> worker_liveness::beat_timeout() const {
   if (own_timeout_) return own_timeout_;
-  if (settings_.heartbeat > duration::zero()) return settings_.heartbeat;
+  if (settings_.heartbeat_timeout > duration::zero()) return settings_.heartbeat_timeout;
   return learned_->of(beats_name);
 }
 
@@ -171,8 +172,9 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
     first.what = what;
     return true;
   };
-  if (!last_sign_ && settings_.first_heartbeat > duration::zero()) {
-    consider(deadline_after(started_, settings_.first_heartbeat), due::kind::first_heartbeat);
+  if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
+    consider(deadline_after(started_, settings_.first_heartbeat_timeout),
+             due::kind::first_heartbeat);
   }
   if (last_sign_ && !awaits_section()) {
     const auto allowed = beat_timeout();

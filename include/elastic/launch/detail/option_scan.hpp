@@ -3,20 +3,25 @@
 #pragma once
 
 // Finds out what in the arguments is an option, a value, the script or the script's own, in the way
-// of Python's argparse, before CLI11 sees any of it: CLI11 takes an unknown option for the script.
+// of Python's argparse.
 
 #include <elastic/base/config.hpp>
-#include <elastic/launch/detail/option_table.hpp>
+#include <elastic/launch/detail/option_row.hpp>
 
 #include <string>
 #include <vector>
 
 namespace elastic::detail {
 
+/// An option on the command line. The text of a flag is "1".
+struct scanned_option {
+  const option_row* row = nullptr;
+  std::string text;
+};
+
 /// Arguments, taken apart.
 struct scanned_arguments {
-  /// Options by their full names, each value in the token after its option's.
-  std::vector<std::string> tokens;
+  std::vector<scanned_option> options;
   /// The script and what follows it.
   std::vector<std::string> operands;
   bool help = false;
@@ -25,8 +30,7 @@ struct scanned_arguments {
 
 /// Errors: `errc::invalid_argument` for an option that is unknown or ambiguous, and one that has a
 /// value too many or too few.
-ELASTIC_DECL scanned_arguments scan_options(const option_table& table,
-                                            const std::vector<std::string>& arguments);
+ELASTIC_DECL scanned_arguments scan_options(const std::vector<std::string>& arguments);
 
 }  // namespace elastic::detail
 

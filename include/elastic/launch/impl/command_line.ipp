@@ -5,15 +5,16 @@
 #include <elastic/launch/command_line.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/base/ring.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/launch/detail/failure_options.hpp>
-#include <elastic/launch/detail/node_options.hpp>
-#include <elastic/launch/detail/option_readers.hpp>
+#include <elastic/launch/detail/given_options.hpp>
+#include <elastic/launch/detail/option_checks.hpp>
+#include <elastic/launch/detail/option_help.hpp>
+#include <elastic/launch/detail/option_row.hpp>
 #include <elastic/launch/detail/option_scan.hpp>
-#include <elastic/launch/detail/option_table.hpp>
-#include <elastic/launch/detail/output_options.hpp>
-#include <elastic/launch/detail/worker_options.hpp>
+#include <elastic/launch/detail/option_types.hpp>
+
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,8 +22,19 @@ namespace elastic {
 
 namespace detail {
 
-/// LOGLEVEL, with Python's names.
-inline log_level read_log_level(const environment_map& environment) {
+/// The level of Python's number for one; those between count as the next higher one.
+inline log_level level_of_number(int number) {
+  if (number <= 0) return log_level::warning;  // Python's NOTSET leaves it to the default
+  if (number <= 10) return log_level::debug;
+  if (number <= 20) return log_level::info;
+  if (number <= 30) return log_level::warning;
+  return number <= 40 ? log_level::error : log_level::off;
+}
+
+/// LOGLEVEL, with Python's names. Its numbers and NOTSET stop no job, because the workers may be
+/// who they are for.
+inline log_level read_log_level(const environment_map& environment,
+                                std::vector<std::string>& warnings) {
   std::string name = find_variable(environment, "LOGLEVEL").value_or("");
   for (char& letter : name) {
     if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
@@ -32,9 +44,17 @@ inline log_level read_log_level(const environment_map& environment) {
   if (name == "INFO") return log_level::info;
   if (name == "ERROR") return log_level::error;
   if (name == "CRITICAL" || name == "FATAL" || name == "OFF") return log_level::off;
-  throw error(errc::invalid_argument,
-              fmt::format("LOGLEVEL {}: allowed are DEBUG, INFO, WARNING, ERROR and CRITICAL",
-                          in_quotes(name)));
+  constexpr char allowed[] = "DEBUG, INFO, WARNING, ERROR and CRITICAL";
+  const auto number = number_between(name == "NOTSET" ? "0" : name, 0, 1'000'000);
+  if (!number) {
+    throw error(errc::invalid_argument,
+                fmt::format("LOGLEVEL {}: allowed are {}", in_quotes(name), allowed));
+  }
+  warnings.push_back(
+      fmt::format("LOGLEVEL {}: elasticrun knows {}; this is taken for the one at or above it, or "
+                  "for WARNING if it is 0 or NOTSET",
+                  in_quotes(name), allowed));
+  return level_of_number(*number);
 }
 
 inline io_choice read_io(const environment_map& environment) {
@@ -46,26 +66,37 @@ inline io_choice read_io(const environment_map& environment) {
               fmt::format("ELASTIC_IO {}: allowed are auto, ring and epoll", in_quotes(name)));
 }
 
-inline command_line interpret(const option_values& values, const std::vector<std::string>& operands,
-                              const command_line_facts& facts) {
-  values.check_refused();
+/// Whether the settings of a rendezvous have a password among them.
+inline bool names_password(std::string settings) {
+  constexpr std::string_view dropped = " \t'\"";
+  std::erase_if(settings,
+                [&](char letter) { return dropped.find(letter) != std::string_view::npos; });
+  return ("," + settings).find(",password=") != std::string::npos;
+}
+
+inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
+  const given_options given(scanned.options, facts.environment);
   command_line result;
-  launch_config& config = result.config;
-  config.environment = facts.environment;
-  result.threshold = read_log_level(facts.environment);
+  option_target target;
+  target.config.workers.environment = facts.environment;
+  given.read_into(target, facts);
+  result.threshold = read_log_level(facts.environment, result.warnings);
   result.io = read_io(facts.environment);
-  config.use_ring = result.io != io_choice::epoll;
-  read_rendezvous(values, config, result.warnings);
-  read_workers(values, facts, config);
-  read_variables(values, config);
-  read_placement(values, config);
-  read_text(values, "--role", config.role);
-  read_restarts(values, config);
-  read_signals(values, config);
-  read_times(values, config);
-  read_guard(values, config);
-  read_output(values, config, result.warnings);
-  read_program(values, operands, config);
+  for (std::string& sentence : misspelt_variables(facts.environment)) {
+    result.warnings.push_back(std::move(sentence));
+  }
+  if (names_password(find_variable(facts.environment, "PET_RDZV_CONF").value_or(""))) {
+    target.config.workers.environment.erase("PET_RDZV_CONF");
+  }
+  launch_config& config = target.config;
+  config.rendezvous.use_ring = result.io != io_choice::epoll;
+  config.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
+  config.progress = !target.no_progress;
+  settle_nodes(given, config, result.warnings);
+  check_workers(given, config);
+  check_output(given, config, result.warnings);
+  settle_program(given, scanned.operands, target);
+  result.config = std::move(config);
   return result;
 }
 
@@ -74,13 +105,10 @@ inline command_line interpret(const option_values& values, const std::vector<std
 ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
     const std::vector<std::string>& arguments, const command_line_facts& facts) {
   try {
-    detail::option_table table;
-    const detail::scanned_arguments scanned = detail::scan_options(table, arguments);
+    const detail::scanned_arguments scanned = detail::scan_options(arguments);
     if (scanned.help) return early_exit{0, detail::help_text(), false};
     if (scanned.version) return version_request{detail::read_io(facts.environment)};
-    table.parse(scanned.tokens);
-    return detail::interpret(detail::option_values(table, facts.environment), scanned.operands,
-                             facts);
+    return detail::interpret(scanned, facts);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }

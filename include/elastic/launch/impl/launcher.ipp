@@ -5,7 +5,6 @@
 #include <elastic/launch/launcher.hpp>
 
 #include <elastic/agent/logs_specs_registry.hpp>
-#include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -22,6 +21,7 @@
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -34,76 +34,56 @@ namespace elastic {
 
 namespace detail {
 
+/// What the rendezvous is made from: of a node by itself, a store on a free port of this machine.
 inline rendezvous_parameters rendezvous_of(const launch_config& config, const logger& log) {
-  rendezvous_parameters parameters;
-  parameters.backend = config.standalone ? "c10d" : config.rdzv_backend;
-  parameters.run_id = config.run_id;
+  rendezvous_parameters parameters = config.rendezvous;
   if (config.standalone) {
+    parameters = {};
+    parameters.backend = "c10d";
     parameters.endpoint = "localhost:0";
-    if (config.run_id.empty()) {
+    parameters.conf = config.rendezvous.conf;
+    parameters.use_ring = config.rendezvous.use_ring;
+    parameters.run_id = config.rendezvous.run_id;
+    if (parameters.run_id.empty()) {
       random_source random;
       parameters.run_id = random_uuid(random);
     }
-  } else if (config.rdzv_backend == "static" && config.rdzv_endpoint.empty()) {
+  } else if (parameters.backend == "static" && parameters.endpoint.empty()) {
     endpoint master;
     master.host = config.master_addr;
     master.port = config.master_port;
     parameters.endpoint = to_text(master);
-  } else {
-    parameters.endpoint = config.rdzv_endpoint;
   }
-  parameters.min_nodes = config.min_nodes;
-  parameters.max_nodes = config.max_nodes;
-  parameters.node_rank = config.node_rank;
-  parameters.local_address = config.standalone ? "" : config.local_addr;
-  parameters.share_worker_store =
-      find_variable(config.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
-  parameters.use_ring = config.use_ring;
-  for (const auto& [name, value] : config.rdzv_conf) parameters.configuration[name] = value;
+  const auto is_unshared =
+      find_variable(config.workers.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE");
+  if (is_unshared == "1") parameters.share_worker_store = false;
   parameters.log = log;
   return parameters;
 }
 
-/// Where the workers run, by local rank; empty: wherever this program may.
-inline std::vector<processor_set> processors_of(const launch_config& config) {
-  if (!config.cpu_affinity.empty() || config.binding == numa_binding::none) {
-    return config.cpu_affinity;
-  }
+/// The processors of each worker by the NUMA nodes of this machine.
+inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
   const processor_topology topology = read_processor_topology();
   const processor_set allowed = processor_set::allowed_here();
-  const auto count = static_cast<std::size_t>(config.nproc_per_node);
+  const auto count = static_cast<std::size_t>(config.workers.nproc_per_node);
   const std::vector<int> nodes =
-      nodes_of_workers(topology, allowed, count, gpu_nodes(config.environment));
-  return place_workers(config.binding, topology, allowed, nodes);
+      nodes_of_workers(topology, allowed, count, gpu_nodes(config.workers.environment));
+  return place_workers(config.numa_binding, topology, allowed, nodes);
 }
 
-inline worker_spec workers_of(const launch_config& config) {
-  worker_spec spec;
-  spec.role = config.role;
-  spec.local_world_size = config.nproc_per_node;
-  spec.program = config.program;
-  spec.arguments = config.arguments;
-  spec.function = config.function;
-  spec.environment = config.environment;
-  spec.variables = config.worker_variables;
-  spec.virtual_local_rank = config.virtual_local_rank;
-  spec.processors = processors_of(config);
-  spec.max_restarts = config.max_restarts;
-  spec.restart = config.restart;
-  spec.shutdown_timeout = config.shutdown_timeout;
-  spec.preempt_grace = config.preempt_grace;
-  spec.liveness.heartbeat = config.heartbeat_timeout;
-  spec.liveness.first_heartbeat = config.first_heartbeat_timeout;
-  spec.liveness.learn_factor = config.learn_timeouts;
-  spec.on_hang.command = config.hang_hook;
-  spec.on_hang.timeout = config.hang_hook_timeout;
-  spec.monitor_interval = config.monitor_interval;
-  spec.log_directory = config.log_dir;
-  spec.redirects = config.redirects;
-  spec.tee = config.tee;
-  spec.line_prefix_template = config.log_line_prefix_template;
-  spec.logs = config.logs;
-  return spec;
+/// A worker of which no processor may be used would fail as it starts.
+inline void check_affinity(const std::vector<processor_set>& lists) {
+  const processor_set allowed = processor_set::allowed_here();
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    const processor_set& list = lists[rank];
+    const bool has_any =
+        std::any_of(list.begin(), list.end(), [&](int number) { return allowed.contains(number); });
+    if (has_any || list.empty()) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("--cpu-affinity '{}' for local rank {}: this program may use the "
+                            "processors {}",
+                            list.text(), rank, allowed.text()));
+  }
 }
 
 inline std::string own_program() {
@@ -112,7 +92,7 @@ inline std::string own_program() {
   if (!failure) return path.string();
   throw error(errc::program_not_found,
               fmt::format("this program cannot be found by /proc/self/exe ({}): name it by "
-                          "launch_config::program",
+                          "launch_config::workers.program",
                           failure.message()));
 }
 
@@ -124,20 +104,21 @@ inline void prepare_function(const launch_config& config, worker_spec& workers,
     throw error(errc::invalid_argument, sentence);
   };
   const bool is_forked = config.start == start_method::fork;
-  if (!config.function) {
-    if (is_forked) refuse("start_method::fork runs a function: launch_config::function is empty");
+  if (!config.workers.function) {
+    if (is_forked)
+      refuse("start_method::fork runs a function: launch_config::workers.function is empty");
     return;
   }
-  validate(*config.function);
-  if (is_forked && !config.program.empty()) {
+  validate(*config.workers.function);
+  if (is_forked && !config.workers.program.empty()) {
     refuse(
         fmt::format("start_method::fork runs a function of this program: '{}' cannot be named "
                     "as another one",
-                    config.program));
+                    config.workers.program));
   }
-  if (!config.program.empty()) return;
-  const auto function = function_table::here().find(config.function->name);
-  function->check(config.function->arguments);
+  if (!config.workers.program.empty()) return;
+  const auto function = function_table::here().find(config.workers.function->name);
+  function->check(config.workers.function->arguments);
   workers.program = own_program();
   if (!is_forked) {
     if (function_table::here().main_asks()) return;
@@ -163,11 +144,15 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
                                                      agent_services services,
                                                      const rendezvous_registry& backends) {
   agent_options options;
-  options.workers = detail::workers_of(config);
+  options.workers = config.workers;
   worker_spec& workers = options.workers;
+  if (workers.cpu_affinity.empty() && config.numa_binding != numa_binding::none) {
+    workers.cpu_affinity = detail::bind_to_nodes(config);
+  }
+  detail::check_affinity(workers.cpu_affinity);
   detail::prepare_function(config, workers, services);
   options.notice =
-      limit_omp_threads(workers.environment, workers.local_world_size).value_or(std::string());
+      limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);

@@ -67,7 +67,7 @@ inline void check_log_directory(const std::string& directory) {
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
   try {
     if (!config.script.empty()) detail::check_script(config.script);
-    detail::check_log_directory(config.log_dir);
+    detail::check_log_directory(config.workers.log_dir);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }

@@ -52,7 +52,7 @@ ELASTIC_DECL void log_file::write(std::string_view bytes, const logger& log) {
 }
 
 ELASTIC_DECL auto log_file::first_portion(std::string_view bytes) const -> portion {
-  if (rotation_.max_bytes == 0 || bytes.size() <= room()) return {bytes.size(), false};
+  if (rotation_.max_size == 0 || bytes.size() <= room()) return {bytes.size(), false};
   const std::size_t last_end = room() == 0 ? bytes.npos : bytes.rfind('\n', room() - 1);
   if (last_end != bytes.npos) return {last_end + 1, true};
   if (size_ > 0 && !in_line_) return {0, true};
@@ -63,7 +63,7 @@ ELASTIC_DECL auto log_file::first_portion(std::string_view bytes) const -> porti
 }
 
 ELASTIC_DECL std::size_t log_file::room_for_line() const {
-  const std::uint64_t most = rotation_.max_bytes + limits::copy_line_bytes;
+  const std::uint64_t most = rotation_.max_size + limits::copy_line_bytes;
   return size_ < most ? most - size_ : 0;
 }
 
@@ -104,7 +104,7 @@ ELASTIC_DECL void log_file::put_aside(const logger& log) {
   } catch (const error& failure) {
     log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
               failure.what());
-    rotation_.max_bytes = 0;
+    rotation_.max_size = 0;
   }
 }
 

@@ -18,8 +18,8 @@ namespace elastic {
 
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
-  const auto position = configuration.find(name);
-  if (position == configuration.end()) return fallback;
+  const auto position = conf.find(name);
+  if (position == conf.end()) return fallback;
   double value = 0;
   const char* end = position->second.data() + position->second.size();
   const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
@@ -32,8 +32,8 @@ ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
 }
 
 ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback) const {
-  const auto position = configuration.find(name);
-  if (position == configuration.end()) return fallback;
+  const auto position = conf.find(name);
+  if (position == conf.end()) return fallback;
   int value = 0;
   const char* end = position->second.data() + position->second.size();
   const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
@@ -44,8 +44,8 @@ ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int 
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
-  const auto position = configuration.find(name);
-  if (position == configuration.end()) return std::nullopt;
+  const auto position = conf.find(name);
+  if (position == conf.end()) return std::nullopt;
   std::string value = position->second;
   for (char& letter : value) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
@@ -77,7 +77,7 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
 }
 
 ELASTIC_DECL void rendezvous_parameters::warn_of_unused(std::vector<std::string_view> used) const {
-  for (const auto& [name, value] : configuration) {
+  for (const auto& [name, value] : conf) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     log.warning("--rdzv-conf {}={} is not used by the rendezvous backend '{}', which knows: {}",
                 name, value, backend, fmt::join(used, ", "));

@@ -30,8 +30,8 @@ ELASTIC_DECL std::string how_to_add(std::string_view backend) {
 }
 
 inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_parameters& parameters) {
-  const auto dialect = parameters.configuration.find("dialect");
-  if (dialect == parameters.configuration.end() || dialect->second == "auto") {
+  const auto dialect = parameters.conf.find("dialect");
+  if (dialect == parameters.conf.end() || dialect->second == "auto") {
     return std::make_shared<c10d_rendezvous>(parameters);
   }
   throw error(errc::invalid_argument, fmt::format("--rdzv-conf dialect={}: {}", dialect->second,

@@ -56,7 +56,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   round.agents = std::make_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       std::make_shared<memory_store>());
-  round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_address.empty());
+  round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_addr.empty());
   round.restarts = restarts_;
   co_return round;
 }

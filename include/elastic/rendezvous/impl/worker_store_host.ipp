@@ -12,7 +12,7 @@
 namespace elastic {
 
 ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& parameters)
-    : address_(parameters.local_address),
+    : address_(parameters.local_addr),
       share_(parameters.share_worker_store),
       use_ring_(parameters.use_ring),
       log_(parameters.log) {}

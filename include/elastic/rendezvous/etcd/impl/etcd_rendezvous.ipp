@@ -44,8 +44,8 @@ namespace detail {
 
 ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std::string_view name,
                                    std::string fallback) {
-  const auto position = parameters.configuration.find(name);
-  return position == parameters.configuration.end() ? fallback : position->second;
+  const auto position = parameters.conf.find(name);
+  return position == parameters.conf.end() ? fallback : position->second;
 }
 
 /// The members of an etcd, "host:port,host:port"; the port is 2379 if none is given.
@@ -115,25 +115,25 @@ inline std::string password_in(const std::string& path) {
 }
 
 ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameters) {
-  const auto file = parameters.configuration.find("password_file");
-  if (file == parameters.configuration.end()) return parameters;
-  if (parameters.configuration.count("password") != 0) {
+  const auto file = parameters.conf.find("password_file");
+  if (file == parameters.conf.end()) return parameters;
+  if (parameters.conf.count("password") != 0) {
     throw error(errc::invalid_argument,
                 "--rdzv-conf: either password or password_file is needed, not both");
   }
   std::string password = password_in(file->second);
-  parameters.configuration.erase(file);
-  parameters.configuration["password"] = std::move(password);
+  parameters.conf.erase(file);
+  parameters.conf["password"] = std::move(password);
   return parameters;
 }
 
 /// With `lease_ttl`: the node says often enough that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
-  if (parameters.configuration.count("lease_ttl") == 0) return parameters;
+  if (parameters.conf.count("lease_ttl") == 0) return parameters;
   const duration lease = parameters.seconds("lease_ttl", {});
   const std::chrono::duration<double> third = lease / 3;
-  parameters.configuration["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
-  parameters.configuration["keep_alive_max_attempt"] = "3";
+  parameters.conf["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
+  parameters.conf["keep_alive_max_attempt"] = "3";
   return parameters;
 }
 
@@ -231,7 +231,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
         std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->prolong_directory(legacy_ttl::job); };
-  const bool stays_here = is_loopback(parameters.local_address);
+  const bool stays_here = is_loopback(parameters.local_addr);
   std::vector<std::string> towards = hosts_of(client->options().members);
   if (!stays_here) options.address = co_await reachable_address(std::move(towards));
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",

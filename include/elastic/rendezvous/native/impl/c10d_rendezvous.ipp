@@ -117,7 +117,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   if (!connector_) co_await reach_endpoint(executor);
   rendezvous_messages::hello greeting;
   greeting.run_id = parameters_.run_id;
-  greeting.node = new_node(parameters_.local_address);
+  greeting.node = new_node(parameters_.local_addr);
   greeting.settings = settings_;
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
                                                     parameters_.time, parameters_.log);

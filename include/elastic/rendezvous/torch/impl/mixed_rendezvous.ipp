@@ -73,8 +73,8 @@ ELASTIC_DECL task<void> mixed_rendezvous::shutdown() {
 
 ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
     const rendezvous_parameters& parameters) {
-  const auto found = parameters.configuration.find("dialect");
-  if (found == parameters.configuration.end() || found->second == "auto") return std::nullopt;
+  const auto found = parameters.conf.find("dialect");
+  if (found == parameters.conf.end() || found->second == "auto") return std::nullopt;
   try {
     return parse_torch_dialect(found->second);
   } catch (const error&) {
@@ -87,7 +87,7 @@ ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
 ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
   dynamic_rendezvous_options options;
   options.parameters = parameters_;
-  options.node = new_node(parameters_.local_address);
+  options.node = new_node(parameters_.local_addr);
   options.address = co_await own_address();
   std::shared_ptr<key_value_engine> engine;
   if (dialect_) {

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/detail/single_option_types.hpp>
+
+#include <elastic/agent/line_template.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/launch/detail/option_types.hpp>
+#include <elastic/launch/early_exit.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/process/processor_set.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// The number of workers for `cpu`, `gpu`, `auto` or a number; empty for anything else.
+inline std::optional<int> worker_count(const option_value& given, const command_line_facts& facts) {
+  if (given.text == "gpu" && facts.accelerators == 0) {
+    refuse_value(given, "no GPU was found that workers could use; try a number, cpu or auto");
+  }
+  if (given.text == "xpu") {
+    refuse_value(given, "these devices are not counted by elasticrun; a number is needed");
+  }
+  if (given.text == "cpu") return facts.processors;
+  if (given.text == "gpu") return facts.accelerators;
+  if (given.text == "auto") return facts.accelerators > 0 ? facts.accelerators : facts.processors;
+  return number_between(given.text, 1, limits::local_world_size);
+}
+
+ELASTIC_DECL option_type worker_count_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts& facts,
+                 option_target& target) {
+    const auto count = worker_count(given, facts);
+    if (!count) {
+      refuse_value(given, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
+                                      limits::local_world_size));
+    }
+    target.config.workers.nproc_per_node = std::min(*count, limits::local_world_size);
+  };
+  type.show = [](const option_target& target) {
+    return std::to_string(target.config.workers.nproc_per_node);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type variable_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    const std::size_t equals = given.text.find('=');
+    if (equals == std::string::npos || equals == 0) refuse_value(given, "NAME=VALUE is needed");
+    target.config.workers.env.emplace_back(given.text.substr(0, equals),
+                                           given.text.substr(equals + 1));
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type affinity_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    std::vector<processor_set> lists;
+    std::string_view rest = given.text;
+    for (std::size_t colon = 0; colon != std::string_view::npos;) {
+      colon = rest.find(':');
+      try {
+        lists.push_back(processor_set::parse(rest.substr(0, colon)));
+      } catch (const error& refusal) {
+        throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      }
+      if (colon != std::string_view::npos) rest.remove_prefix(colon + 1);
+    }
+    target.config.workers.cpu_affinity = std::move(lists);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type nodes_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    const std::string_view text = given.text;
+    const std::size_t colon = text.find(':');
+    const auto least = number_between(text.substr(0, colon), 1, limits::nodes);
+    const auto most = colon == std::string_view::npos
+                          ? least
+                          : number_between(text.substr(colon + 1), 1, limits::nodes);
+    if (!least || !most || *least > *most) {
+      refuse_value(
+          given, fmt::format("allowed is N, or MIN:MAX with 1 <= MIN <= MAX <= {}", limits::nodes));
+    }
+    target.config.rendezvous.min_nodes = *least;
+    target.config.rendezvous.max_nodes = *most;
+  };
+  type.show = [](const option_target& target) {
+    return std::to_string(target.config.rendezvous.max_nodes);
+  };
+  return type;
+}
+
+/// What stands in a pair of quotes, which a shell did not take away; else the text itself.
+inline std::string_view without_quotes(std::string_view text) {
+  const bool is_quoted = text.size() >= 2 && text.front() == text.back() &&
+                         (text.front() == '"' || text.front() == '\'');
+  return is_quoted ? trimmed(text.substr(1, text.size() - 2)) : text;
+}
+
+ELASTIC_DECL option_type settings_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    std::string_view rest = without_quotes(trimmed(given.text));
+    if (rest.empty()) return;
+    for (std::size_t comma = 0; comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      const std::string_view pair = rest.substr(0, comma);
+      const std::size_t equals = pair.find('=');
+      const std::string_view key = trimmed(pair.substr(0, equals));
+      std::string_view value;
+      if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
+      if (key.empty() || value.empty()) {
+        refuse_value(given, fmt::format("allowed is key=value,key=value, each with a key and a "
+                                        "value, which {} has not",
+                                        in_quotes(pair)));
+      }
+      target.config.rendezvous.conf[std::string(key)] = without_quotes(value);
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type host_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    try {
+      target.config.master_addr = parse_endpoint(given.text + ":0", 0).host;
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+    }
+  };
+  type.show = [](const option_target& target) { return target.config.master_addr; };
+  return type;
+}
+
+ELASTIC_DECL option_type factor_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    constexpr double most = 1e6;
+    double value = 0;
+    const char* end = given.text.data() + given.text.size();
+    const auto [stop, failure] = std::from_chars(given.text.data(), end, value);
+    const bool allowed = value == 0 || (value >= 1 && value <= most);
+    if (failure != std::errc() || stop != end || !allowed) {
+      refuse_value(given, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
+    }
+    target.config.workers.liveness.learn_timeouts = value;
+  };
+  type.show = [](const option_target& target) {
+    return fmt::format("{}", target.config.workers.liveness.learn_timeouts);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type command_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
+    target.config.workers.hang_hook.command = given.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type interval_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    constexpr duration shortest = std::chrono::milliseconds(1);
+    target.config.workers.monitor_interval = std::max(seconds_of(given), shortest);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type line_prefix_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    try {
+      line_template{given.text};
+    } catch (const error& refusal) {
+      refuse_value(given, refusal.what());
+    }
+    target.config.workers.log_line_prefix_template = given.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type ranks_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    std::vector<int> ranks;
+    std::string_view rest = given.text;
+    for (std::size_t comma = 0; comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      const auto rank =
+          number_between(trimmed(rest.substr(0, comma)), 0, std::numeric_limits<int>::max());
+      if (!rank) refuse_value(given, "a list of local ranks is needed, such as 0,1");
+      ranks.push_back(*rank);
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+    target.config.workers.logs.local_ranks_filter = std::move(ranks);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type log_size_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    constexpr std::uint64_t least = 1024;
+    const auto bytes = size_of(given.text);
+    if (!bytes || *bytes < least) {
+      refuse_value(given, "a size of 1k or more is needed, such as 500k, 100M or 2G");
+    }
+    target.config.workers.logs.rotation.max_size = *bytes;
+  };
+  return type;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/launch/command_line_facts.hpp>
+#include <elastic/launch/launch_config.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The text of a value and its source: "--tee" or "PET_TEE".
+struct option_value {
+  std::string text;
+  std::string source;
+};
+
+/// What options fill in: the configuration, and flags that decide with others what it becomes.
+struct option_target {
+  launch_config config;
+  bool module = false;
+  bool no_python = false;
+  bool run_path = false;
+  bool no_progress = false;
+};
+
+/// Which texts are values of an option, and what becomes of them.
+struct option_type {
+  /// Puts a value where it belongs.
+  /// Errors: `errc::invalid_argument`, with the source, the text and what is allowed.
+  std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
+  /// The value that a target has, as the user would write it; empty: it has none.
+  std::function<std::string(const option_target&)> show = {};
+};
+
+/// All of one option of elasticrun: another option is another row.
+struct option_row {
+  /// "-t,--tee".
+  const char* names;
+  /// What stands for its value in the help; null for a flag.
+  const char* value;
+  /// The heading under which --help lists it; null: it is refused, and `help` says why.
+  const char* heading;
+  const char* help;
+  option_type type;
+  /// What the value is if none is given, in words, if `type` cannot show it.
+  const char* default_text = "";
+  /// A variable, besides PET_<NAME>, that has the value if the option is not given.
+  const char* variable = "";
+  /// torchrun has no such option: no abbreviation that is unique there becomes ambiguous by it.
+  bool is_own = false;
+  /// Every value given counts, not just the last.
+  bool repeats = false;
+
+  bool takes_value() const { return value != nullptr; }
+  /// "--tee" of "-t,--tee".
+  ELASTIC_DECL std::string long_name() const;
+  /// The letter of "-t"; 0: it has none.
+  ELASTIC_DECL char short_name() const;
+  /// "PET_TEE".
+  ELASTIC_DECL std::string pet_variable() const;
+  /// "30", or "TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30"; empty: nothing to be said of it.
+  ELASTIC_DECL std::string default_value() const;
+};
+
+/// The options in the order of --help.
+ELASTIC_DECL const std::vector<option_row>& option_rows();
+
+/// The row with this long name, which must exist.
+ELASTIC_DECL const option_row& option_named(std::string_view long_name);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/detail/impl/option_row.ipp>
+#endif

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The types that one option alone has.
+
+#include <elastic/base/config.hpp>
+#include <elastic/launch/detail/option_row.hpp>
+
+namespace elastic::detail {
+
+/// --nproc-per-node: a number, or what the machine has.
+ELASTIC_DECL option_type worker_count_type();
+
+/// --env: "NAME=VALUE".
+ELASTIC_DECL option_type variable_type();
+
+/// --cpu-affinity: "0-3:4-7", one list for each worker.
+ELASTIC_DECL option_type affinity_type();
+
+/// --nnodes: "N" or "MIN:MAX".
+ELASTIC_DECL option_type nodes_type();
+
+/// --rdzv-conf: "key=value,key=value".
+ELASTIC_DECL option_type settings_type();
+
+/// --master-addr: a host, which may be an IPv6 address in brackets.
+ELASTIC_DECL option_type host_type();
+
+/// --learn-timeouts: 0, or a factor from 1 on.
+ELASTIC_DECL option_type factor_type();
+
+/// --hang-hook: a command for the shell.
+ELASTIC_DECL option_type command_type();
+
+/// --monitor-interval: over 0.
+ELASTIC_DECL option_type interval_type();
+
+/// --log-line-prefix-template.
+ELASTIC_DECL option_type line_prefix_type();
+
+/// --local-ranks-filter: "0,1".
+ELASTIC_DECL option_type ranks_type();
+
+/// --log-max-size: "500k", at least 1k.
+ELASTIC_DECL option_type log_size_type();
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/detail/impl/single_option_types.ipp>
+#endif
