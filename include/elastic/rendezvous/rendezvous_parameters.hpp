@@ -46,9 +46,9 @@ struct rendezvous_parameters {
   /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
-  /// A setting that is a whole number over 0, `fallback` where it was not given.
-  /// Errors: `errc::invalid_argument` where it is none.
-  ELASTIC_DECL int whole_number(std::string_view name, int fallback) const;
+  /// A setting that is a whole number from `least` on, `fallback` if it was not given.
+  /// Errors: `errc::invalid_argument` if it is none.
+  ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
   /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
   /// Errors: `errc::invalid_argument` where it is none.
@@ -59,8 +59,10 @@ struct rendezvous_parameters {
   /// waits that do not exist here.
   ELASTIC_DECL rendezvous_settings settings() const;
 
-  /// Warns of settings that `backend` does not use, such as misspelt ones.
-  ELASTIC_DECL void warn_of_unused(std::vector<std::string_view> used) const;
+  /// Warns of settings that other backends of this library have, but not `backend`, which has
+  /// those in `used`. Values are not shown: one may be a password.
+  /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has.
+  ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
 
 }  // namespace elastic

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/nearest_name.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -31,16 +32,19 @@ ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
 }
 
-ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback) const {
+ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback,
+                                                     int least) const {
   const auto position = conf.find(name);
   if (position == conf.end()) return fallback;
   int value = 0;
   const char* end = position->second.data() + position->second.size();
   const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure == std::errc() && stop == end && value > 0 && value <= 1'000'000) return value;
+  if (failure == std::errc() && stop == end && value >= least && value <= 1'000'000) {
+    return value;
+  }
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a whole number from 1 to 1000000 is needed", name,
-                          position->second));
+              fmt::format("--rdzv-conf {}={}: a whole number from {} to 1000000 is needed", name,
+                          position->second, least));
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
@@ -68,7 +72,7 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
   settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
   settings.keep_alive_max_attempt =
-      whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt);
+      whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt, 2);
   settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
   for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
     seconds(name, {});
@@ -76,11 +80,50 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   return settings;
 }
 
-ELASTIC_DECL void rendezvous_parameters::warn_of_unused(std::vector<std::string_view> used) const {
+/// The settings of all backends of this library.
+inline std::vector<std::string> known_settings() {
+  return {"join_timeout",
+          "last_call_timeout",
+          "close_timeout",
+          "heartbeat_timeout",
+          "read_timeout",
+          "keep_alive_interval",
+          "keep_alive_max_attempt",
+          "reconnect_grace",
+          "timeout",
+          "is_host",
+          "dialect",
+          "lease_ttl",
+          "protocol",
+          "cacert",
+          "cert",
+          "key",
+          "ca_cert",
+          "ssl_cert",
+          "ssl_cert_key",
+          "user",
+          "password",
+          "password_file",
+          "etcd_prefix",
+          "store_type"};
+}
+
+ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view> used) const {
+  std::vector<std::string> known = known_settings();
+  known.insert(known.end(), used.begin(), used.end());
   for (const auto& [name, value] : conf) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    log.warning("--rdzv-conf {}={} is not used by the rendezvous backend '{}', which knows: {}",
-                name, value, backend, fmt::join(used, ", "));
+    if (std::find(known.begin(), known.end(), name) != known.end()) {
+      log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}",
+                  name, backend, fmt::join(used, ", "));
+      continue;
+    }
+    const std::string nearest = nearest_name(name, known);
+    const std::string hint = nearest.empty()
+                                 ? fmt::format("'{}' knows: {}", backend, fmt::join(used, ", "))
+                                 : fmt::format("did you mean {}?", nearest);
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf: no backend has a setting '{}'; {}", name, hint));
   }
 }
 

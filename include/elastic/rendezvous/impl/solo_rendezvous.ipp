@@ -27,14 +27,12 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
-  for (const char* name : {"join_timeout", "last_call_timeout", "close_timeout",
-                           "heartbeat_timeout", "keep_alive_interval", "read_timeout", "timeout"}) {
-    // One node waits for nobody; what is not a time is refused all the same.
-    parameters_.seconds(name, {});
-  }
-  parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
-                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                              "read_timeout", "timeout", "dialect"});
+  // One node waits for nobody; what is no time or number is refused all the same.
+  parameters_.settings();
+  parameters_.yes_or_no("is_host");
+  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                          "reconnect_grace", "read_timeout", "timeout", "dialect"});
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {

@@ -62,7 +62,7 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);
   timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
-  parameters_.warn_of_unused({"timeout"});
+  parameters_.check_conf({"timeout"});
 }
 
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {

@@ -386,27 +386,27 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   if (parameters.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
   }
-  parameters.warn_of_unused({"join_timeout",
-                             "last_call_timeout",
-                             "close_timeout",
-                             "heartbeat_timeout",
-                             "keep_alive_interval",
-                             "keep_alive_max_attempt",
-                             "lease_ttl",
-                             "read_timeout",
-                             "timeout",
-                             "protocol",
-                             "cacert",
-                             "cert",
-                             "key",
-                             "ca_cert",
-                             "ssl_cert",
-                             "ssl_cert_key",
-                             "user",
-                             "password",
-                             "password_file",
-                             "etcd_prefix",
-                             "dialect"});
+  parameters.check_conf({"join_timeout",
+                         "last_call_timeout",
+                         "close_timeout",
+                         "heartbeat_timeout",
+                         "keep_alive_interval",
+                         "keep_alive_max_attempt",
+                         "lease_ttl",
+                         "read_timeout",
+                         "timeout",
+                         "protocol",
+                         "cacert",
+                         "cert",
+                         "key",
+                         "ca_cert",
+                         "ssl_cert",
+                         "ssl_cert_key",
+                         "user",
+                         "password",
+                         "password_file",
+                         "etcd_prefix",
+                         "dialect"});
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));

@@ -38,9 +38,9 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   }
   settings_ = parameters_.settings();
   is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.warn_of_unused({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
-                              "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                              "reconnect_grace", "read_timeout", "timeout", "dialect"});
+  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                          "reconnect_grace", "read_timeout", "timeout", "dialect"});
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
