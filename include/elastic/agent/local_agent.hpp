@@ -29,6 +29,9 @@ struct agent_options {
   /// A warning to log when the workers run for the first time: a job that cannot start says only
   /// why it cannot.
   std::string notice = {};
+  /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
+  /// waiting for them, then each 30 s. Empty: nothing is.
+  std::string meeting = {};
 };
 
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,

@@ -94,9 +94,10 @@ class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
             std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
-            std::string notice)
+            std::string notice, std::string meeting)
       : spec_(spec),
         notice_(std::move(notice)),
+        meeting_(std::move(meeting)),
         rendezvous_(std::move(rendezvous)),
         services_(std::move(services)),
         log_(services_.log),
@@ -128,8 +129,9 @@ class agent_run {
   /// A request to stop. The first is carried out by the coroutine that waits for it.
   void take(const stop_request& request) {
     const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
-    log_.warning("{}: {} the workers", request.reason.empty() ? "stop requested" : request.reason,
-                 is_urgent ? "killing" : "stopping");
+    const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
+    if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
+    log_.warning("{}: {}", request.reason.empty() ? "stop requested" : request.reason, effect);
     if (!stop_) stop_ = request;
     if (is_urgent) {
       group_.kill();
@@ -251,9 +253,16 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
-    const std::optional<assigned_ranks> ranks =
-        co_await telemetry_.timed("SimpleElasticAgent._rendezvous", join_round());
-    if (!ranks) co_return;
+    std::optional<std::optional<assigned_ranks>> joined;
+    task<void> joining =
+        keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
+    if (meeting_.empty()) {
+      co_await std::move(joining);
+    } else {
+      co_await race(std::move(joining), report_wait());
+    }
+    if (!joined || !*joined) co_return;
+    const std::optional<assigned_ranks> ranks = **joined;
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
     co_await telemetry_.timed("LocalElasticAgent._start_workers",
@@ -264,8 +273,18 @@ class agent_run {
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
     log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
               round.group_rank, round.group_world_size, ranks->base_rank,
-              ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size,
-              round.master.address, round.master.port);
+              ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
+              round.master.port);
+  }
+
+  /// Says from time to time that this node waits for others, so that nobody wonders why it is
+  /// silent.
+  task<void> report_wait() {
+    const time_point begun = time_.now();
+    for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
+      co_await time_.sleep_until(begun + waited);
+      log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
+    }
   }
 
   /// Joins a round and learns the ranks of this node's workers; again, if a node is lost before all
@@ -607,6 +626,7 @@ class agent_run {
 
   const worker_spec& spec_;
   std::string notice_;
+  std::string meeting_;
   std::shared_ptr<rendezvous_handler> rendezvous_;
   agent_services services_;
   const logger& log_;
@@ -683,7 +703,7 @@ ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   detail::agent_run run(
       strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
       detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook),
-      std::exchange(options_.notice, {}));
+      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}));
   const detail::inbox_closer closer{inbox_};
   inbox_->open(strand, [&run](const detail::agent_request& request) {
     std::visit([&](const auto& content) { run.take(content); }, request);

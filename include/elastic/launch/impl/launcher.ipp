@@ -61,6 +61,17 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
+/// "2 to 4 nodes meet at host0:29400 (backend c10d, run id 'job1')"; empty for one node.
+inline std::string meeting_of(const rendezvous_parameters& parameters) {
+  if (parameters.max_nodes == 1) return {};
+  const std::string least = parameters.min_nodes == parameters.max_nodes
+                                ? std::string()
+                                : fmt::format("{} to ", parameters.min_nodes);
+  return fmt::format("{}{} nodes meet at {} (backend {}, run id '{}')", least, parameters.max_nodes,
+                     parameters.endpoint.empty() ? "the default endpoint" : parameters.endpoint,
+                     parameters.backend, parameters.run_id);
+}
+
 /// The processors of each worker by the NUMA nodes of this machine.
 inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
   const processor_topology topology = read_processor_topology();
@@ -153,7 +164,9 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
   detail::prepare_function(config, workers, services);
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
-  options.rendezvous = backends.make(detail::rendezvous_of(config, services.log));
+  const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
+  options.meeting = detail::meeting_of(parameters);
+  options.rendezvous = backends.make(parameters);
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
   }
