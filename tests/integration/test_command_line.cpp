@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/net/free_port.hpp>
+#include <elastic/process/detail/guard_image.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
@@ -16,7 +18,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -104,6 +109,30 @@ class busy_port {
   int number_ = 0;
 };
 
+/// The addresses on which a process listens by TCP, as /proc/net/tcp and tcp6 write them.
+std::vector<std::string> listening_addresses(pid_t pid) {
+  std::set<std::string> sockets;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (target.starts_with("socket:[")) sockets.insert(target.substr(8, target.size() - 9));
+  }
+  std::vector<std::string> addresses;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream fields(line);
+      std::vector<std::string> field(10);
+      for (std::string& text : field) fields >> text;
+      constexpr const char* listening = "0A";
+      if (field[3] != listening || sockets.count(field[9]) == 0) continue;
+      addresses.push_back(field[1].substr(0, field[1].find(':')));
+    }
+  }
+  return addresses;
+}
+
 /// Two workers of the puppet that say "ready" once they can be stopped.
 arguments puppets(const arguments& options, const arguments& acts) {
   arguments given = {"--standalone", "--nproc-per-node", "2"};
@@ -165,9 +194,9 @@ TEST_CASE("elasticrun: a port in use is named", "[integration][elasticrun]") {
   const et::stage stage;
   const et::busy_port busy;
   stage.refuses({"--master-port", busy.text(), stage.script()}, ":" + busy.text());
-  stage.refuses({"--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:" + busy.text(),
-                 stage.script()},
-                ":" + busy.text());
+  stage.refuses(
+      {"--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:" + busy.text(), stage.script()},
+      ":" + busy.text());
 }
 
 TEST_CASE("elasticrun: a program that cannot be run ends as in a shell",
@@ -331,10 +360,9 @@ TEST_CASE("elasticrun: a second SIGINT kills workers that do not end",
 TEST_CASE("elasticrun: a second signal of another kind changes nothing",
           "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
-  elastic::test::running_program job(
-      et::puppets({"--shutdown-timeout", "1000"},
-                  {"on", std::to_string(SIGTERM), "print", "no", "line", "ready", "await",
-                   folder / "end", "line", "bye"}));
+  elastic::test::running_program job(et::puppets(
+      {"--shutdown-timeout", "1000"}, {"on", std::to_string(SIGTERM), "print", "no", "line",
+                                       "ready", "await", folder / "end", "line", "bye"}));
   job.await_out("ready", 2);
   job.signal(SIGTERM);
   job.await_out("no", 2);
@@ -347,12 +375,29 @@ TEST_CASE("elasticrun: a second signal of another kind changes nothing",
 
 TEST_CASE("elasticrun: workers that do not end are killed after the shutdown timeout",
           "[integration][elasticrun]") {
-  elastic::test::running_program job(
-      et::puppets({"--shutdown-timeout", "0.2"},
-                  {"ignore", std::to_string(SIGTERM), "line", "ready", "hang"}));
+  elastic::test::running_program job(et::puppets(
+      {"--shutdown-timeout", "0.2"}, {"ignore", std::to_string(SIGTERM), "line", "ready", "hang"}));
   job.await_out("ready", 2);
+  const auto start = std::chrono::steady_clock::now();
   job.signal(SIGTERM);
   CHECK(job.wait().code == 128 + SIGTERM);
+  // The default is 30 s.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(25));
+}
+
+TEST_CASE("elasticrun: the signals to handle are those that stop the job",
+          "[integration][elasticrun]") {
+  const auto start = [](elastic::test::running_program& job) { job.await_out("ready", 2); };
+  const et::arguments acts = {"on", std::to_string(SIGUSR2), "exit", "0", "line", "ready", "hang"};
+  elastic::test::running_program handled(et::puppets({"--signals-to-handle", "SIGUSR2"}, acts));
+  start(handled);
+  handled.signal(SIGUSR2);
+  CHECK(handled.wait().code == 128 + SIGUSR2);
+  // What is not among them does to elasticrun what it does to any program.
+  elastic::test::running_program unhandled(et::puppets({"--signals-to-handle", "SIGUSR2"}, acts));
+  start(unhandled);
+  unhandled.signal(SIGTERM);
+  CHECK(unhandled.wait().code == -SIGTERM);
 }
 
 TEST_CASE("elasticrun: SIGHUP stays ignored under nohup", "[integration][elasticrun]") {
@@ -372,8 +417,8 @@ TEST_CASE("elasticrun: SIGHUP stays ignored under nohup", "[integration][elastic
 TEST_CASE("elasticrun: a closed stdout and stderr do not end the job",
           "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
-  const auto job = et::puppets({"-t", "3"}, {"line", "x", "eline", "y", "touch",
-                                             folder / "done.${local_rank}"});
+  const auto job =
+      et::puppets({"-t", "3"}, {"line", "x", "eline", "y", "touch", folder / "done.${local_rank}"});
   for (const char* how : {"exec \"$@\" >&- 2>&-", "exec \"$@\" </dev/null >/dev/full 2>&1"}) {
     et::arguments command = {"/bin/sh", "-c", how, "sh"};
     command.insert(command.end(), job.begin(), job.end());
@@ -391,6 +436,108 @@ TEST_CASE("elasticrun: without arguments of its own a job leaves nothing in the 
       et::elasticrun({"-t", "3", "--no-python", ELASTIC_PUPPET, "line", "x"}), temporary);
   CHECK(result.code == 0);
   CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("elasticrun: workers get variables of their own and take themselves for the only one",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.write("python", "#!/bin/sh\necho \"$RANK $LOCAL_RANK $CUDA_VISIBLE_DEVICES $SHARD\"\n",
+              0755);
+  const auto result = stage.run(
+      {"--nproc-per-node", "2", "--env", "SHARD=s${rank}", "--virtual-local-rank", stage.script()},
+      {{"CUDA_VISIBLE_DEVICES", "4,7"}});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, et::contains_text("0 0 4 s0\n"));
+  CHECK_THAT(result.out, et::contains_text("1 0 7 s1\n"));
+}
+
+TEST_CASE("elasticrun: workers are bound to processors", "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.write("python", "#!/bin/sh\ngrep Cpus_allowed_list /proc/self/status\n", 0755);
+  const auto result =
+      stage.run({"--nproc-per-node", "2", "--numa-binding", "exclusive", stage.script()});
+  if (result.code == 0) {
+    std::istringstream lines(result.out);
+    std::string first;
+    std::string second;
+    std::getline(lines, first);
+    std::getline(lines, second);
+    CHECK(first.starts_with("Cpus_allowed_list:"));
+    CHECK(second.starts_with("Cpus_allowed_list:"));
+    CHECK(first != second);
+  } else {
+    // A machine with one core has none for the second worker.
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, et::contains_text("with the binding exclusive each needs one"));
+  }
+  et::stage().refuses({"--cpu-affinity", "100000", stage.script()},
+                      "--cpu-affinity '100000' for local rank 0: this program may use");
+}
+
+TEST_CASE("elasticrun: the file that ELASTIC_GUARD names guards the workers",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  const std::string image(reinterpret_cast<const char*>(elastic::detail::guard_image),
+                          sizeof elastic::detail::guard_image);
+  const std::string guard = stage.write("guard", image, 0755);
+  stage.write("python", "#!/bin/sh\nreadlink /proc/$PPID/exe\n", 0755);
+  const auto result =
+      stage.run({"--guard", "required", stage.script()}, {{"ELASTIC_GUARD", guard}});
+  CHECK(result.code == 0);
+  CHECK(result.out == std::filesystem::canonical(guard).string() + "\n");
+}
+
+TEST_CASE("elasticrun: a job by itself listens on loopback alone", "[integration][elasticrun]") {
+  elastic::test::running_program job(et::puppets({}, {"line", "ready", "hang"}));
+  job.await_out("ready", 2);
+  const auto addresses = et::listening_addresses(job.pid());
+  CHECK_FALSE(addresses.empty());
+  for (const std::string& address : addresses) {
+    INFO(address);
+    // As /proc has them: 127.0.0.1 and ::1.
+    CHECK((address == "0100007F" || address == "00000000000000000000000001000000"));
+  }
+  job.signal(SIGINT);
+  job.wait();
+}
+
+TEST_CASE("elasticrun: a misspelt setting of the rendezvous is refused",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  for (const char* backend : {"static", "c10d", "etcd", "file"}) {
+    stage.refuses({"--rdzv-backend", backend, "--rdzv-endpoint", "localhost:0", "--rdzv-conf",
+                   "jointimeout=3", stage.script()},
+                  "no backend has a setting 'jointimeout'; did you mean join_timeout?");
+  }
+  stage.refuses({"--rdzv-conf", "jointimeout=3", stage.script()}, "did you mean join_timeout?");
+  stage.refuses(
+      {"--rdzv-backend", "c10d", "--rdzv-conf", "keep_alive_max_attempt=1", stage.script()},
+      "keep_alive_max_attempt=1: a whole number from 2 to 1000000 is needed");
+}
+
+TEST_CASE("elasticrun: a password for another backend is in no log and no worker",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  stage.write("python", "#!/bin/sh\nenv\n", 0755);
+  const auto result = stage.run({stage.script()}, {{"PET_RDZV_CONF", "password=s3cret"}});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, et::contains_text("--rdzv-conf password is not used"));
+  CHECK_THAT(result.err + result.out, !et::contains_text("s3cret"));
+}
+
+TEST_CASE("elasticrun: a node that waits alone says for whom, and stops no workers on Ctrl-C",
+          "[integration][elasticrun]") {
+  const std::string endpoint = "127.0.0.1:" + std::to_string(elastic::free_port("127.0.0.1"));
+  elastic::test::running_program job(
+      et::elasticrun({"--nnodes", "2:4", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
+                      "--rdzv-id", "lone", "--no-python", "/bin/true"}));
+  job.await_err("waiting for other nodes for 5 s: 2 to 4 nodes meet at " + endpoint +
+                " (backend c10d, run id 'lone')");
+  job.signal(SIGINT);
+  const auto result = job.wait();
+  CHECK(result.code == 128 + SIGINT);
+  CHECK_THAT(result.err, et::contains_text("SIGINT received: no worker runs"));
+  CHECK_THAT(result.err, !et::contains_text("the workers"));
 }
 
 }  // namespace

@@ -73,6 +73,14 @@ using namespace channel_test;
 
 // ---- hung workers ------------------------------------------------------------------------------
 
+TEST_CASE("worker channel: a time-out that was learned ends a worker that was in time before",
+          "[integration][channel]") {
+  const stage stage;
+  const auto result = stage.run({"--learn-timeouts", "2"}, "learned");
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("no heartbeat for"));
+}
+
 TEST_CASE("worker channel: a hung worker is killed and the group starts again",
           "[integration][channel]") {
   const stage stage;

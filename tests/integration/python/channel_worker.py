@@ -47,6 +47,15 @@ def stuck_section():
         time.sleep(FOREVER)
 
 
+def learned():
+    """Beats often enough for a time-out to be learned, and then no more."""
+    agent = elastic_worker.connect()
+    for _ in range(10):
+        agent.heartbeat()
+        time.sleep(0.02)
+    time.sleep(FOREVER)
+
+
 def mute():
     """Never connects."""
     time.sleep(FOREVER)
