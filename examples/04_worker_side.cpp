@@ -96,7 +96,7 @@ void save(const std::string& path, int epoch, const numbers& model) {
   std::filesystem::rename(path + ".part", path);
 }
 
-// The epoch to begin with: 0 and an unchanged model where there is no checkpoint.
+// The epoch to begin with: 0 and an unchanged model if there is no checkpoint.
 int load(const std::string& path, numbers& model) {
   int epoch = -1;
   std::ifstream in(path);

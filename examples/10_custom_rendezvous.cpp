@@ -47,8 +47,8 @@ struct lobby {
 // [rendezvous]
 class lobby_rendezvous final : public rendezvous_handler {
  public:
-  lobby_rendezvous(std::shared_ptr<lobby> where, rendezvous_parameters parameters)
-      : lobby_(std::move(where)), parameters_(std::move(parameters)) {}
+  lobby_rendezvous(std::shared_ptr<lobby> meeting, rendezvous_parameters parameters)
+      : lobby_(std::move(meeting)), parameters_(std::move(parameters)) {}
 
   std::string backend() const override { return "lobby"; }
   std::string run_id() const override { return parameters_.run_id; }
@@ -165,10 +165,10 @@ launch_config node(const std::string& role) {
 
 int main() {
   // [register]
-  const auto where = std::make_shared<lobby>();
+  const auto meeting = std::make_shared<lobby>();
   rendezvous_registry backends;
-  backends.add("lobby", [where](const rendezvous_parameters& parameters) {
-    return std::make_shared<lobby_rendezvous>(where, parameters);
+  backends.add("lobby", [meeting](const rendezvous_parameters& parameters) {
+    return std::make_shared<lobby_rendezvous>(meeting, parameters);
   });
   const auto stable = make_agent(node("stable"), {}, backends);
   const auto fragile = make_agent(node("fragile"), {}, backends);

@@ -4,7 +4,7 @@
 #
 # From a fresh clone to a training job that loses a worker, restarts and finishes:
 #
-#   examples/quickstart.sh              # with PyTorch where it can be had
+#   examples/quickstart.sh              # with PyTorch if it can be installed
 #   examples/quickstart.sh --no-torch   # with the C++ example trainer
 #
 # Installs what is missing (Debian and Ubuntu; elsewhere it names it and stops), builds elasticrun,
@@ -99,14 +99,14 @@ find_torch() {
   return 1
 }
 
-# What apt says that the installation of packages takes; nothing where it does not know them.
+# What apt says that the installation of packages takes; nothing if it does not know them.
 apt_size() {
   # With --assume-no it says so and then fails, as it was told to.
   { LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null || true; } |
     grep -E '^(Need to get|After this operation)' || true
 }
 
-# Says what it will take, asks where somebody can answer, and installs PyTorch.
+# Says what it will take, asks if somebody can answer, and installs PyTorch.
 install_torch() {
   local size
   size=$(apt_size python3-torch)

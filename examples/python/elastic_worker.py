@@ -8,7 +8,7 @@ Copy it next to your script; it needs Python 3.8 and nothing else.
 
     agent = elastic_worker.connect(checkpoints=True)
     for step in range(first_step, steps):
-        with agent.expires(60, "step"):       # killed where it takes longer
+        with agent.expires(60, "step"):       # killed if it takes longer
             train(step)
         agent.progress(step + 1, steps, metrics={"loss": loss})
         for asked in agent.requests():
@@ -80,7 +80,7 @@ class Channel:
 
     def heartbeat(self, timeout=None):
         """This worker lives. From the first call on the agent waits for the next, for `timeout`
-        seconds where it is named, else for what it was told or has learned."""
+        seconds if it is named, else for what it was told or has learned."""
         self._say({"kind": "heartbeat", "timeout": timeout}, can_be_lost=True)
 
     def beat_every(self, seconds, timeout=None):
@@ -111,7 +111,7 @@ class Channel:
 
     @contextlib.contextmanager
     def expires(self, after, name="scope"):
-        """The agent kills this worker where the block takes longer than `after` seconds."""
+        """The agent kills this worker if the block takes longer than `after` seconds."""
         timer = f"{_name(name)} #{next(self._numbers)}"
         self._say({"kind": "expires", "timer": timer, "after": max(float(after), 0.001)})
         try:

@@ -38,7 +38,7 @@ struct version_request {
 ///
 /// The options are torchrun's. Names may be written with dashes or underscores and be shortened as
 /// long as they stay unique; of a repeated option the last counts; what follows the script is the
-/// script's. An option that is not given has the value of PET_<NAME>, where that is not empty.
+/// script's. An option that is not given has the value of PET_<NAME>, if that is not empty.
 ///
 /// A pure function: it looks at no file, device or environment but `facts`.
 ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(

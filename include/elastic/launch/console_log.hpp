@@ -36,7 +36,7 @@ class console_log final : public log_handler {
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;
 
  private:
-  /// Result: false where nothing was written because there was no room.
+  /// Result: false if nothing was written because there was no room.
   ELASTIC_DECL bool send(std::string_view bytes, bool was_full);
 
   static constexpr int patience_milliseconds = 100;

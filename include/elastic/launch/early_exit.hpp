@@ -25,7 +25,7 @@ struct early_exit {
 /// The exit code for a command line, or a value in it, that cannot be used.
 inline constexpr int exit_usage = 2;
 /// Text from outside as part of a one-line message: in quotes, control characters spelled out,
-/// cut where it is long.
+/// cut if it is long.
 ELASTIC_DECL std::string in_quotes(std::string_view text);
 
 /// Ends the program with "elasticrun: error: <sentence>" on stderr.

@@ -11,8 +11,8 @@
 namespace elastic {
 
 /// The NUMA nodes of the NVIDIA GPUs that workers see, in the order in which they see them: those
-/// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 where a node is not known. Empty
-/// where there are none. No driver library is asked.
+/// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 if a node is not known. Empty
+/// if there are none. No driver library is asked.
 ///
 /// @param root  what stands before /proc and /sys
 ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,

@@ -15,11 +15,11 @@
 
 namespace elastic {
 
-/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 128 + N where signal N
+/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 128 + N if signal N
 /// stopped it.
 ELASTIC_DECL int exit_code(const run_result& result);
 
-/// What `elasticrun` exits with where there is no result: 2 for what the user can put right before
+/// What `elasticrun` exits with if there is no result: 2 for what the user can put right before
 /// the next try (a value, a file, a port), 126 and 127 as shells do for a program that cannot be
 /// executed or is not there, else 1.
 ELASTIC_DECL int exit_code(const std::exception& failure);
@@ -32,10 +32,10 @@ ELASTIC_DECL bool failed_elsewhere(const run_result& result);
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result);
 
 /// What the launcher's own error file is to say: what the root cause of a failed run said in its
-/// file, with its exit code. Empty where it left none or the run did not fail.
+/// file, with its exit code. Empty if it left none or the run did not fail.
 ELASTIC_DECL std::string launcher_error_text(const run_result& result);
 
-/// The same where the launcher itself failed.
+/// The same if the launcher itself failed.
 ELASTIC_DECL std::string launcher_error_text(const std::exception& failure, wall_time now);
 
 /// Leaves `text`, unless it is empty, in the file that TORCHELASTIC_ERROR_FILE of `environment`

@@ -20,9 +20,9 @@ namespace elastic {
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
 /// `services` may be left empty; its guard, the guard's file, its event handler and its logs_specs,
-/// where it names none, are those of the configuration. `backends` are the rendezvous backends to
+/// if it names none, are those of the configuration. `backends` are the rendezvous backends to
 /// choose from.
-/// Errors: `errc::invalid_argument` where a value is out of bounds, a name unknown, or a function
+/// Errors: `errc::invalid_argument` if a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config,
                                                      agent_services services = {},
@@ -55,7 +55,7 @@ task<run_result> launch(launch_config&& config) = delete;
 /// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
 /// `run_result::failures`, with its type and message.
 /// Errors, besides those of `local_agent::run`, thrown by this call: those of `make_agent`;
-/// `errc::invalid_argument` where an argument cannot be said in JSON, or all of them are over
+/// `errc::invalid_argument` if an argument cannot be said in JSON, or all of them are over
 /// `limits::function_arguments_bytes`.
 template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {

@@ -19,7 +19,7 @@ struct device_listing {
   std::vector<std::string> devices;
 
   /// A render node in /dev/dri, such as "renderD128", and the PCI vendor of its device, such as
-  /// "0x1002" for AMD; empty where that cannot be read.
+  /// "0x1002" for AMD; empty if that cannot be read.
   struct render_node {
     std::string name;
     std::string vendor;
@@ -41,7 +41,7 @@ ELASTIC_DECL std::vector<std::string> names_in(const char* directory);
 
 }  // namespace detail
 
-/// How many GPUs workers can use: NVIDIA's, or AMD's where there is none of them, without those
+/// How many GPUs workers can use: NVIDIA's, or AMD's if there is none of them, without those
 /// that the environment (CUDA_VISIBLE_DEVICES, …) hides.
 ELASTIC_DECL int count_accelerators(const device_listing& listing,
                                     const environment_map& environment);

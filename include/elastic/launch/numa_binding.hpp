@@ -27,7 +27,7 @@ enum class numa_binding {
 };
 
 /// The NUMA nodes of `count` workers: that of the GPU that has the number of a worker's local rank,
-/// where `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
+/// if `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
 /// neighbours.
 ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
                                                const processor_set& allowed, std::size_t count,
@@ -37,7 +37,7 @@ ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topolog
 ///
 /// @param allowed  the processors that may be used
 /// @param nodes    the NUMA node of each worker; each must have an allowed processor
-/// Result: empty for `numa_binding::none`. Errors: `errc::invalid_argument` where the cores of a
+/// Result: empty for `numa_binding::none`. Errors: `errc::invalid_argument` if the cores of a
 /// node do not reach for `exclusive`.
 ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
                                                       const processor_topology& topology,

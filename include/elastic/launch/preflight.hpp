@@ -16,7 +16,7 @@ namespace elastic {
 /// before nodes meet and workers start: the script and the log directory. (The program itself is
 /// looked for when it is started, see `process_launcher`.)
 ///
-/// Result: empty where all is well; else what to say, with exit code 2.
+/// Result: empty if all is well; else what to say, with exit code 2.
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config);
 
 }  // namespace elastic

@@ -29,8 +29,8 @@ using processor_topology = std::vector<logical_processor>;
 /// Reads the topology from sysfs, which is mounted at `sys`. What a kernel does not tell is left
 /// at one node, one socket, a core for each processor.
 ///
-/// Errors: `errc::file_access` where the online processors are not listed;
-/// `errc::invalid_argument` where a file there is not as it should be.
+/// Errors: `errc::file_access` if the online processors are not listed;
+/// `errc::invalid_argument` if a file there is not as it should be.
 ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys = "/sys");
 
 }  // namespace elastic

@@ -20,7 +20,7 @@ namespace elastic {
 /// last row alone, so that nobody has to write through this.
 ///
 /// It is drawn at most ten times a second, when something was reported, and costs nothing else. The
-/// row is given back by the destructor, and by `reset` of a shell where there was none.
+/// row is given back by the destructor, and by `reset` of a shell if there was none.
 ///
 /// Thread-safety: one strand at a time, the agent's.
 class progress_bar final : public worker_observer {
@@ -34,7 +34,7 @@ class progress_bar final : public worker_observer {
 
   /// Whether a descriptor is of a terminal with room for it that understands its language.
   ELASTIC_DECL static bool can_show(int descriptor, std::string_view terminal_name);
-  ELASTIC_DECL void started(const started_workers& all) override;
+  ELASTIC_DECL void started(const started_workers& job) override;
   ELASTIC_DECL void progress(const worker_progress& made) override;
 
   /// Gives the row back.

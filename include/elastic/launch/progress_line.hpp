@@ -23,7 +23,7 @@ namespace elastic {
 /// reports nothing is not waited for.
 class progress_line {
  public:
-  ELASTIC_DECL void started(const started_workers& all);
+  ELASTIC_DECL void started(const started_workers& job);
   ELASTIC_DECL void progress(const worker_progress& made, time_point now);
 
   /// Whether a worker of the attempt of now has reported something.

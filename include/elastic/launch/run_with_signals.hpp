@@ -14,7 +14,7 @@ namespace elastic {
 
 /// Runs an agent as a program does: the signals of the plan stop it in order, its workers getting
 /// the same signal, or are passed on to its workers. A SIGINT while it stops kills them at once.
-/// SIGHUP stays ignored where the program was started so (`nohup`). When this returns, the signals
+/// SIGHUP stays ignored if the program was started so (`nohup`). When this returns, the signals
 /// are handled as before.
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a

@@ -17,7 +17,7 @@ namespace elastic {
 
 namespace detail {
 
-/// The NUMA node of a PCI device; -1 where the kernel does not know it.
+/// The NUMA node of a PCI device; -1 if the kernel does not know it.
 inline int node_of_device(const std::string& root, std::string address) {
   // The driver and the kernel write the same address in other cases.
   for (char& letter : address) {
@@ -39,19 +39,19 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
     addresses.push_back(entry->path().filename().string());
   }
   std::sort(addresses.begin(), addresses.end());
-  std::vector<int> all;
+  std::vector<int> nodes;
   for (const std::string& address : addresses) {
-    all.push_back(detail::node_of_device(root, address));
+    nodes.push_back(detail::node_of_device(root, address));
   }
   const std::vector<std::string> visible = visible_devices(environment);
-  if (visible.empty()) return all;
-  std::vector<int> seen;
-  for (const std::string& one : visible) {
-    std::size_t place = all.size();  // a name such as GPU-… says nothing about its place
-    std::from_chars(one.data(), one.data() + one.size(), place);
-    seen.push_back(place < all.size() ? all[place] : -1);
+  if (visible.empty()) return nodes;
+  std::vector<int> visible_nodes;
+  for (const std::string& device : visible) {
+    std::size_t index = nodes.size();  // a name such as GPU-… says nothing about its index
+    std::from_chars(device.data(), device.data() + device.size(), index);
+    visible_nodes.push_back(index < nodes.size() ? nodes[index] : -1);
   }
-  return all.empty() ? all : seen;
+  return nodes.empty() ? nodes : visible_nodes;
 }
 
 }  // namespace elastic

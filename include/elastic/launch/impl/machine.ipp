@@ -27,7 +27,7 @@ inline bool is_numbered(std::string_view text, std::string_view prefix) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The index that an entry of CUDA_VISIBLE_DEVICES begins with; -1 where it begins with none.
+/// The index that an entry of CUDA_VISIBLE_DEVICES begins with; -1 if it begins with none.
 inline int leading_index(std::string_view entry) {
   const std::size_t start = entry.find_first_not_of(' ');
   if (start == std::string_view::npos) return -1;
@@ -40,18 +40,18 @@ inline int leading_index(std::string_view entry) {
 ELASTIC_DECL int visible_devices(int count, std::string_view list) {
   const bool by_identifier = list.starts_with("GPU-") || list.starts_with("MIG-");
   const std::string_view kind = list.substr(0, by_identifier ? 4 : 0);
-  std::set<std::string, std::less<>> seen;
+  std::set<std::string, std::less<>> visible;
   while (true) {
     const std::size_t comma = list.find(',');
     const std::string_view entry = list.substr(0, comma);
     const int index = by_identifier ? 0 : leading_index(entry);
     if (!entry.starts_with(kind) || index < 0 || index >= count) break;
     std::string key = by_identifier ? std::string(entry) : std::to_string(index);
-    if (!seen.insert(std::move(key)).second) return 0;
+    if (!visible.insert(std::move(key)).second) return 0;
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
-  return std::min(count, static_cast<int>(seen.size()));
+  return std::min(count, static_cast<int>(visible.size()));
 }
 
 ELASTIC_DECL int visible_devices(int count, const environment_map& environment,

@@ -17,14 +17,14 @@ namespace elastic {
 ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
                                                const processor_set& allowed, std::size_t count,
                                                const std::vector<int>& gpu_nodes) {
-  std::set<int> found;
-  for (const logical_processor& one : topology) {
-    if (allowed.contains(one.number)) found.insert(one.numa_node);
+  std::set<int> usable_nodes;
+  for (const logical_processor& processor : topology) {
+    if (allowed.contains(processor.number)) usable_nodes.insert(processor.numa_node);
   }
-  const std::vector<int> nodes(found.begin(), found.end());
+  const std::vector<int> nodes(usable_nodes.begin(), usable_nodes.end());
   std::vector<int> result;
   for (std::size_t worker = 0; worker < count && !nodes.empty(); ++worker) {
-    const bool has_gpu = worker < gpu_nodes.size() && found.count(gpu_nodes[worker]) > 0;
+    const bool has_gpu = worker < gpu_nodes.size() && usable_nodes.count(gpu_nodes[worker]) > 0;
     result.push_back(has_gpu ? gpu_nodes[worker] : nodes[worker * nodes.size() / count]);
   }
   return result;
@@ -38,9 +38,9 @@ std::vector<processor_set> groups_of_node(const processor_topology& topology,
                                           const processor_set& allowed, int node,
                                           const GroupOf& group_of) {
   std::map<int, processor_set> groups;
-  for (const logical_processor& one : topology) {
-    if (one.numa_node != node || !allowed.contains(one.number)) continue;
-    groups[group_of(one)].add(one.number);
+  for (const logical_processor& processor : topology) {
+    if (processor.numa_node != node || !allowed.contains(processor.number)) continue;
+    groups[group_of(processor)].add(processor.number);
   }
   std::vector<processor_set> result;
   for (const auto& [first, group] : groups) result.push_back(group);
@@ -49,31 +49,33 @@ std::vector<processor_set> groups_of_node(const processor_topology& topology,
 
 inline processor_set all_of_node(const processor_topology& topology, const processor_set& allowed,
                                  int node) {
-  processor_set all;
-  for (const logical_processor& one : topology) {
-    if (one.numa_node == node && allowed.contains(one.number)) all.add(one.number);
+  processor_set processors;
+  for (const logical_processor& processor : topology) {
+    if (processor.numa_node == node && allowed.contains(processor.number))
+      processors.add(processor.number);
   }
-  return all;
+  return processors;
 }
 
 inline processor_set all_of_sockets(const processor_topology& topology,
                                     const processor_set& allowed, int node) {
   std::set<int> sockets;
-  for (const logical_processor& one : topology) {
-    if (one.numa_node == node) sockets.insert(one.socket);
+  for (const logical_processor& processor : topology) {
+    if (processor.numa_node == node) sockets.insert(processor.socket);
   }
-  processor_set all;
-  for (const logical_processor& one : topology) {
-    if (sockets.count(one.socket) > 0 && allowed.contains(one.number)) all.add(one.number);
+  processor_set processors;
+  for (const logical_processor& processor : topology) {
+    if (sockets.count(processor.socket) > 0 && allowed.contains(processor.number))
+      processors.add(processor.number);
   }
-  return all;
+  return processors;
 }
 
-/// The `place`th share of a node's cores among `count` workers.
+/// The `slot`th share of a node's cores among `count` workers.
 inline processor_set share_of_node(const processor_topology& topology, const processor_set& allowed,
-                                   int node, std::size_t place, std::size_t count) {
-  const auto cores = groups_of_node(topology, allowed, node,
-                                    [](const logical_processor& one) { return one.core; });
+                                   int node, std::size_t slot, std::size_t count) {
+  const auto cores = groups_of_node(
+      topology, allowed, node, [](const logical_processor& processor) { return processor.core; });
   if (cores.size() < count) {
     throw error(errc::invalid_argument,
                 fmt::format("NUMA node {} has {} core{} for {} workers: with the binding exclusive "
@@ -81,7 +83,7 @@ inline processor_set share_of_node(const processor_topology& topology, const pro
                             node, cores.size(), cores.size() == 1 ? "" : "s", count));
   }
   processor_set share;
-  for (std::size_t core = place * cores.size() / count; core < (place + 1) * cores.size() / count;
+  for (std::size_t core = slot * cores.size() / count; core < (slot + 1) * cores.size() / count;
        ++core) {
     for (const int number : cores[core]) share.add(number);
   }
@@ -89,10 +91,11 @@ inline processor_set share_of_node(const processor_topology& topology, const pro
 }
 
 inline processor_set complex_of_node(const processor_topology& topology,
-                                     const processor_set& allowed, int node, std::size_t place) {
-  const auto complexes = groups_of_node(topology, allowed, node,
-                                        [](const logical_processor& one) { return one.complex; });
-  return complexes[place % complexes.size()];
+                                     const processor_set& allowed, int node, std::size_t slot) {
+  const auto complexes =
+      groups_of_node(topology, allowed, node,
+                     [](const logical_processor& processor) { return processor.complex; });
+  return complexes[slot % complexes.size()];
 }
 
 }  // namespace detail
@@ -101,30 +104,30 @@ ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,
                                                       const std::vector<int>& nodes) {
-  std::vector<processor_set> places;
-  if (how == numa_binding::none) return places;
+  std::vector<processor_set> bindings;
+  if (how == numa_binding::none) return bindings;
   std::map<int, std::size_t> placed;
   for (const int node : nodes) {
-    const std::size_t place = placed[node]++;
+    const std::size_t slot = placed[node]++;
     switch (how) {
       case numa_binding::none:
       case numa_binding::node:
-        places.push_back(detail::all_of_node(topology, allowed, node));
+        bindings.push_back(detail::all_of_node(topology, allowed, node));
         break;
       case numa_binding::socket:
-        places.push_back(detail::all_of_sockets(topology, allowed, node));
+        bindings.push_back(detail::all_of_sockets(topology, allowed, node));
         break;
       case numa_binding::exclusive: {
         const auto count = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node));
-        places.push_back(detail::share_of_node(topology, allowed, node, place, count));
+        bindings.push_back(detail::share_of_node(topology, allowed, node, slot, count));
         break;
       }
       case numa_binding::core_complex:
-        places.push_back(detail::complex_of_node(topology, allowed, node, place));
+        bindings.push_back(detail::complex_of_node(topology, allowed, node, slot));
         break;
     }
   }
-  return places;
+  return bindings;
 }
 
 }  // namespace elastic

@@ -15,7 +15,7 @@ namespace elastic {
 
 namespace detail {
 
-/// The list in a file of sysfs; empty where there is none.
+/// The list in a file of sysfs; empty if there is none.
 inline processor_set listed_in(const std::string& file) {
   std::string line;
   std::ifstream(file) >> line;

@@ -25,8 +25,8 @@ ELASTIC_DECL bool progress_bar::can_show(int descriptor, std::string_view termin
          ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row >= 3 && size.ws_col >= 20;
 }
 
-ELASTIC_DECL void progress_bar::started(const started_workers& all) {
-  line_.started(all);
+ELASTIC_DECL void progress_bar::started(const started_workers& job) {
+  line_.started(job);
   if (rows_ > 0) draw();
 }
 
@@ -52,7 +52,7 @@ ELASTIC_DECL void progress_bar::draw() {
   if (::ioctl(terminal_.fd(), TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return;
   std::string bytes;
   if (rows_ != size.ws_row) {
-    // A line end makes room where the cursor is in the last row; then it goes up again.
+    // A line end makes room if the cursor is in the last row; then it goes up again.
     bytes += fmt::format(
         "\n\x1b"
         "7\x1b[1;{}r\x1b"

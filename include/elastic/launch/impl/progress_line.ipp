@@ -12,8 +12,8 @@
 
 namespace elastic {
 
-ELASTIC_DECL void progress_line::started(const started_workers& all) {
-  job_ = all;
+ELASTIC_DECL void progress_line::started(const started_workers& job) {
+  job_ = job;
   workers_.clear();
   samples_.clear();
 }
@@ -40,32 +40,32 @@ ELASTIC_DECL std::string progress_line::text(std::size_t width) const {
 }
 
 ELASTIC_DECL const worker_progress& progress_line::slowest() const {
-  const auto is_slower = [](const auto& one, const auto& other) {
-    return one.second.step < other.second.step;
+  const auto is_slower = [](const auto& left, const auto& right) {
+    return left.second.step < right.second.step;
   };
   return std::min_element(workers_.begin(), workers_.end(), is_slower)->second;
 }
 
 ELASTIC_DECL std::vector<std::string> progress_line::parts() const {
-  std::vector<std::string> all;
-  all.push_back(fmt::format("round {}", job_.round));
-  all.push_back(fmt::format("{} worker{} on {} node{}", job_.world_size,
-                            job_.world_size == 1 ? "" : "s", job_.group_world_size,
-                            job_.group_world_size == 1 ? "" : "s"));
+  std::vector<std::string> parts;
+  parts.push_back(fmt::format("round {}", job_.round));
+  parts.push_back(fmt::format("{} worker{} on {} node{}", job_.world_size,
+                              job_.world_size == 1 ? "" : "s", job_.group_world_size,
+                              job_.group_world_size == 1 ? "" : "s"));
   if (job_.max_restarts > 0) {
-    all.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
+    parts.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
   }
-  if (workers_.empty()) return all;
+  if (workers_.empty()) return parts;
   const worker_progress& last = slowest();
-  all.push_back(steps(last));
-  all.push_back(speed(last));
+  parts.push_back(steps(last));
+  parts.push_back(speed(last));
   std::string metrics;
   for (const auto& [name, value] : last.metrics) {
     metrics += fmt::format("{}{} {:.4g}", metrics.empty() ? "" : ", ", name, value);
   }
-  all.push_back(metrics);
-  all.push_back(last.text);
-  return all;
+  parts.push_back(metrics);
+  parts.push_back(last.text);
+  return parts;
 }
 
 ELASTIC_DECL std::string progress_line::steps(const worker_progress& made) {
