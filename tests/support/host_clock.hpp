@@ -2,33 +2,63 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/random.hpp>
 #include <elastic/base/time.hpp>
 #include <support/manual_time.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
 
 namespace elastic::test {
 
-/// The clock of one host: it goes as fast as all others do, but shows what it likes.
+/// The clock of one host: it shows what it likes, and goes a little too fast or too slow.
 class host_clock final : public time_source {
  public:
-  host_clock(manual_time& real, duration monotonic_offset)
-      : real_(real), offset_(monotonic_offset) {}
+  /// @param drift  by how many millionths it goes too fast
+  host_clock(manual_time& real, duration monotonic_offset, std::int64_t drift = 0)
+      : real_(real), begin_(real.now()), offset_(monotonic_offset), drift_(drift) {}
 
-  time_point now() const override { return real_.now() + offset_; }
+  time_point now() const override { return shown_at(real_.now()); }
   wall_time wall_now() const override {
     return real_.wall_now() + std::chrono::duration_cast<wall_time::duration>(wall_offset);
   }
   task<void> sleep_until(time_point deadline) override {
-    return real_.sleep_until(deadline == time_point::max() ? deadline : deadline - offset_);
+    return real_.sleep_until(deadline == time_point::max() ? deadline : real_time(deadline));
   }
 
   /// The time of day may jump; nothing may depend on it.
   duration wall_offset{};
 
  private:
+  static constexpr std::int64_t million = 1'000'000;
+
+  // The first moment at which this clock shows that much.
+  time_point real_time(time_point shown) const {
+    const duration passed = shown - begin_ - offset_;
+    if (drift_ == 0 || passed <= duration::zero()) return begin_ + passed;
+    time_point real = begin_ + duration(static_cast<duration::rep>(
+                                   static_cast<long double>(passed.count()) * million /
+                                   static_cast<long double>(million + drift_)));
+    while (shown_at(real) < shown) real += std::chrono::microseconds(1);
+    return real;
+  }
+  time_point shown_at(time_point real) const {
+    const duration passed = real - begin_;
+    return begin_ + offset_ + passed + passed / million * drift_;
+  }
+
   manual_time& real_;
+  time_point begin_;
   duration offset_;
+  std::int64_t drift_;
 };
+
+/// A clock by chance: up to a hundredth too fast or too slow, which no clock is.
+inline std::shared_ptr<host_clock> random_clock(manual_time& real, random_source& random) {
+  const std::chrono::hours offset(random.below(5000));
+  const std::int64_t drift = static_cast<std::int64_t>(random.below(20'001)) - 10'000;
+  return std::make_shared<host_clock>(real, offset, drift);
+}
 
 }  // namespace elastic::test

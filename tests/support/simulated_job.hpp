@@ -25,6 +25,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,18 @@ struct simulated_node {
   /// Whether it could know how the job ended.
   bool is_informed = true;
   std::optional<run_result> result;
+  /// What it ended with instead of a result.
   std::string failure;
+  std::error_code failure_code;
+  /// When it began, when it began to ask for its next round, and when it ended.
+  time_point started_at;
+  time_point joins_since;
+  time_point ended_at;
+  /// Its workers have succeeded, and it waits for the others.
+  bool is_done = false;
+  /// When it waited so last, and the last round in which it did.
+  time_point done_until;
+  std::int64_t done_round = -1;
 };
 
 /// A job of several nodes under a virtual clock: the agents and handlers are the real ones; the
@@ -78,7 +90,9 @@ struct simulated_node {
 /// promises besides the following is the derived class's affair. For each: in a round every rank
 /// is there once, rounds are of the allowed sizes, a node never comes back to a round, the nodes of
 /// a round agree on the restarts, which are within the budget, no worker outlives its agent, every
-/// node comes to an end in bounded time, and the job does not succeed for some and fail for others.
+/// node comes to an end in bounded time, the job does not succeed for some and fail for others, and
+/// no restart is counted, nor does the job fail, unless workers failed by themselves in as many
+/// rounds.
 class simulated_job {
  public:
   simulated_job(manual_time& time, std::uint64_t seed)
@@ -99,6 +113,7 @@ class simulated_job {
     co_await time_.sleep_until(begin + troubled_time);
     note("the troubles are over");
     calm_ = true;
+    calm_since_ = time_.now();
     end_troubles();
     const time_point limit = time_.now() + patience;
     while (!all_ended() && time_.now() < limit) {
@@ -108,6 +123,7 @@ class simulated_job {
       if (!one->ended) complain(fmt::format("node {} has not come to an end", one->id));
     }
     check_outcome();
+    check_ends();
     over_ = true;
     for (const auto& one : nodes_) one->cancel.emit(asio::cancellation_type::terminal);
     close_up();
@@ -158,8 +174,12 @@ class simulated_job {
                                  const fake_process& its_worker, std::int64_t its_round) = 0;
   /// Before a node asks for its next round: it is in none.
   virtual void left_round(simulated_node&) {}
+  /// A node has learnt that the workers of its round have succeeded on every node.
+  virtual void passed_barrier(const simulated_node&) {}
   /// A node has ended by an error.
-  virtual void note_failure(const simulated_node&) {}
+  virtual void note_failure(const simulated_node&) = 0;
+  /// All have come to their ends, or should have.
+  virtual void check_ends() {}
   /// Whether a node that ends now has learnt how the job ended, rather than that it is alone.
   virtual bool could_know(const simulated_node&) const { return true; }
 
@@ -187,6 +207,7 @@ class simulated_job {
   std::vector<std::unique_ptr<simulated_node>> nodes_;
   std::map<std::int64_t, known_round> rounds_;
   bool calm_ = false;
+  time_point calm_since_;
   bool over_ = false;
 
  private:
@@ -200,6 +221,9 @@ class simulated_job {
     std::string backend() const override { return inner_->backend(); }
     std::string run_id() const override { return inner_->run_id(); }
     task<rendezvous_round> next_round() override {
+      node_.joins_since = by_.time_.now();
+      if (node_.is_done) node_.done_until = node_.joins_since;
+      node_.is_done = false;
       by_.left_round(node_);
       rendezvous_round met = co_await inner_->next_round();
       by_.placed(node_, met);
@@ -215,7 +239,10 @@ class simulated_job {
     }
     task<void> exit_barrier() override {
       by_.note(fmt::format("node {} is done", node_.id));
-      return inner_->exit_barrier();
+      node_.is_done = true;
+      node_.done_round = node_.round->round;
+      co_await inner_->exit_barrier();
+      by_.passed_barrier(node_);
     }
     task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
     task<void> close(job_end how, std::string why) override {
@@ -242,7 +269,8 @@ class simulated_job {
     auto made = std::make_unique<simulated_node>();
     simulated_node& node = *made;
     node.id = static_cast<int>(nodes_.size());
-    node.clock = std::make_shared<host_clock>(time_, std::chrono::hours(random_.below(5000)));
+    node.started_at = time_.now();
+    node.clock = random_clock(time_, random_);
     rendezvous_parameters parameters;
     parameters.backend = "c10d";
     parameters.run_id = "job";
@@ -277,9 +305,13 @@ class simulated_job {
   void note_end(simulated_node& node, std::exception_ptr failure, run_result result) {
     node.is_informed = could_know(node);
     node.ended = true;
+    node.ended_at = time_.now();
     try {
       if (failure) std::rethrow_exception(failure);
       node.result = std::move(result);
+    } catch (const std::system_error& thrown) {
+      node.failure = thrown.what();
+      node.failure_code = thrown.code();
     } catch (const std::exception& thrown) {
       node.failure = thrown.what();
     }
@@ -311,6 +343,10 @@ class simulated_job {
     if (!known.ranks.insert(round.group_rank).second) {
       complain(fmt::format("rank {} of round {} is taken twice", round.group_rank, round.round));
     }
+    if (round.restarts > failing_rounds()) {
+      complain(fmt::format("round {} counts {} restarts, and workers failed in {} rounds",
+                           round.round, round.restarts, failing_rounds()));
+    }
     known.restarts.insert(round.restarts);
     if (known.restarts.size() > 1) {
       complain(fmt::format("the nodes of round {} do not agree on the restarts", round.round));
@@ -331,10 +367,10 @@ class simulated_job {
     } else if (random_.below(2) == 0) {
       one.on_signal = fake_process::exit_after(time_, slowness);
     }
-    spawn(live(one.shared_from_this()));
+    spawn(live(one.shared_from_this(), round));
   }
 
-  task<void> live(std::shared_ptr<fake_process> self) {
+  task<void> live(std::shared_ptr<fake_process> self, std::int64_t round) {
     constexpr std::chrono::milliseconds look{500};
     const bool fails = plan_.failing && random_.below(4) == 0;
     const std::uint64_t longest = random_.below(8) == 0 ? 400'000 : 40'000;
@@ -344,7 +380,10 @@ class simulated_job {
       const time_point next_look = std::min(end, time_.now() + look);
       co_await time_.sleep_until(next_look);
     }
-    if (self->running()) self->exit(fails && !calm_ ? 1 : 0);
+    if (!self->running()) co_return;
+    const bool has_failed = fails && !calm_;
+    if (has_failed) failing_rounds_.insert(round);
+    self->exit(has_failed ? 1 : 0);
   }
 
   void check_other_rounds(const simulated_node& starting, std::int64_t round) {
@@ -404,7 +443,16 @@ class simulated_job {
       any_failed = any_failed || node->result->state == worker_state::failed;
     }
     if (any_succeeded && any_failed) complain("the job succeeded and failed");
+    if (any_failed && failing_rounds() <= plan_.max_restarts) {
+      complain(fmt::format("the job failed, and workers failed in {} rounds, where {} are allowed",
+                           failing_rounds(), plan_.max_restarts));
+    }
   }
+
+  int failing_rounds() const { return static_cast<int>(failing_rounds_.size()); }
+
+  /// Those in which a worker has failed by itself.
+  std::set<std::int64_t> failing_rounds_;
 
   std::vector<std::string> notes_;
   std::vector<std::string> complaints_;

@@ -38,7 +38,7 @@ class simulated_network {
   simulated_network(manual_time& time, random_source& random)
       : time_(time),
         random_(random),
-        server_clock_(std::make_shared<host_clock>(time, std::chrono::hours(random.below(1000)))),
+        server_clock_(random_clock(time, random)),
         service_(std::make_shared<rendezvous_service>(logger(), server_clock_)) {
     asio::co_spawn(time_.context(), service_->run(),
                    asio::bind_cancellation_slot(cancel_.slot(), [](std::exception_ptr) {}));
@@ -64,6 +64,19 @@ class simulated_network {
   void reset(int node) {
     for (const auto& one : std::vector(pipes_)) {
       if (one->node == node) one->break_off();
+    }
+  }
+  /// The same, and what is under way is lost, all but the first of it: each end has heard less than
+  /// the other has said, and does not know how much.
+  void reset_and_lose(int node) {
+    for (const auto& one : std::vector(pipes_)) {
+      if (one->node != node) continue;
+      one->to_server.resize(random_.below(one->to_server.size() + 1));
+      one->to_client.resize(random_.below(one->to_client.size() + 1));
+      one->deliver();
+      one->to_server.clear();
+      one->to_client.clear();
+      one->break_off();
     }
   }
   /// The node is gone: to the server its connections end, for the node nothing works any more.

@@ -372,6 +372,46 @@ TEST_CASE("coordinator: one that is lost before its success takes the others bac
   CHECK(job.last_told('a') == "round 1 finished");
 }
 
+TEST_CASE("coordinator: one that meets again before its success takes the others back to work",
+          "[rendezvous]") {
+  // It took itself for lost, and was not.
+  const bool others_finish_first = GENERATE(true, false);
+  stage job(3, 3);
+  job.gather("abc");
+  job.say('a', finished{0});
+  if (others_finish_first) job.say('c', finished{0});
+  job.forget();
+  job.rejoin("b");
+  const std::string change =
+      "round 0 changes: node b_1_0 meets again before its workers have succeeded (0 restarts)";
+  CHECK(job.told('a') == texts{change});
+  CHECK(job.told('c') == texts{change});
+  // Those whose workers were done just now hear nothing else.
+  job.say('c', finished{0});
+  CHECK(job.told('a').empty());
+  job.forget();
+  job.rejoin("ac");
+  for (const char name : {'a', 'b', 'c'}) {
+    CHECK(job.last_told(name).substr(0, 8) == "round 1:");
+  }
+  job.say('b', finished{1});
+  job.say('c', finished{1});
+  CHECK(job.told('a').empty());
+  job.say('a', finished{1});
+  CHECK(job.last_told('b') == "round 1 finished");
+}
+
+TEST_CASE("coordinator: one that meets again after its success stops nobody", "[rendezvous]") {
+  stage job(2, 2);
+  job.gather("ab");
+  job.say('a', finished{0});
+  job.forget();
+  job.rejoin("a");
+  CHECK(job.told('b').empty());
+  job.say('b', finished{0});
+  CHECK(job.last_told('b') == "round 0 finished");
+}
+
 TEST_CASE("coordinator: nobody is stopped for a node that comes when some have succeeded",
           "[rendezvous]") {
   stage job(1, 3);

@@ -6,13 +6,19 @@
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 
+#include <elastic/agent/worker_state.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <support/catch.hpp>
 #include <support/simulated_job.hpp>
 #include <support/simulated_network.hpp>
 #include <support/simulation_seeds.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -21,8 +27,10 @@
 namespace simulation_tests {
 
 using elastic::duration;
+using elastic::errc;
 using elastic::rendezvous_handler;
 using elastic::task;
+using elastic::time_point;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
 using elastic::test::simulated_network;
@@ -40,12 +48,13 @@ class native_job final : public elastic::test::simulated_job {
         std::move(parameters), network_.connector_of(node.id), network_.store_of(node.id));
   }
 
-  int kinds_of_trouble() const override { return 4; }
+  int kinds_of_trouble() const override { return 6; }
   task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(4)) {
+    switch (random_.below(6)) {
       case 0:
         note(fmt::format("node {} is cut off", node.id));
         network_.part(node.id);
+        disturb(node.id, span);
         co_await time_.sleep_until(time_.now() + span);
         note(fmt::format("node {} is reached again", node.id));
         network_.mend(node.id);
@@ -55,8 +64,14 @@ class native_job final : public elastic::test::simulated_job {
         network_.reset(node.id);
         break;
       case 2:
+      case 3:
+        note(fmt::format("node {} loses its connection, and what was under way", node.id));
+        network_.reset_and_lose(node.id);
+        break;
+      case 4:
         note("the server stalls");
         network_.stall(span / 4);
+        for (const auto& one : nodes_) disturb(one->id, span / 4);
         break;
       default: node.clock->wall_offset = span * 1000;
     }
@@ -82,7 +97,82 @@ class native_job final : public elastic::test::simulated_job {
                          starting.id, starting.round->round, its_round, other.id));
   }
 
+  // ---- whether a node that ended by an error had a cause ---------------------------------------
+
+  // The node cannot reach the server for that time.
+  void disturb(int node, duration span) {
+    time_point& until = disturbed_until_[node];
+    until = std::max(until, time_.now() + span);
+  }
+  bool was_disturbed(int node, time_point since) const {
+    const auto position = disturbed_until_.find(node);
+    return position != disturbed_until_.end() && position->second >= since;
+  }
+
+  void passed_barrier(const simulated_node& passed) override {
+    for (const auto& node : nodes_) {
+      const std::int64_t round = passed.round->round;
+      const bool is_in = node->round && node->round->round == round;
+      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
+      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
+                           passed.id, passed.round->round, node->id));
+    }
+  }
+
+  void note_failure(const simulated_node& node) override {
+    if (node.failure_code == errc::connection_failed) {
+      const auto longest = elastic::limits::rendezvous_absence + slack;
+      if (was_disturbed(node.id, time_.now() - longest)) return;
+    } else if (node.failure_code == errc::rendezvous_timeout) {
+      if (lacked_nodes(node)) return;
+    } else if (node.failure_code == errc::rendezvous_closed) {
+      // Judged when all have ended: who closed it may end last.
+      return;
+    }
+    complain(fmt::format("node {} fails without a cause: {}", node.id, node.failure));
+  }
+
+  // Whether, since a node began to wait, there was not always a round to be made with it: of those
+  // that could be reached all the time, and whose workers were not done.
+  bool lacked_nodes(const simulated_node& waiting) const {
+    const time_point since = waiting.joins_since - slack;
+    int ready = 0;
+    for (const auto& node : nodes_) {
+      // Nobody is stopped for a node that comes when some have succeeded.
+      if (node->is_done || node->done_until >= since) return true;
+      if (node->ended && !node->crashed && node->ended_at >= since && node->result) return true;
+      const bool was_there = !node->crashed && (!node->ended || node.get() == &waiting) &&
+                             node->started_at <= waiting.joins_since;
+      if (was_there && !was_disturbed(node->id, since)) ++ready;
+    }
+    return ready < plan_.min_nodes;
+  }
+
+  void check_ends() override {
+    bool has_succeeded = false;
+    bool has_failed = false;
+    int survivors = 0;
+    for (const auto& node : nodes_) {
+      has_succeeded = has_succeeded || (node->result && node->result->state == succeeded);
+      has_failed = has_failed || (node->result && node->result->state == failed);
+      if (!node->crashed && (!node->ended || node->ended_at > calm_since_)) ++survivors;
+    }
+    for (const auto& node : nodes_) {
+      if (node->crashed || node->failure_code != errc::rendezvous_closed || has_failed) continue;
+      complain(fmt::format("node {} is told of a failed job that no node knows of: {}", node->id,
+                           node->failure));
+    }
+    if (has_succeeded || has_failed || survivors < plan_.min_nodes) return;
+    complain(fmt::format("{} nodes survived the troubles, and the job did not succeed", survivors));
+  }
+
+  static constexpr auto succeeded = elastic::worker_state::succeeded;
+  static constexpr auto failed = elastic::worker_state::failed;
+  /// What messages take, and what nodes take to notice.
+  static constexpr std::chrono::seconds slack{20};
+
   simulated_network network_;
+  std::map<int, time_point> disturbed_until_;
 };
 
 TEST_CASE("simulation: whatever happens to nodes and network, the job stays whole",

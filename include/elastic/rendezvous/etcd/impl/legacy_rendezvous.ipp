@@ -47,8 +47,11 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
   while (!change_) {
     view current = co_await shared_.look();
     if (is_closed(current)) {
-      std::optional<job_ending> end = current.state->ending;
-      co_await exit_.check_closed(run_id(), std::move(end));
+      const std::optional<job_ending> end = current.state->ending;
+      std::optional<job_end> how;
+      if (end) how = end->how;
+      const bool is_passed = co_await exit_.is_passed(how);
+      if (!is_passed) throw detail::closed_error(run_id(), end);
     } else {
       // Another coroutine may have detected it meanwhile.
       if (!change_) change_ = change_of(current);
@@ -63,7 +66,7 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
   const view current = co_await shared_.look();
-  if (is_closed(current)) detail::throw_closed(run_id(), current.state->ending);
+  if (is_closed(current)) throw detail::closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
     change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
@@ -78,7 +81,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
   const view current = co_await shared_.look();
   const bool has_failed =
       is_closed(current) && current.state->ending && current.state->ending->how == job_end::failed;
-  if (has_failed) detail::throw_closed(run_id(), current.state->ending);
+  if (has_failed) throw detail::closed_error(run_id(), current.state->ending);
 }
 
 ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
@@ -128,8 +131,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::join() {
     switch (next.action) {
       case legacy_action::placed: take_place(*current.state); co_return;
       case legacy_action::refuse_closed:
-        detail::throw_closed(run_id(), current.state->ending);
-        break;
+        throw detail::closed_error(run_id(), current.state->ending);
       case legacy_action::refuse_timeout: throw_timeout(current); break;
       case legacy_action::wait: {
         const std::string token = current.token;

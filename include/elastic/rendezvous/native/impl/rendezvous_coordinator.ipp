@@ -126,8 +126,12 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
   // A repeated request, if this round is the one that it asked for.
   if (request.after < state_.round) return step(node, now);
-  if (!change_)
-    announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  // Those whose workers have succeeded would else wait for it, or take the job for done.
+  if (some_finished_ && !entry.has_finished) {
+    announce(change_kind::node_lost,
+             fmt::format("node {} meets again before its workers have succeeded", node.text()));
+  }
+  announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
   carry_out(round_action::leave_to_rejoin, "meets again", node, now);
   step(node, now);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -27,11 +28,10 @@ struct job_ending {
 
 namespace elastic::detail {
 
-/// The rendezvous was closed.
+/// The error of a rendezvous that was closed: `errc::rendezvous_finished` or
+/// `errc::rendezvous_closed`.
 /// @param ending  none if a node of torchrun has closed it
-/// Errors: always one, `errc::rendezvous_finished` or `errc::rendezvous_closed`.
-[[noreturn]] ELASTIC_DECL void throw_closed(const std::string& run_id,
-                                            const std::optional<job_ending>& ending);
+ELASTIC_DECL error closed_error(const std::string& run_id, const std::optional<job_ending>& ending);
 
 /// Leaves a rendezvous, for at most `limits::rendezvous_farewell`: if that fails, the others find
 /// out that this node is gone.
@@ -62,9 +62,10 @@ class torch_exit {
   ELASTIC_DECL task<void> wait(std::shared_ptr<time_source> time, duration silence,
                                std::function<task<void>()> announce);
 
-  /// The rendezvous was closed: an error (`throw_closed`), unless the workers of all nodes have
-  /// succeeded and only this node is still about to hear of it.
-  ELASTIC_DECL task<void> check_closed(std::string run_id, std::optional<job_ending> ending);
+  /// The rendezvous was closed: whether the workers of all nodes have succeeded, this one's
+  /// included, so that only this node is still about to hear of it.
+  /// @param how  none if a node of torchrun has closed it
+  ELASTIC_DECL task<bool> is_passed(std::optional<job_end> how);
 
   /// Passes the barrier for this node, whose workers have failed: PyTorch's agents, whose workers
   /// may have succeeded, would wait for it.
@@ -72,7 +73,6 @@ class torch_exit {
 
  private:
   ELASTIC_DECL task<void> gather(std::shared_ptr<time_source> time, duration silence);
-  ELASTIC_DECL task<bool> have_all_ended();
 
   std::shared_ptr<store> agents_;
   int rank_ = 0;

@@ -56,8 +56,11 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
   while (!change_) {
     view current = co_await shared_->look();
     if (current.state.closed) {
-      std::optional<job_ending> end = co_await ending();
-      co_await exit_.check_closed(run_id(), std::move(end));
+      const std::optional<job_ending> end = co_await ending();
+      std::optional<job_end> how;
+      if (end) how = end->how;
+      const bool is_passed = co_await exit_.is_passed(how);
+      if (!is_passed) throw detail::closed_error(run_id(), end);
     } else {
       std::optional<rendezvous_change> detected = co_await explained_change_of(current);
       // Another coroutine may have detected it meanwhile.
@@ -91,7 +94,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
   co_await exit_.wait(parameters_.time, settings_.silence(), announce);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const std::optional<job_ending> end = co_await ending();
-  if (end && end->how == job_end::failed) detail::throw_closed(run_id(), end);
+  if (end && end->how == job_end::failed) throw detail::closed_error(run_id(), end);
 }
 
 ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
@@ -336,7 +339,7 @@ ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>
 
 ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
   const std::optional<job_ending> end = co_await ending();
-  detail::throw_closed(run_id(), end);
+  throw detail::closed_error(run_id(), end);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {

@@ -4,7 +4,6 @@
 
 #include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 
-#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/gather.hpp>
@@ -19,15 +18,16 @@ namespace elastic::detail {
 
 inline const std::string terminal_state = "torchelastic/agent/terminal_state";
 
-ELASTIC_DECL void throw_closed(const std::string& run_id, const std::optional<job_ending>& ending) {
+ELASTIC_DECL error closed_error(const std::string& run_id,
+                                const std::optional<job_ending>& ending) {
   if (!ending) {
-    throw error(errc::rendezvous_closed,
-                fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
-                            "not say how the job has ended",
-                            run_id));
+    return error(errc::rendezvous_closed,
+                 fmt::format("the rendezvous '{}' was closed by a node of torchrun, which does "
+                             "not say how the job has ended",
+                             run_id));
   }
   const bool succeeded = ending->how == job_end::succeeded;
-  throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, ending->why);
+  return error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, ending->why);
 }
 
 ELASTIC_DECL task<void> try_to_leave(task<void> leaving, std::shared_ptr<time_source> time,
@@ -66,25 +66,22 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   const std::shared_ptr<store> agents = agents_;
   const int rank = rank_;
   const int size = size_;
-  co_await tell_and_read(agents, terminal_state, std::to_string(rank), rank, size);
+  const std::string mine = std::to_string(rank);
+  co_await tell_and_read(agents, terminal_state, mine, rank, size);
   if (rank != 0) co_return;
   // All have come: one that does not get to read that has died meanwhile.
   task<void> reading = wait_for_readers(agents, terminal_state, size);
   co_await with_deadline(*time, time->now() + silence, std::move(reading));
 }
 
-ELASTIC_DECL task<void> torch_exit::check_closed(std::string run_id,
-                                                 std::optional<job_ending> ending) {
-  bool is_over = ending && ending->how == job_end::succeeded;
-  if (has_begun_ && !ending) is_over = co_await have_all_ended();
-  if (!has_begun_ || !is_over) throw_closed(run_id, ending);
-}
-
-ELASTIC_DECL task<bool> torch_exit::have_all_ended() {
+ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<job_end> how) {
+  if (!has_begun_) co_return false;
+  if (how) co_return *how == job_end::succeeded;
   std::vector<std::string> keys;
   if (gathers_) keys = rank_keys(terminal_state, size_, "");
   if (!gathers_) keys.push_back(terminal_state + "/last_member");
-  co_return co_await agents_->check(std::move(keys));
+  const std::shared_ptr<store> agents = agents_;
+  co_return co_await agents->check(std::move(keys));
 }
 
 ELASTIC_DECL task<void> torch_exit::release() {
@@ -93,7 +90,8 @@ ELASTIC_DECL task<void> torch_exit::release() {
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.emplace_back(key, std::to_string(rank_));
   pairs.emplace_back(key + gathered_suffix, "FIN");
-  co_await agents_->multi_set(std::move(pairs));
+  const std::shared_ptr<store> agents = agents_;
+  co_await agents->multi_set(std::move(pairs));
 }
 
 }  // namespace elastic::detail
