@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sched.h>
+
 namespace {
 
 namespace machine_test {
@@ -52,12 +54,29 @@ TEST_CASE("machine: CUDA_VISIBLE_DEVICES hides GPUs as the driver reads it", "[l
     int count;
   };
   const std::vector<row> rows = {
-      {"0,1,2,3", 4}, {"3,1", 2},   {"2", 1},     {" 1, 2", 2},   {"", 0},
-      {"-1", 0},      {"0,-1,1", 1}, {"0,9,1", 1}, {"NoDevFiles", 0}, {"none", 0},
-      {"0,0", 0},     {"0,1,0", 0},  {"0,,1", 1},  {"0,1,", 2},    {"+1", 1},
-      {"1x,2", 2},    {"99999999999", 0},
-      {"GPU-aa", 1},  {"GPU-aa,GPU-bb", 2}, {"GPU-aa,GPU-aa", 0}, {"GPU-aa,1", 1},
-      {"MIG-aa,MIG-bb", 2}, {"0,GPU-aa", 1},
+      {"0,1,2,3", 4},
+      {"3,1", 2},
+      {"2", 1},
+      {" 1, 2", 2},
+      {"", 0},
+      {"-1", 0},
+      {"0,-1,1", 1},
+      {"0,9,1", 1},
+      {"NoDevFiles", 0},
+      {"none", 0},
+      {"0,0", 0},
+      {"0,1,0", 0},
+      {"0,,1", 1},
+      {"0,1,", 2},
+      {"+1", 1},
+      {"1x,2", 2},
+      {"99999999999", 0},
+      {"GPU-aa", 1},
+      {"GPU-aa,GPU-bb", 2},
+      {"GPU-aa,GPU-aa", 0},
+      {"GPU-aa,1", 1},
+      {"MIG-aa,MIG-bb", 2},
+      {"0,GPU-aa", 1},
       {"GPU-a,GPU-b,GPU-c,GPU-d,GPU-e", 4},
   };
   for (const row& each : rows) {
@@ -100,9 +119,17 @@ TEST_CASE("machine: NVIDIA goes before AMD", "[launch]") {
 
 TEST_CASE("machine: this one has a processor and a /dev with the null device", "[launch]") {
   CHECK(elastic::count_processors() >= 1);
+  // Not those that this process may not use.
+  cpu_set_t before;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  cpu_set_t single;
+  CPU_ZERO(&single);
+  CPU_SET(::sched_getcpu(), &single);
+  REQUIRE(::sched_setaffinity(0, sizeof single, &single) == 0);
+  CHECK(elastic::count_processors() == 1);
+  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
   const auto listing = elastic::list_devices();
-  CHECK(std::find(listing.devices.begin(), listing.devices.end(), "null") !=
-        listing.devices.end());
+  CHECK(std::find(listing.devices.begin(), listing.devices.end(), "null") != listing.devices.end());
 }
 
 }  // namespace

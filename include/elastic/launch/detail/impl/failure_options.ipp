@@ -105,6 +105,9 @@ ELASTIC_DECL void read_signals(const option_values& values, launch_config& confi
   const auto stop = values.find("--signals-to-handle", "TORCHELASTIC_SIGNALS_TO_HANDLE");
   const auto forward = values.find("--forward-signals");
   read_signal_list(stop, config.signals.stop);
+  // PyTorch's own handlers in the workers look here, too.
+  config.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] =
+      stop ? stop->text : "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
   read_signal_list(forward, config.signals.forward);
   try {
     validate(config.signals);
