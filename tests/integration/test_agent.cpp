@@ -207,7 +207,6 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
         "LOCAL_RANK=" + n,
         "LOCAL_WORLD_SIZE=2",
         "MASTER_ADDR=127.0.0.1",
-        "NCCL_ASYNC_ERROR_HANDLING=1",
         "OMP_NUM_THREADS=1",
         "RANK=" + n,
         "ROLE_NAME=trn",

@@ -143,7 +143,8 @@ TEST_CASE("elasticrun: the promised environment reaches each worker, on top of i
     CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "True");
     CHECK(given["TORCHELASTIC_ERROR_FILE"] ==
           (here.log_root() / "attempt_0" / n / "error.json").string());
-    CHECK(given["NCCL_ASYNC_ERROR_HANDLING"] == "1");
+    CHECK(given.count("NCCL_ASYNC_ERROR_HANDLING") == 0);
+    CHECK(given["TORCHELASTIC_SIGNALS_TO_HANDLE"] == "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
     CHECK(given["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1");
     CHECK(given["OMP_NUM_THREADS"] == "1");
   }

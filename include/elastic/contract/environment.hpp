@@ -60,6 +60,9 @@ struct worker_surroundings {
   /// How many of `max_restarts` are used up.
   int restart_count = 0;
   int max_restarts = 0;
+  /// The workers are of a PyTorch before 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later ones
+  /// call that name deprecated on each rank.
+  bool old_nccl_name = false;
 };
 
 /// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says

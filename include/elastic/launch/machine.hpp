@@ -49,7 +49,8 @@ ELASTIC_DECL int count_accelerators(const device_listing& listing,
 /// Reads the listing from /dev and /sys; what cannot be read is left out.
 ELASTIC_DECL device_listing list_devices();
 
-/// The processors that are online, as Python's os.cpu_count(); at least 1.
+/// The processors on which this process may run, as torchrun since 2.12 counts them; those that are
+/// online if the kernel does not say. At least 1.
 ELASTIC_DECL int count_processors();
 
 }  // namespace elastic

@@ -17,6 +17,8 @@ struct event_worker {
   int local_rank = 0;
   int role_rank = 0;
   int role_world_size = 0;
+  /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed only.
+  std::optional<int> exit_code;
 };
 
 /// Something that happened to a worker or an agent, in torchelastic's terms

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/contract/environment.hpp>
+#include <elastic/contract/visible_devices.hpp>
 #include <support/catch.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -62,7 +64,6 @@ TEST_CASE("environment: a worker gets everything that torchrun promises", "[cont
       {"TORCHELASTIC_RUN_ID", "night"},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
       {"TORCHELASTIC_ERROR_FILE", "/log/error.json"},
-      {"NCCL_ASYNC_ERROR_HANDLING", "1"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
   };
   CHECK(environment_test::promised({}) == expected);
@@ -77,9 +78,9 @@ TEST_CASE("environment: what the agent says replaces what was inherited", "[cont
 }
 
 TEST_CASE("environment: each name appears once", "[contract]") {
-  const auto entries = elastic::worker_environment({{"RANK", "99"}, {"PATH", "/bin"}},
-                                                   environment_test::second_of_four(),
-                                                   environment_test::job(), "");
+  const auto entries =
+      elastic::worker_environment({{"RANK", "99"}, {"PATH", "/bin"}},
+                                  environment_test::second_of_four(), environment_test::job(), "");
   CHECK(elastic::environment_from(entries).size() == entries.size());
 }
 
@@ -101,6 +102,37 @@ TEST_CASE("environment: what is the user's reaches the worker unchanged", "[cont
   }
 }
 
+TEST_CASE("environment: NCCL's old name is for workers of an old PyTorch, or the user's",
+          "[contract]") {
+  auto job = environment_test::job();
+  const auto value = [&](elastic::environment_map base) {
+    const auto variables = elastic::environment_from(
+        elastic::worker_environment(std::move(base), environment_test::second_of_four(), job, ""));
+    return elastic::find_variable(variables, "NCCL_ASYNC_ERROR_HANDLING");
+  };
+  CHECK_FALSE(value({}));
+  CHECK(value({{"NCCL_ASYNC_ERROR_HANDLING", "0"}}) == "0");
+  job.old_nccl_name = true;
+  CHECK(value({}) == "1");
+  CHECK(value({{"NCCL_ASYNC_ERROR_HANDLING", "0"}}) == "0");
+}
+
+TEST_CASE("environment: visible devices are counted as PyTorch 2.13 does", "[contract]") {
+  using devices = std::vector<std::string>;
+  const struct {
+    const char* list;
+    devices entries;
+  } rows[] = {{"5", {"5"}}, {" 5 , 3", {"5", "3"}}, {"", {""}}, {"1,", {"1", ""}}};
+  for (const auto& row : rows) {
+    CHECK(elastic::visible_devices({{"CUDA_VISIBLE_DEVICES", row.list}}) == row.entries);
+  }
+  CHECK(elastic::visible_devices({}).empty());
+  // No GPU is visible, and none becomes so.
+  elastic::environment_map hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
+  elastic::leave_one_device(hidden, 0);
+  CHECK(hidden["CUDA_VISIBLE_DEVICES"].empty());
+}
+
 TEST_CASE("environment: an empty error file is said as empty text", "[contract]") {
   CHECK(environment_test::promised({}, "").at("TORCHELASTIC_ERROR_FILE").empty());
 }
@@ -114,8 +146,8 @@ TEST_CASE("environment: without a store of the agent workers are told False", "[
 }
 
 TEST_CASE("environment: entries are read as getenv would", "[contract]") {
-  const char* const entries[] = {"A=1", "B=", "C=x=y", "A=2", "no equals sign", "=nameless",
-                                 nullptr};
+  const char* const entries[] = {"A=1",       "B=",   "C=x=y", "A=2", "no equals sign",
+                                 "=nameless", nullptr};
   const elastic::environment_map expected = {{"A", "1"}, {"B", ""}, {"C", "x=y"}};
   CHECK(elastic::environment_from(entries) == expected);
   CHECK(elastic::environment_from(static_cast<const char* const*>(nullptr)).empty());

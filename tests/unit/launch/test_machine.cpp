@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sched.h>
+
 namespace {
 
 namespace machine_test {
@@ -117,6 +119,15 @@ TEST_CASE("machine: NVIDIA goes before AMD", "[launch]") {
 
 TEST_CASE("machine: this one has a processor and a /dev with the null device", "[launch]") {
   CHECK(elastic::count_processors() >= 1);
+  // Not those that this process may not use.
+  cpu_set_t before;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  cpu_set_t single;
+  CPU_ZERO(&single);
+  CPU_SET(::sched_getcpu(), &single);
+  REQUIRE(::sched_setaffinity(0, sizeof single, &single) == 0);
+  CHECK(elastic::count_processors() == 1);
+  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
   const auto listing = elastic::list_devices();
   CHECK(std::find(listing.devices.begin(), listing.devices.end(), "null") != listing.devices.end());
 }

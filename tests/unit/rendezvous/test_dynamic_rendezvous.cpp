@@ -5,6 +5,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/memory_store.hpp>
+#include <elastic/store/tcp_store_server.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -923,6 +924,91 @@ TIME_TEST("dynamic rendezvous: in 2.6 a node too many stands by until a place is
   CHECK(spare->value->master.port == second->value->master.port);
   co_await nodes[1]->shutdown();
   co_await c->shutdown();
+}
+
+// Agents of PyTorch 2.13 remember where the workers of their first round met, and say it but once.
+TIME_TEST("dynamic rendezvous: in 2.6 the node of rank 0 serves each round at the same port",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.max_nodes = 2;
+  const auto a = place.node("a");
+  const auto b = place.node("b");
+  std::uint16_t port = 0;
+  for (int round = 0; round < 3; ++round) {
+    const auto one = start(time, a->next_round());
+    const auto other = start(time, b->next_round());
+    co_await place.pass(2s);
+    REQUIRE(one->value);
+    REQUIRE(other->value);
+    CHECK(one->value->round == round);
+    CHECK(one->value->master.served_by_agent);
+    CHECK(other->value->master.port == one->value->master.port);
+    if (round > 0) CHECK(one->value->master.port == port);
+    port = one->value->master.port;
+  }
+  co_await a->shutdown();
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by an earlier round",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.max_nodes = 2;
+  // A node of torchrun is in round 3 already, and said in round 1 where it serves.
+  const elastic::node_id first{"a", 7, 0};
+  torch_state state;
+  state.round = 3;
+  state.participants[first] = 0;
+  state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  co_await place.agents->set("torch.rendezvous.j.1/MASTER_ADDR", "host1");
+  co_await place.agents->set("torch.rendezvous.j.1/MASTER_PORT", "4711");
+  const auto b = place.node("b");
+  const auto late = start(time, b->next_round());
+  co_await place.pass(4s);
+  CHECK_FALSE(late->ended);
+  co_await place.pass(2s);
+  INFO(late->what());
+  REQUIRE(late->value);
+  CHECK(late->value->round == 3);
+  CHECK(late->value->group_rank == 1);
+  CHECK(late->value->master.address == "host1");
+  CHECK(late->value->master.port == 4711);
+  co_await b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where torchrun's do",
+          "[rendezvous]") {
+  const bool is_served = GENERATE(true, false);
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  place.parameters.max_nodes = 2;
+  elastic::tcp_store_server theirs(co_await asio::this_coro::executor,
+                                   elastic::tcp_store_server_options());
+  const std::uint16_t port = theirs.port();
+  if (!is_served) co_await theirs.stop();
+  const elastic::node_id other{"z", 7, 0};
+  torch_state state;
+  state.round = 2;
+  state.participants[other] = 0;
+  state.last_heartbeats[other] = elastic::torch_time{1'000'000h};
+  co_await place.put(state);
+  co_await place.agents->set("torch.rendezvous.j.0/MASTER_ADDR", "127.0.0.1");
+  co_await place.agents->set("torch.rendezvous.j.0/MASTER_PORT", std::to_string(port));
+  const auto a = place.node("a");
+  const auto late = start(time, a->next_round());
+  for (int second = 0; second < 5 && !late->ended; ++second) co_await place.pass(1s);
+  INFO(late->what());
+  REQUIRE(late->value);
+  CHECK(late->value->group_rank == 0);
+  CHECK(late->value->master.served_by_agent);
+  CHECK((late->value->master.port == port) == is_served);
+  const std::string published = co_await place.agents->get("torch.rendezvous.j.2/MASTER_PORT");
+  CHECK(published == std::to_string(late->value->master.port));
+  co_await a->shutdown();
+  if (is_served) co_await theirs.stop();
 }
 
 TIME_TEST("dynamic rendezvous: in 1.13 a node too many asks until the join timeout",

@@ -74,6 +74,7 @@ ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
     part.local_rank = one.identity.local_rank;
     part.role_rank = one.identity.role_rank;
     part.role_world_size = one.identity.role_world_size;
+    if (happened.state == "FAILED" && one.end) part.exit_code = one.end->status.as_python();
     happened.worker = part;
     if (happened.state == "FAILED") {
       const auto content = read_error_file(one.error_file);

@@ -54,6 +54,7 @@ ELASTIC_DECL worker_surroundings surroundings(const worker_spec& spec,
   job.run_id = std::move(run_id);
   job.restart_count = restart_count;
   job.max_restarts = spec.max_restarts;
+  job.old_nccl_name = round.dialect == agent_dialect::gather;
   return job;
 }
 

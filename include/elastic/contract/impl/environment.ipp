@@ -54,8 +54,7 @@ inline void set_job_variables(environment_map& variables, const worker_surroundi
   variables["TORCHELASTIC_RUN_ID"] = job.run_id;
   // Python's spelling of a bool: workers compare with "True".
   variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
-  // The name before PyTorch 2.2 and the one since; each worker reads its own.
-  variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
+  if (job.old_nccl_name) variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
   variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
 }
 

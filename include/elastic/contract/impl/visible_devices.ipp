@@ -5,19 +5,33 @@
 #include <elastic/contract/visible_devices.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace elastic {
 
+namespace detail {
+
+inline std::string without_spaces(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(spaces);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(spaces) - begin + 1));
+}
+
+}  // namespace detail
+
 ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment) {
-  const std::string list = find_variable(environment, "CUDA_VISIBLE_DEVICES").value_or("");
+  const std::optional<std::string> list = find_variable(environment, "CUDA_VISIBLE_DEVICES");
   std::vector<std::string> entries;
-  for (std::string_view rest = list; !rest.empty();) {
+  if (!list) return entries;
+  std::string_view rest = *list;
+  for (;;) {
     const std::size_t comma = rest.find(',');
-    entries.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    entries.push_back(detail::without_spaces(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return entries;
+    rest.remove_prefix(comma + 1);
   }
-  return entries;
 }
 
 ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank) {

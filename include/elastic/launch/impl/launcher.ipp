@@ -15,6 +15,7 @@
 #include <elastic/launch/processor_topology.hpp>
 #include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/process/exit_status.hpp>
 #include <elastic/process/fork_launcher.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/processor_set.hpp>
@@ -149,6 +150,14 @@ inline void prepare_function(const launch_config& config, worker_spec& workers,
   services.launcher = std::make_shared<fork_launcher>(body, services.log);
 }
 
+inline std::string names_of(const std::vector<int>& signals) {
+  std::string names;
+  for (const int number : signals) {
+    names += (names.empty() ? "" : ",") + signal_name(number);
+  }
+  return names;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config,
@@ -162,6 +171,8 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
   }
   detail::check_affinity(workers.cpu_affinity);
   detail::prepare_function(config, workers, services);
+  // PyTorch's own handlers in the workers look here, too.
+  workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = detail::names_of(config.signals.stop);
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);

@@ -4,6 +4,8 @@
 
 #include <elastic/launch/machine.hpp>
 
+#include <elastic/process/processor_set.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,7 +114,8 @@ ELASTIC_DECL device_listing list_devices() {
 }
 
 ELASTIC_DECL int count_processors() {
-  return std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  const int allowed = static_cast<int>(processor_set::allowed_here().size());
+  return allowed > 0 ? allowed : std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 }  // namespace elastic

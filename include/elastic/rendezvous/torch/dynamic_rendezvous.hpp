@@ -78,6 +78,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
   /// agents of 2.6 and newer may say so in the first round only.
   static constexpr std::chrono::seconds master_patience{5};
+  static constexpr std::chrono::seconds second_look{2};
 
   // Agents of before 2.4 do not serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
@@ -113,6 +114,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None if
   // the round is to end first: the node of rank 0 may be the one that is lost.
   ELASTIC_DECL task<std::optional<master_endpoint>> shared_master(master_endpoint mine);
+  ELASTIC_DECL task<std::optional<master_endpoint>> agreed_master(master_endpoint mine,
+                                                                  time_point limit);
+
+  // Nodes of torchrun 2.13 go on looking for the workers where those of their first round met. So a
+  // node that has rank 0 in a later round says that place again, as long as a store answers there.
+  ELASTIC_DECL task<master_endpoint> remembered_master(master_endpoint mine);
+
+  // What the node of rank 0 said in the latest round before this one in which it said something.
+  ELASTIC_DECL task<std::optional<master_endpoint>> earlier_master(master_endpoint mine);
 
   template <class T>
   static task<void> keep(task<T> work, std::optional<T>& result) {

@@ -28,8 +28,16 @@ inline std::string event_inner_metadata(const event& happened) {
       fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}", happened.group_world_size,
                   event_text(std::string_view(happened.entry_point)));
   if (const auto& worker = happened.worker) {
-    inner += fmt::format(", \"local_rank\": [{}], \"role_rank\": [{}], \"role_world_size\": [{}]",
-                         worker->local_rank, worker->role_rank, worker->role_world_size);
+    const auto number = [](bool is_known, int value) {
+      return is_known ? std::to_string(value) : std::string("null");
+    };
+    // torchrun names the process of a failed worker only.
+    const bool has_failed = worker->exit_code.has_value();
+    inner += fmt::format(
+        ", \"local_rank\": [{}], \"role_rank\": [{}], \"role_world_size\": [{}], "
+        "\"exit_code\": [{}], \"worker_pid\": [{}]",
+        worker->local_rank, worker->role_rank, worker->role_world_size,
+        number(has_failed, worker->exit_code.value_or(0)), number(has_failed, worker->pid));
   }
   return inner + "}";
 }
@@ -45,7 +53,7 @@ ELASTIC_DECL std::string to_json_line(const event& happened) {
   const std::string metadata = fmt::format(
       "\"run_id\": {}, \"global_rank\": {}, \"group_rank\": {}, \"worker_id\": {}, \"role\": {}, "
       "\"hostname\": {}, \"state\": {}, \"total_run_time\": {}, \"rdzv_backend\": {}, "
-      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}",
+      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}, \"duration_ms\": null",
       text(happened.run_id), worker ? fmt::format("{}", worker->global_rank) : "null",
       number(happened.group_rank), worker ? fmt::format("\"{}\"", worker->pid) : "null",
       text(happened.role), text(happened.hostname), text(happened.state), happened.total_run_time,

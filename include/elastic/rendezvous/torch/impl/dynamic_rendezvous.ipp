@@ -13,6 +13,7 @@
 #include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
+#include <elastic/store/tcp_store.hpp>
 
 #include <algorithm>
 #include <string_view>
@@ -28,7 +29,7 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       dialect_(options.dialect),
       agents_(std::move(options.agents)),
       address_(std::move(options.address)),
-      workers_(with_sharing(parameters_, dialect_)),
+      workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
       shared_(std::make_shared<detail::torch_round>(parameters_.run_id, std::move(options.node),
                                                     settings_, dialect_, std::move(options.backend),
                                                     agents_, parameters_.time, parameters_.log)),
@@ -242,16 +243,63 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_master(
     master_endpoint mine) {
   mine.served_by_agent = parameters_.share_worker_store;
-  const time_point limit = now() + (master_ ? duration(master_patience) : settings_.join_timeout);
-  std::optional<master_endpoint> agreed;
-  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
-  task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
-  co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+  if (rank_ == 0 && mine.served_by_agent && !counts_together_) {
+    mine = co_await remembered_master(mine);
+  }
+  std::optional<master_endpoint> agreed = co_await agreed_master(mine, now() + master_patience);
+  if (!agreed && !change_ && !master_) master_ = co_await earlier_master(mine);
+  if (!agreed && !change_ && !master_) {
+    agreed = co_await agreed_master(mine, now() + settings_.join_timeout);
+  }
   if (agreed) master_ = agreed;
   if (!agreed && change_) co_return std::nullopt;
   if (master_) co_return *master_;
   throw error(errc::rendezvous_timeout,
               "the node of rank 0 did not say where it serves the workers' store");
+}
+
+ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_master(
+    master_endpoint mine, time_point limit) {
+  std::optional<master_endpoint> agreed;
+  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
+  task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+  co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+  co_return agreed;
+}
+
+ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_endpoint mine) {
+  std::optional<master_endpoint> earlier = master_;
+  if (!earlier) earlier = co_await earlier_master(mine);
+  if (!earlier || (earlier->address == mine.address && earlier->port == mine.port)) co_return mine;
+  tcp_store_options options;
+  options.host = earlier->address;
+  options.port = earlier->port;
+  options.generation = tcp_store_generation::torch_2_2;
+  options.log = parameters_.log;
+  options.time = parameters_.time;
+  const auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  task<void> connecting = client->connect();
+  const bool is_served =
+      co_await with_deadline(*parameters_.time, now() + second_look, std::move(connecting));
+  client->close();
+  if (is_served) mine = *earlier;
+  co_return mine;
+}
+
+ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
+    master_endpoint mine) {
+  for (std::int64_t round = round_ - 1; round >= std::max<std::int64_t>(0, round_ - 64); --round) {
+    const auto agents = std::make_shared<prefix_store>(shared_->prefix(round), agents_);
+    std::vector<std::string> keys;
+    keys.push_back("MASTER_ADDR");
+    keys.push_back("MASTER_PORT");
+    const bool is_known = co_await agents->check(std::move(keys));
+    if (!is_known) continue;
+    master_endpoint master = co_await read_master(agents);
+    master.served_by_agent = mine.served_by_agent;
+    co_return master;
+  }
+  co_return std::nullopt;
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
