@@ -6,25 +6,29 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 namespace elastic {
 
 namespace detail {
 
-/// How many letters must be put in, left out or replaced to make one word of the other.
+/// How many letters must be put in, left out, replaced or swapped with the next to make one word of
+/// the other.
 inline std::size_t edit_distance(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  std::vector<std::vector<std::size_t>> rows(left.size() + 1,
+                                             std::vector<std::size_t>(right.size() + 1));
+  for (std::size_t i = 0; i <= left.size(); ++i) rows[i][0] = i;
+  for (std::size_t j = 0; j <= right.size(); ++j) rows[0][j] = j;
   for (std::size_t i = 1; i <= left.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
     for (std::size_t j = 1; j <= right.size(); ++j) {
-      const std::size_t replaced = diagonal + (left[i - 1] == right[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      const bool same = left[i - 1] == right[j - 1];
+      rows[i][j] =
+          std::min({rows[i - 1][j - 1] + (same ? 0 : 1), rows[i - 1][j] + 1, rows[i][j - 1] + 1});
+      const bool swapped =
+          i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
+      if (swapped) rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
     }
   }
-  return row.back();
+  return rows[left.size()][right.size()];
 }
 
 }  // namespace detail
@@ -32,7 +36,8 @@ inline std::size_t edit_distance(std::string_view left, std::string_view right) 
 ELASTIC_DECL std::string nearest_name(std::string_view word,
                                       const std::vector<std::string>& names) {
   std::string nearest;
-  if (word.size() < 2) return nearest;
+  constexpr std::size_t longest = 100;  // nobody meant a name by what is longer
+  if (word.size() < 2 || word.size() > longest) return nearest;
   std::size_t least = std::max<std::size_t>(1, (word.size() - 2) / 4) + 1;
   for (const std::string& name : names) {
     const std::string_view beginning = std::string_view(name).substr(0, word.size() + 1);
