@@ -125,7 +125,7 @@ int main() {
   services.logs = std::make_shared<remarks_only>();
   services.console_err = services.console_out;
   launch_config quiet = config;
-  quiet.nproc_per_node = 1;
+  quiet.workers.nproc_per_node = 1;
   context.restart();
   auto again = asio::co_spawn(context, launch(quiet, services), asio::use_future);
   context.run();
