@@ -49,6 +49,8 @@ class fake_rendezvous final : public rendezvous_handler {
   rendezvous_change what{change_kind::node_waiting, "node b_1_0 waits to join"};
   /// How often workers of the job have failed.
   int failures = 0;
+  /// What `report_failure` tells: that another node's failure was charged.
+  bool failure_is_elsewhere = false;
 
   std::shared_ptr<std::vector<std::string>> notes;
   /// How many coroutines wait for a change.
@@ -109,6 +111,7 @@ class fake_rendezvous final : public rendezvous_handler {
   task<rendezvous_change> report_failure(std::string said) override {
     if (report_failure_error) std::rethrow_exception(report_failure_error);
     rendezvous_change change{change_kind::worker_failed, std::move(said), ++failures};
+    change.on_other_node = failure_is_elsewhere;
     co_return change;
   }
 

@@ -67,6 +67,9 @@ struct rendezvous_change {
   /// By when the workers of this node are to be gone, counted from now, because the others may go
   /// on without it then: it has lost them.
   duration grace = duration::max();
+  /// worker_failed: the failure that is charged is another node's, and one of this node's workers,
+  /// if any, is its consequence.
+  bool on_other_node = false;
 };
 
 /// How a job ends, for all of its nodes.

@@ -164,6 +164,24 @@ TIME_TEST("agent: an end after which there is to be no restart ends the job", "[
   CHECK_THAT(stage.result().reason, Catch::Contains("no restart after exit code 93"));
 }
 
+TIME_TEST("agent: an end that follows from another node's failure decides on no restart",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 9;
+  stage.workers.restart.only_after.add_code(75);
+  stage.rendezvous->failure_is_elsewhere = true;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  CHECK(stage.launcher->started.size() == 4);
+  stage.rendezvous->failure_is_elsewhere = false;
+  stage.worker(2).exit(1);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK_THAT(stage.result().reason, Catch::Contains("not among the ends"));
+}
+
 TIME_TEST("agent: a signal is passed on to the workers that run, and ends nothing by itself",
           "[agent]") {
   agent_stage stage(time);

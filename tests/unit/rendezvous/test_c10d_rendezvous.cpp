@@ -134,6 +134,8 @@ CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for
   CHECK(heard.what == own.what);
   CHECK(heard.what.find("rank 1 ended: SIGKILL") != std::string::npos);
   CHECK(heard.restarts == 1);
+  CHECK_FALSE(own.on_other_node);
+  CHECK(heard.on_other_node);
   const auto rounds = co_await all.meet(2);
   CHECK(rounds[0].round == 1);
   CHECK(rounds[0].restarts == 1);

@@ -653,6 +653,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   CHECK(told.kind == change_kind::worker_failed);
   CHECK(told.what == said);
   CHECK(told.restarts == 1);
+  CHECK_FALSE(told.on_other_node);
   // The change of a round stays.
   const rendezvous_change same = co_await nodes[failing]->wait_for_change();
   CHECK(same.what == told.what);
@@ -667,6 +668,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
       co_await nodes[1 - failing]->report_failure("rank 1 ended: exit code 1");
   CHECK(other.what == said);
   CHECK(other.restarts == 1);
+  CHECK(other.on_other_node);
   const auto second = start(time, nodes[1 - failing]->next_round());
   co_await place.pass(32s);
   REQUIRE(first->value);

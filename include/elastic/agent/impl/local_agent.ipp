@@ -231,7 +231,8 @@ class agent_run {
       refused.reason = *group_.no_restart();
       return refused;
     }
-    const worker* const failed = group_.first_failed();
+    // The end of a worker that is a consequence of another node's failure has no say.
+    const worker* const failed = change.on_other_node ? nullptr : group_.first_failed();
     const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
     return ledger_.decide(change.kind, status, time_.now());
   }

@@ -139,7 +139,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // Once for each round, whoever fails in it.
   ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
-  ELASTIC_DECL static rendezvous_change failure_of(const counted_failures& counted);
+  ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
   ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 

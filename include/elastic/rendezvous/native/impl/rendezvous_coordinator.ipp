@@ -4,6 +4,8 @@
 
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 
+#include <elastic/rendezvous/detail/failure_text.hpp>
+
 #include <variant>
 
 #include <fmt/format.h>
@@ -157,7 +159,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
   }
   ++restarts_;
-  announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), request.what));
+  announce(change_kind::worker_failed, detail::failure_text(node, request.what));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,

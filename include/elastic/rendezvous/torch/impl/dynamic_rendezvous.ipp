@@ -10,6 +10,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/failure_text.hpp>
 #include <elastic/rendezvous/master_keys.hpp>
 #include <elastic/rendezvous/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -318,7 +319,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string what) {
-  std::string text = fmt::format("node {}: {}", shared_->node().text(), what);
+  std::string text = detail::failure_text(shared_->node(), what);
   const std::string mine = counted_failures::shortened(text);
   const counted_failures counted = co_await failures_.count(round_, std::move(text));
   if (counts_together_ && counted.round != round_) {
@@ -330,8 +331,11 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::stri
   co_return change(change_kind::worker_failed, std::move(what));
 }
 
-ELASTIC_DECL rendezvous_change dynamic_rendezvous::failure_of(const counted_failures& counted) {
-  return {change_kind::worker_failed, counted.what, counted.restarts};
+ELASTIC_DECL rendezvous_change
+dynamic_rendezvous::failure_of(const counted_failures& counted) const {
+  rendezvous_change failed{change_kind::worker_failed, counted.what, counted.restarts};
+  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.what);
+  return failed;
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view current) {

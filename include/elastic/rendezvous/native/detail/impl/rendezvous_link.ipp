@@ -8,6 +8,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/rendezvous/detail/failure_text.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -254,6 +255,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
+    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed &&
+                                   is_on_other_node(greeting_.node, reply.what.what);
   }
 }
 
