@@ -53,6 +53,9 @@ for preset in asan tsan; do
   ctest --test-dir "build/$preset-all" -j "$jobs" --output-on-failure -LE consume || true
 done
 
+say "Bytes from outside that nobody has thought of"
+tests/fuzz/run.py --seconds $((minutes * 60))
+
 say "From a fresh clone to a trained model"
 examples/quickstart.sh --no-torch
 
