@@ -216,6 +216,7 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
         "TORCHELASTIC_MAX_RESTARTS=4",
         "TORCHELASTIC_RESTART_COUNT=0",
         "TORCHELASTIC_RUN_ID=a job",
+        "TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM,SIGINT,SIGHUP,SIGQUIT",
         "TORCHELASTIC_USE_AGENT_STORE=True",
         "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
         "WORLD_SIZE=2",

@@ -470,8 +470,8 @@ TEST_CASE("elasticrun: workers run on the processors that they were given",
     CHECK(bound.code == 0);
     CHECK(bound.out == "Cpus_allowed_list:\t" + first + "\n");
     const auto nowhere = run({"--guard", guard, "--cpu-affinity", "8191"});
-    CHECK(nowhere.code == 1);
-    CHECK_THAT(nowhere.err, contains_text("cannot be started on the processors 8191: Invalid"));
+    CHECK(nowhere.code == 2);
+    CHECK_THAT(nowhere.err, contains_text("--cpu-affinity '8191' for local rank 0: this program"));
   }
   const auto of_node = run({"--numa-binding", "node"});
   CHECK(of_node.code == 0);

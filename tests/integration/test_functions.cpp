@@ -724,7 +724,7 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
   none.config.start = start_method::fork;
   none.config.workers.program = "/bin/true";
   CHECK(refusal([&] { make_agent(none.config); }) ==
-        "start_method::fork runs a function: launch_config::function is empty");
+        "start_method::fork runs a function: launch_config::workers.function is empty");
 }
 
 TEST_CASE("functions: a worker checks what it is given, too",

@@ -171,10 +171,9 @@ ELASTIC_DECL std::string etcd_client::shown(const http_response& response) {
 }
 
 ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration left) {
-  const std::chrono::duration<double> seconds = left;
   if (!is_told_away_) {
-    options_.log.warning("etcd cannot be reached: {}; it is tried for {:.3g} s more", tried,
-                         seconds.count());
+    options_.log.warning("etcd cannot be reached: {}; it is tried for {} s more", tried,
+                         std::chrono::ceil<std::chrono::seconds>(left).count());
   }
   is_told_away_ = true;
   options_.log.debug("etcd cannot be reached, trying again: {}", tried);
