@@ -114,6 +114,8 @@ command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
 # Hosts as network namespaces.
 [[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need iproute2
+# PyTorch 2.13 goes into an environment of its own.
+if [[ $run_ci == 1 ]]; then python3.11 -c 'import ensurepip' 2>/dev/null || need python3-venv; fi
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
 
 if ((${#missing[@]})); then
@@ -140,7 +142,25 @@ if ((${#missing[@]})); then
 fi
 
 ELASTIC_TEST_PYTHON=$(find_python_with_torch)
-export ELASTIC_TEST_PYTHON
+ELASTIC_TEST_PYTHON_113=
+# PyTorch 2.13.0 for the CPU. --ci installs it; otherwise it is used if it is there.
+torch_213=build/torch-2.13
+has_torch_213() {
+  "$torch_213/bin/python" -c "import torch; assert torch.__version__.startswith('2.13.0')"
+}
+if [[ $run_ci == 1 && $install == 1 ]] && ! has_torch_213 2>/dev/null; then
+  say "Installing PyTorch 2.13.0 into $torch_213"
+  python3.11 -m venv "$torch_213"
+  "$torch_213/bin/pip" install -q torch==2.13.0 numpy
+fi
+if has_torch_213 2>/dev/null; then
+  ELASTIC_TEST_PYTHON_113=$ELASTIC_TEST_PYTHON
+  ELASTIC_TEST_PYTHON=$PWD/$torch_213/bin/python
+else
+  echo "tests/run.sh: no PyTorch 2.13.0 in $torch_213; what needs it is left out" >&2
+  if [[ $run_ci == 1 ]]; then exit 1; fi
+fi
+export ELASTIC_TEST_PYTHON ELASTIC_TEST_PYTHON_113
 if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 generator=()
@@ -152,7 +172,8 @@ build() {  # preset
   local known=()
   # The generator of an existing build directory stays what it is.
   [[ -f build/$1/CMakeCache.txt ]] || known=("${generator[@]}")
-  cmake --preset "$1" "${known[@]}" -DELASTIC_TEST_PYTHON="$ELASTIC_TEST_PYTHON"
+  cmake --preset "$1" "${known[@]}" -DELASTIC_TEST_PYTHON="$ELASTIC_TEST_PYTHON" \
+    -DELASTIC_TEST_PYTHON_113="$ELASTIC_TEST_PYTHON_113"
   cmake --build --preset "$1" -j "$jobs"
 }
 

@@ -70,10 +70,11 @@ class job_node {
 // A job of several nodes on this host.
 class mixed_job {
  public:
-  explicit mixed_job(std::string nodes) : nodes_(std::move(nodes)) {
+  explicit mixed_job(std::string nodes, std::string python = elastic::test::torch_python())
+      : nodes_(std::move(nodes)) {
     environment_ = {{"GLOO_SOCKET_IFNAME", "lo"},
                     {"OMP_NUM_THREADS", "1"},
-                    {"PYTHON_EXEC", elastic::test::torch_python()},
+                    {"PYTHON_EXEC", std::move(python)},
                     {"LOGLEVEL", "INFO"},
                     {left_.name, left_.value}};
   }
@@ -300,6 +301,56 @@ TEST_CASE("mixed job: a worker is killed, all begin anew", "[integration][mixed]
   ::kill((is_ours ? ours : theirs)->worker(), SIGKILL);
   ours->await_world(2, 2);
   theirs->await_world(2, 2);
+  job.finish();
+  theirs->check_success();
+  ours->check_success();
+  job.check_nothing_left();
+}
+
+// ---- PyTorch 2.13 -----------------------------------------------------------------------------
+
+// Its nodes say and read but in their first round where the workers meet.
+TEST_CASE("mixed job: with torchrun 2.13 workers are killed, all begin anew",
+          "[integration][mixed]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const bool we_serve = GENERATE(true, false);
+  // Whichever of the two has rank 0: it says where the workers meet.
+  const bool first = GENERATE(true, false);
+  mixed_job job("2", python);
+  std::unique_ptr<job_node> ours;
+  std::unique_ptr<job_node> theirs;
+  if (we_serve) {
+    ours = job.elasticrun("dialect=2.6", first);
+    (*ours)->await_err(serving);
+    theirs = job.torchrun();
+  } else {
+    theirs = job.torchrun();
+    ours = job.elasticrun("is_host=no", first);
+  }
+  ours->await_world(2);
+  theirs->await_world(2);
+  ::kill((we_serve ? ours : theirs)->worker(), SIGKILL);
+  ours->await_world(2, 2);
+  theirs->await_world(2, 2);
+  job.finish();
+  theirs->check_success();
+  ours->check_success();
+  job.check_nothing_left();
+}
+
+// Without elasticrun that ends the job: the node that joins is not told where the workers meet.
+TEST_CASE("mixed job: a node of elasticrun joins a running job of torchrun 2.13",
+          "[integration][mixed]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const bool first = GENERATE(true, false);
+  mixed_job job("1:2", python);
+  const auto theirs = job.torchrun();
+  theirs->await_world(1);
+  const auto ours = job.elasticrun("is_host=no", first);
+  ours->await_world(2);
+  theirs->await_world(2);
   job.finish();
   theirs->check_success();
   ours->check_success();

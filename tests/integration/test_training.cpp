@@ -132,7 +132,9 @@ void check_that_training_is_data_parallel(const std::vector<std::string>& alone,
 
 TEST_CASE("training: PyTorch DDP loses a worker, resumes and ends as if nothing had happened",
           "[integration]") {
-  const std::string python = elastic::test::torch_python();
+  const bool is_2_13 = GENERATE(false, true);
+  const std::string python =
+      is_2_13 ? elastic::test::torch_213_python() : elastic::test::torch_python();
   if (python.empty()) return;
   const std::string script = ELASTIC_SOURCE_DIR "/examples/python/train_ddp.py";
   std::map<std::string, std::string> environment = {{"PYTHON_EXEC", python},

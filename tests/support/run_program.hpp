@@ -149,11 +149,30 @@ inline program_result run_program(std::vector<std::string> command,
   return result;
 }
 
-/// The interpreter that can import torch. The test fails where there is none; where the environment
-/// has ELASTIC_ALLOW_NO_TORCH=1 the test is skipped and has to return: the result is empty.
+/// What the environment names under this; empty if it names nothing.
+inline std::string named_program(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr ? value : "";
+}
+
+/// The interpreter with PyTorch 2.13.0: ELASTIC_TEST_PYTHON, if ELASTIC_TEST_PYTHON_113 names
+/// another one. If there is none the test is skipped and has to return: the result is empty.
+inline std::string torch_213_python() {
+  const std::string python = named_program("ELASTIC_TEST_PYTHON");
+  const std::string old = named_program("ELASTIC_TEST_PYTHON_113");
+  if (!old.empty() && python != old) return python;
+  skip("it takes a Python with torch 2.13.0, and another one with torch 1.13");
+  return "";
+}
+
+/// The interpreter that can import torch: that with 1.13, if there are two. The test fails if there
+/// is none; if the environment has ELASTIC_ALLOW_NO_TORCH=1 the test is skipped and has to return:
+/// the result is empty.
 inline std::string torch_python() {
-  const char* named = std::getenv("ELASTIC_TEST_PYTHON");
-  if (named != nullptr && *named != '\0') return named;
+  for (const char* variable : {"ELASTIC_TEST_PYTHON_113", "ELASTIC_TEST_PYTHON"}) {
+    const std::string python = named_program(variable);
+    if (!python.empty()) return python;
+  }
   const char* allowed = std::getenv("ELASTIC_ALLOW_NO_TORCH");
   if (allowed == nullptr || std::string_view(allowed) != "1") {
     FAIL("no Python can import torch: set ELASTIC_TEST_PYTHON to one that can, or "

@@ -5,7 +5,8 @@
 
   torch_store_server.py PORT_FILE [WORLD_SIZE]
 
-With a world size, the server waits for that many processes to announce themselves.
+With a world size, the server waits for that many processes to announce themselves. With USE_LIBUV
+in the environment (0 or 1) it is one of PyTorch 2.x, over libuv or not.
 """
 
 import datetime
@@ -32,7 +33,11 @@ def main():
     with open(port_file + ".new", "w", encoding="ascii") as file:
         file.write(str(port))
     os.rename(port_file + ".new", port_file)
-    store = dist.TCPStore("127.0.0.1", port, world_size, True, datetime.timedelta(seconds=30))
+    options = {}
+    if "USE_LIBUV" in os.environ:
+        options["use_libuv"] = os.environ["USE_LIBUV"] == "1"
+    store = dist.TCPStore("127.0.0.1", port, world_size, True, datetime.timedelta(seconds=30),
+                          **options)
     print("serving")
     store.set("from torch", "hello")
     store.wait(["stop"])

@@ -72,6 +72,7 @@ const std::vector<state_vector>& all_vectors() {
   static const std::vector<state_vector> vectors = [] {
     auto all = vectors_of("rendezvous_pickles.json");
     for (auto& each : vectors_of("rendezvous_pickles_2x_derived.json")) all.push_back(each);
+    for (auto& each : vectors_of("rendezvous_pickles_213.json")) all.push_back(each);
     return all;
   }();
   return vectors;
@@ -188,7 +189,7 @@ errc code_of(const std::function<void()>& call) {
 // ---- what agents write --------------------------------------------------------------------------
 
 TEST_CASE("torch state: what PyTorch writes is read", "[rendezvous]") {
-  REQUIRE(all_vectors().size() == 16);
+  REQUIRE(all_vectors().size() == 37);
   for (const state_vector& each : all_vectors()) {
     CAPTURE(each.name);
     CHECK(decode_torch_state(each.pickle) == each.state);

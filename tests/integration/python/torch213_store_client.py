@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Every operation of the TCPStore of PyTorch 2.13 against a server that is not PyTorch's.
+
+  torch213_store_client.py PORT
+
+It prints one line at its end. A second process of its own does what others do meanwhile.
+"""
+
+import datetime
+import subprocess
+import sys
+import time
+
+import torch.distributed as dist
+
+PORT = int(sys.argv[1])
+LARGE = "x" * (1 << 20)
+
+
+def seconds(number):
+    return datetime.timedelta(seconds=number)
+
+
+def client(timeout=20.0):
+    return dist.TCPStore("127.0.0.1", PORT, None, False, seconds(timeout), wait_for_workers=False)
+
+
+def expect(wanted, got, what):
+    if wanted != got:
+        sys.exit(f"{what}: expected {wanted!r}, got {got!r}")
+
+
+def expect_failure(kind, call, what):
+    start = time.monotonic()
+    try:
+        call()
+    except kind:
+        if time.monotonic() - start > 15:
+            sys.exit(f"{what}: failed too late")
+    else:
+        sys.exit(f"{what}: did not fail")
+
+
+def values(store):
+    store.set("k", "v")
+    expect(b"v", store.get("k"), "get")
+    store.set("k", "")
+    expect(b"", store.get("k"), "get of an empty value")
+    store.set("large", LARGE)
+    expect(LARGE.encode(), store.get("large"), "get of 1 MiB")
+    store.set("y" * 8191, "v")
+    expect(b"v", store.get("y" * 8191), "get of a long key")
+    expect(5, store.add("n", 5), "add")
+    expect(-2, store.add("n", -7), "add of a negative number")
+    expect(b"first", store.compare_set("c", "", "first"), "compare_set that creates")
+    expect(b"second", store.compare_set("c", "first", "second"), "compare_set that replaces")
+    expect(b"second", store.compare_set("c", "wrong", "third"), "compare_set that does not")
+    expect(b"x", store.compare_set("missing", "x", "y"), "compare_set of a missing key")
+    expect(True, store.check(["k", "c"]), "check")
+    expect(False, store.check(["k", "missing"]), "check of a missing key")
+    keys = store.num_keys()
+    expect(True, store.delete_key("c"), "delete_key")
+    expect(False, store.delete_key("c"), "delete_key of a missing key")
+    expect(keys - 1, store.num_keys(), "num_keys")
+    store.append("a", "one")
+    store.append("a", "two")
+    expect(b"onetwo", store.get("a"), "append")
+    store.multi_set(["m1", "m2"], ["1", "22"])
+    expect([b"1", b"22"], store.multi_get(["m1", "m2"]), "multi_get")
+    for wanted in ("k", "m2"):
+        expect(True, wanted in store.list_keys(), "list_keys")
+
+
+def prefixes(store):
+    nested = dist.PrefixStore("outer", dist.PrefixStore("inner", store))
+    nested.set("k", "nested")
+    expect(b"nested", store.get("inner/outer/k"), "key of nested prefixes")
+    nested.queue_push("q", "deep")
+    expect(b"deep", store.queue_pop("inner/outer/q"), "queue through prefixes")
+    nested.multi_set(["a", "b"], ["1", "2"])
+    expect([b"1", b"2"], nested.multi_get(["a", "b"]), "multi_get through prefixes")
+
+
+def queues(store):
+    expect(0, store.queue_len("q"), "length of a new queue")
+    for item in ("1", "2", "3"):
+        store.queue_push("q", item)
+    expect(3, store.queue_len("q"), "queue_len")
+    expect(b"1", store.queue_pop("q"), "queue_pop")
+    expect(b"2", store.queue_pop("q", block=False), "queue_pop without waiting")
+    expect(b"3", store.queue_pop("q"), "last queue_pop")
+    expect_failure(dist.QueueEmptyError, lambda: store.queue_pop("q", block=False), "empty queue")
+
+
+def copies(store):
+    clone = store.clone()
+    clone.set("from clone", "1")
+    expect(b"1", store.get("from clone"), "clone")
+    del clone
+    expect(b"1", store.get("from clone"), "get after the clone's end")
+
+
+def timeouts(store):
+    hasty = client()
+    hasty.set_timeout(seconds(0.2))
+    expect_failure(dist.DistStoreError, lambda: hasty.get("never"), "get")
+    expect_failure(dist.DistStoreError, lambda: hasty.wait(["k", "never"]), "wait")
+    expect_failure(dist.DistStoreError, lambda: hasty.multi_get(["k", "never"]), "multi_get")
+    expect_failure(dist.DistStoreError, lambda: hasty.queue_pop("never q"), "queue_pop")
+    expect_failure(dist.DistStoreError, lambda: hasty.barrier("alone", 2, seconds(0.2)), "barrier")
+    # The waits were given up. That the key comes now must not disturb the next replies.
+    store.set("never", "now")
+    for number in range(1, 20):
+        expect(number, hasty.add("after timeout", 1), "add after a timeout")
+    expect(b"now", hasty.get("never"), "get of what was waited for")
+
+
+# What another process does while this one waits.
+OTHER = """
+import datetime, sys, time
+import torch.distributed as dist
+twenty = datetime.timedelta(seconds=20)
+store = dist.TCPStore("127.0.0.1", int(sys.argv[1]), None, False, twenty, wait_for_workers=False)
+store.wait(["begin"])
+time.sleep(0.1)
+store.set("late", "1")
+time.sleep(0.1)
+store.queue_push("late q", "item")
+store.barrier("gate", 2, twenty)
+store.set("end", "1")
+"""
+
+
+def with_another(store):
+    with subprocess.Popen([sys.executable, "-c", OTHER, str(PORT)]) as other:
+        store.set("begin", "1")
+        expect(b"1", store.get("late"), "a key that came late")
+        expect(b"item", store.queue_pop("late q"), "an item that came late")
+        store.barrier("gate", 2, seconds(20))
+        store.wait(["end"])
+    expect(0, other.returncode, "the other process")
+
+
+def main():
+    store = client()
+    for part in (values, prefixes, queues, copies, timeouts, with_another):
+        part(store)
+    print("all operations are as expected")
+
+
+main()
