@@ -4031,6 +4031,9 @@ struct rendezvous_change {
   /// By when the workers of this node are to be gone, counted from now, because the others may go
   /// on without it then: it has lost them.
   duration grace = duration::max();
+  /// worker_failed: the failure that is charged is another node's, and one of this node's workers,
+  /// if any, is its consequence.
+  bool on_other_node = false;
 };
 
 /// How a job ends, for all of its nodes.
@@ -12391,7 +12394,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // Once for each round, whoever fails in it.
   ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
-  ELASTIC_DECL static rendezvous_change failure_of(const counted_failures& counted);
+  ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
   ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
@@ -18194,7 +18197,8 @@ class agent_run {
       refused.reason = *group_.no_restart();
       return refused;
     }
-    const worker* const failed = group_.first_failed();
+    // The end of a worker that is a consequence of another node's failure has no say.
+    const worker* const failed = change.on_other_node ? nullptr : group_.first_failed();
     const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
     return ledger_.decide(change.kind, status, time_.now());
   }
@@ -22410,6 +22414,24 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/detail/failure_text.hpp ----
+
+namespace elastic::detail {
+
+inline std::string failure_prefix(const node_id& node) { return "node " + node.text() + ": "; }
+
+/// How the nodes of a job are told that workers of `node` failed.
+inline std::string failure_text(const node_id& node, std::string_view what) {
+  return failure_prefix(node).append(what);
+}
+
+/// Whether a text of `failure_text` is about another node than `self`.
+inline bool is_on_other_node(const node_id& self, std::string_view text) {
+  return !text.starts_with(failure_prefix(self));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/impl/rendezvous_link.ipp ----
 
 namespace elastic::detail {
@@ -22651,6 +22673,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
+    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed &&
+                                   is_on_other_node(greeting_.node, reply.what.what);
   }
 }
 
@@ -24776,7 +24800,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
   }
   ++restarts_;
-  announce(change_kind::worker_failed, fmt::format("node {}: {}", node.text(), request.what));
+  announce(change_kind::worker_failed, detail::failure_text(node, request.what));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
@@ -29019,10 +29043,9 @@ ELASTIC_DECL std::string etcd_client::shown(const http_response& response) {
 }
 
 ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration left) {
-  const std::chrono::duration<double> seconds = left;
   if (!is_told_away_) {
-    options_.log.warning("etcd cannot be reached: {}; it is tried for {:.3g} s more", tried,
-                         seconds.count());
+    options_.log.warning("etcd cannot be reached: {}; it is tried for {} s more", tried,
+                         std::chrono::ceil<std::chrono::seconds>(left).count());
   }
   is_told_away_ = true;
   options_.log.debug("etcd cannot be reached, trying again: {}", tried);
@@ -31151,7 +31174,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string what) {
-  std::string text = fmt::format("node {}: {}", shared_->node().text(), what);
+  std::string text = detail::failure_text(shared_->node(), what);
   const std::string mine = counted_failures::shortened(text);
   const counted_failures counted = co_await failures_.count(round_, std::move(text));
   if (counts_together_ && counted.round != round_) {
@@ -31163,8 +31186,11 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::stri
   co_return change(change_kind::worker_failed, std::move(what));
 }
 
-ELASTIC_DECL rendezvous_change dynamic_rendezvous::failure_of(const counted_failures& counted) {
-  return {change_kind::worker_failed, counted.what, counted.restarts};
+ELASTIC_DECL rendezvous_change
+dynamic_rendezvous::failure_of(const counted_failures& counted) const {
+  rendezvous_change failed{change_kind::worker_failed, counted.what, counted.restarts};
+  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.what);
+  return failed;
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view current) {
