@@ -181,7 +181,7 @@ ELASTIC_DECL task<void> run_with_cleanup(task<void> body, task<void> cleanup, cl
 /// What is to be cleaned up is made in `body`: in a caller that was cancelled already, Asio throws
 /// at the `co_await` itself and neither runs.
 ///
-/// Errors: the first one; an error of `cleanup` is reported only where `body` had none.
+/// Errors: the first one; an error of `cleanup` is reported only if `body` had none.
 /// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
 ELASTIC_DECL task<void> with_cleanup(task<void> body, task<void> cleanup);
 
@@ -194,7 +194,7 @@ task<T> with_cleanup(task<T> body, task<void> cleanup) {
   co_return std::move(*result);
 }
 
-/// Runs `body`, and `rollback` only where `body` threw or was cancelled: for what is made in
+/// Runs `body`, and `rollback` only if `body` threw or was cancelled: for what is made in
 /// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
 ///
 /// Errors: that of `body`; one of `rollback` is dropped in its favour.
@@ -266,7 +266,7 @@ class system_time final : public time_source {
 /// `work` threw.
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work);
 
-/// The same for work that has a result: empty where the deadline came first.
+/// The same for work that has a result: empty if the deadline came first.
 template <class T>
 task<std::optional<T>> with_deadline(time_source& time, time_point deadline, task<T> work) {
   std::optional<T> result;
@@ -313,7 +313,7 @@ namespace elastic {
 /// Thread-safety: one thread at a time.
 class console_target {
  public:
-  /// `fd` is borrowed: the target keeps a descriptor of its own, and none where `fd` is not open.
+  /// `fd` is borrowed: the target keeps a descriptor of its own, and none if `fd` is not open.
   ELASTIC_DECL explicit console_target(int fd);
 
   explicit operator bool() const { return static_cast<bool>(fd_); }
@@ -321,8 +321,8 @@ class console_target {
   /// For waiting until there is room.
   int fd() const { return fd_.get(); }
 
-  /// Result: how many bytes were written; empty where there is no room now, or with another
-  /// `errno` than EAGAIN where there will never be any.
+  /// Result: how many bytes were written; empty if there is no room now, or with another
+  /// `errno` than EAGAIN if there will never be any.
   ELASTIC_DECL std::optional<std::size_t> write_some(std::string_view bytes);
 
  private:
@@ -427,7 +427,7 @@ namespace elastic {
 enum class guard_policy {
   /// It is, or nothing is started.
   required,
-  /// It is where a guard can be had; where not, one line of the log says so and what is then lost.
+  /// It is, if there can be a guard; if not, one line of the log says so and what is then lost.
   /// A guard file that is named and cannot be executed is an error all the same.
   best_effort,
   /// It is not.
@@ -448,8 +448,8 @@ ELASTIC_DECL std::string signal_name(int number);
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
 /// Two more are for a process of which nobody can say how it ended, and which counts as failed:
-/// `unknown`, where somebody else took its status (a host that calls `wait(-1)` or ignores
-/// SIGCHLD), and `guard_lost`, where its guard was killed, and it with that.
+/// `unknown`, if somebody else took its status (a host that calls `wait(-1)` or ignores
+/// SIGCHLD), and `guard_lost`, if its guard was killed, and it with that.
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }
@@ -458,14 +458,14 @@ class exit_status {
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
   bool success() const { return kind_ == kind::exited && value_ == 0; }
-  /// The exit code, where the process exited by itself.
+  /// The exit code, if the process exited by itself.
   std::optional<int> code() const { return only(kind::exited); }
-  /// The signal's number, where a signal ended the process.
+  /// The signal's number, if a signal ended the process.
   std::optional<int> signal() const { return only(kind::signalled); }
   bool core_dumped() const { return core_dumped_; }
 
   /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
-  /// 255 where neither is known.
+  /// 255 if neither is known.
   ELASTIC_DECL int as_python() const;
 
   /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
@@ -545,7 +545,7 @@ class processor_set {
   /// Errors: `errc::invalid_argument` for anything else, and for a number of `limit` or more.
   ELASTIC_DECL static processor_set parse(std::string_view text);
 
-  /// Those on which the calling thread may run; empty where the kernel does not say.
+  /// Those on which the calling thread may run; empty if the kernel does not say.
   ELASTIC_DECL static processor_set allowed_here();
   ELASTIC_DECL processor_set& add(int number);
 
@@ -658,7 +658,7 @@ struct event {
   int group_world_size = 0;
   /// The file name of the program.
   std::string entry_point;
-  /// JSON text of the worker's error file, or why the agent failed; none where nothing failed.
+  /// JSON text of the worker's error file, or why the agent failed; none if nothing failed.
   std::optional<std::string> raw_error;
 
   using worker_part = event_worker;
@@ -783,11 +783,11 @@ class logs_specs;
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
-  /// How the hook of the worker_spec for hung workers is started, which is a program even where
+  /// How the hook of the worker_spec for hung workers is started, which is a program even if
   /// workers are functions. Default: as workers without a launcher of their own are.
   std::shared_ptr<process_launcher> hook_launcher = {};
-  /// Whether a guard ends what a worker leaves behind, also where this process is killed. Default:
-  /// what the launch_config says; best_effort where there is none.
+  /// Whether a guard ends what a worker leaves behind, also if this process is killed. Default:
+  /// what the launch_config says; best_effort if there is none.
   std::optional<guard_policy> guard = {};
   /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
   /// without one, what the library carries.
@@ -852,7 +852,7 @@ enum class errc {
   address_in_use = 12,
   /// The object was stopped or closed while the operation waited.
   stopped = 13,
-  /// The value in the store is not what the operation needs (such as text where a number is due).
+  /// The value in the store is not what the operation needs (such as text if a number is due).
   store_value = 14,
   /// The other side does not know the operation.
   not_supported = 15,
@@ -937,17 +937,17 @@ namespace elastic {
 
 /// What a worker's error file says.
 struct error_file_content {
-  /// "ValueError: no such column"; where the file cannot be understood, a sentence that says so.
+  /// "ValueError: no such column"; if the file cannot be understood, a sentence that says so.
   std::string message;
-  /// The traceback, several lines; none where the worker gave none.
+  /// The traceback, several lines; none if the worker gave none.
   std::optional<std::string> callstack;
-  /// Seconds since 1970 at which the worker failed; 0 where the file does not say.
+  /// Seconds since 1970 at which the worker failed; 0 if the file does not say.
   std::int64_t timestamp = 0;
-  /// When the file was written, finer than `timestamp`; none where no file was read.
+  /// When the file was written, finer than `timestamp`; none if no file was read.
   std::optional<wall_time> written;
-  /// The JSON text of the file; JSON that holds `message` alone where the file is not JSON.
+  /// The JSON text of the file; JSON that holds `message` alone if the file is not JSON.
   std::string raw_json;
-  /// Why the file cannot be understood; none where it can.
+  /// Why the file cannot be understood; none if it can.
   std::optional<std::string> unparsable;
 };
 
@@ -961,7 +961,7 @@ inline constexpr int error_file_members = 4096;
 /// `text` as a JSON string as Python's json.dumps writes it: ASCII only, bad UTF-8 replaced.
 ELASTIC_DECL std::string json_quoted(std::string_view text);
 
-/// Why the text is beyond the bounds above; none where it is within. No callback of the parser
+/// Why the text is beyond the bounds above; none if it is within. No callback of the parser
 /// would do: it runs after the level or member was made.
 ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
                                                            int most_members = error_file_members);
@@ -979,9 +979,9 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
 
 /// Reads the error file that a worker may have left.
 ///
-/// Result: none where there is no such file. Where there is one that cannot be read or understood,
+/// Result: none if there is no such file. Where there is one that cannot be read or understood,
 /// or that is larger than `limits::error_file_bytes`, `unparsable` says what is wrong.
-/// Does not wait, also where somebody put a pipe in the file's place.
+/// Does not wait, also if somebody put a pipe in the file's place.
 ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
 
 /// The text of an error file as PyTorch's @record writes it.
@@ -1014,30 +1014,30 @@ struct worker_failure {
   /// Which node of the job, by its place in the rendezvous.
   int group_rank = 0;
   std::string role = "default";
-  /// The host on which it ran, fully qualified where that is known.
+  /// The host on which it ran, fully qualified if that is known.
   std::string host;
   pid_t pid = 0;
   exit_status status = exit_status::unknown();
   /// When the agent learned of its death.
   wall_time at;
-  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty where it was given none.
+  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty if it was given none.
   std::string error_file;
-  /// What it left there; none where it left nothing.
+  /// What it left there; none if it left nothing.
   std::optional<error_file_content> error;
   /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
-  /// where its stderr was not captured.
+  /// if its stderr was not captured.
   std::vector<std::string> last_stderr;
   /// It was killed while the kernel killed processes because memory had run out: most likely so.
   bool out_of_memory = false;
-  /// Where its core is, or how to come by it; empty where it left none or that is not known.
+  /// Where its core is, or how to come by it; empty if it left none or that is not known.
   std::string core_file;
   /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
-  /// empty where it did not.
+  /// empty if it did not.
   std::string hung;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 
-  /// When it failed, in seconds since 1970: by its own account where it gave one.
+  /// When it failed, in seconds since 1970: by its own account if it gave one.
   ELASTIC_DECL std::int64_t timestamp() const;
 
   /// The finest that is known of the same moment: when its error file was written (a worker can
@@ -1100,17 +1100,17 @@ struct run_result {
   /// This node left the job because a worker of it said that the node is bad; `failed`, for the
   /// node alone.
   bool left_as_bad = false;
-  /// Where the log files are; empty where none are kept.
+  /// Where the log files are; empty if none are kept.
   std::string log_directory;
-  /// The signal that a `stop` named, where it was that which ended the run.
+  /// The signal that a `stop` named, if it was that which ended the run.
   std::optional<int> stop_signal;
-  /// After success, where the workers ran a function: what it returned in each worker of this node,
+  /// After success, if the workers ran a function: what it returned in each worker of this node,
   /// by rank in the job; null for one that returns nothing. A worker that ended by `exit(0)` before
   /// its function returned has none.
   std::map<int, nlohmann::json> return_values = {};
 
   /// What the function returned in the worker of this rank, as a `T`.
-  /// Errors: `errc::invalid_argument` where there is no such value, or where it is no `T`.
+  /// Errors: `errc::invalid_argument` if there is no such value, or if it is no `T`.
   template <class T>
   T value_of(int rank) const {
     const auto found = return_values.find(rank);
@@ -1178,9 +1178,9 @@ namespace elastic {
 ///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
 ///     ELASTIC_HUNG_PID         its process, which runs
 ///     ELASTIC_HUNG_REASON      why it counts as hung
-///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty where there is none
+///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty if there is none
 ///
-/// What it writes goes to `hang.log` in that directory where the log directory was named, else to
+/// What it writes goes to `hang.log` in that directory if the log directory was named, else to
 /// the agent's stderr. Its standard input is empty.
 struct hang_hook {
   /// Empty: none is run.
@@ -1405,7 +1405,7 @@ ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& en
 /// Each variable as "NAME=value", in the order of their names.
 ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables);
 
-/// The value of a variable; empty where it is not set.
+/// The value of a variable; empty if it is not set.
 ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
                                                       std::string_view name);
 
@@ -1446,7 +1446,7 @@ struct worker_surroundings {
 /// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
 /// under the same names, everything that an agent promises to its workers.
 ///
-/// `error_file` is where the worker leaves the reason of its failure; empty where nobody reads it.
+/// `error_file` is where the worker leaves the reason of its failure; empty if nobody reads it.
 /// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
 /// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
@@ -1454,10 +1454,10 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_surroundings& job,
                                                          const std::string& error_file);
 
-/// torchrun's rule for OMP_NUM_THREADS: where it is not set and a node has more than one worker,
+/// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,
 /// it becomes 1, since each worker would otherwise start as many threads as there are processors.
 ///
-/// Result: the warning to show where the rule applied and changed `variables`.
+/// Result: the warning to show if the rule applied and changed `variables`.
 ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
                                                           int local_world_size);
 
@@ -1521,9 +1521,9 @@ inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.
-inline constexpr std::chrono::milliseconds rendezvous_absence{5000};
+inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.
-inline constexpr std::chrono::milliseconds rendezvous_farewell{500};
+inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.
@@ -1536,7 +1536,7 @@ inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
 inline constexpr std::size_t return_value_bytes = 1024 * 1024;
 /// What the functions of all workers of a node return; with many workers each has its share of it.
 inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
-/// The lines of a failed worker's stderr that a report shows where there is no error file.
+/// The lines of a failed worker's stderr that a report shows if there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
 /// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
 inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
@@ -1586,9 +1586,9 @@ namespace elastic {
 
 /// How a process looks that was killed and has not ended yet.
 struct process_sight {
-  /// That of a thread in uninterruptible sleep ('D'), where it has one; else of the first.
+  /// That of a thread in uninterruptible sleep ('D'), if it has one; else of the first.
   char state = '?';
-  /// The function of the kernel in which that thread waits; empty where the kernel does not say.
+  /// The function of the kernel in which that thread waits; empty if the kernel does not say.
   std::string waits_in;
   /// Memory that the kernel has yet to take back, in kB.
   std::uint64_t resident = 0;
@@ -1611,7 +1611,7 @@ ELASTIC_DECL std::string text_of(const std::string& path);
 
 }  // namespace detail
 
-/// Looks at a process, without any right over it. Empty where there is none, or it has ended.
+/// Looks at a process, without any right over it. Empty if there is none, or it has ended.
 ELASTIC_DECL std::optional<process_sight> look_at_process(pid_t pid);
 
 }  // namespace elastic
@@ -1824,13 +1824,13 @@ struct log_rotation {
 
 namespace detail {
 
-// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
+// A log file, emptied. Opened for appending, so that nothing is overwritten if two streams
 // go to the same file, and a file cut short by others goes on at its new end.
 ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& calls);
 
 }  // namespace detail
 
-/// A file that output is copied to, cut by size where that is wanted.
+/// A file that output is copied to, cut by size if that is wanted.
 ///
 /// A full file ends with a whole line: a line that does not fit begins the next file, and one that
 /// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`
@@ -1982,7 +1982,7 @@ namespace elastic::detail {
 
 /// A line of a stream, or a piece of one that is too long to be held.
 struct line_piece {
-  /// With its end, where it has one and this is the last piece.
+  /// With its end, if it has one and this is the last piece.
   std::string_view text;
   bool is_first;
   bool is_last;
@@ -1991,7 +1991,7 @@ struct line_piece {
 /// Cuts a stream that comes in pieces into lines. Whole lines go on; an unfinished one is held
 /// back until its end comes, or until it is too long to be held.
 ///
-/// A line ends with '\n', or with '\r' where no '\n' follows: progress bars draw themselves so.
+/// A line ends with '\n', or with '\r' if no '\n' follows: progress bars draw themselves so.
 class line_cutter {
  public:
   /// Takes bytes from the front of `bytes` and calls `put` for each line that is whole, until it
@@ -2028,7 +2028,7 @@ class line_cutter {
   }
 
  private:
-  // The size of the first line with its end; 0 where that has not come yet.
+  // The size of the first line with its end; 0 if that has not come yet.
   ELASTIC_DECL static std::size_t line_size(std::string_view bytes);
   ELASTIC_DECL static std::size_t line_size_with_returns(std::string_view bytes);
 
@@ -2094,7 +2094,7 @@ class line_prefixer {
   void stamp(const time_source& time) { writer_.stamp(time); }
 
   /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
-  /// it took: all, or fewer where `out` has grown above `limits::copy_buffer_bytes`.
+  /// it took: all, or fewer if `out` has grown above `limits::copy_buffer_bytes`.
   ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
 
   /// The stream has ended: what was held back goes on as it is.
@@ -2158,7 +2158,7 @@ struct tee_outlets {
   /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
   line_head prefix;
-  /// Lines are shown, and written where they match, as JSON objects; see `output_plan::json`.
+  /// Lines are shown, and written if they match, as JSON objects; see `output_plan::json`.
   bool json = false;
   /// Remember the last lines.
   bool keep_tail = false;
@@ -2176,12 +2176,12 @@ struct tee_outlets {
 /// Thread-safety: one strand at a time.
 class tee {
  public:
-  /// Errors: `errc::start_failed` where the pipe cannot be waited for.
+  /// Errors: `errc::start_failed` if the pipe cannot be waited for.
   ELASTIC_DECL tee(asio::any_io_executor executor, detail::unique_fd pipe, tee_outlets outlets);
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
 
-  /// Whose output it is, where lines are to say that. To be called before `run`.
+  /// Whose output it is, if lines are to say that. To be called before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
   /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
@@ -2200,14 +2200,14 @@ class tee {
   /// stands still. The file still gets everything.
   ELASTIC_DECL void abandon_console();
 
-  /// The last lines, at most `limits::report_stderr_lines`, where `keep_tail` was asked for.
+  /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
   std::vector<std::string> tail() const { return tail_.lines(); }
 
  private:
   char* buffer() { return large_ ? large_.get() : small_.data(); }
   std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
 
-  // As `read`: 0 at the end, and where all was read that `finish` still wanted.
+  // As `read`: 0 at the end, and if all was read that `finish` still wanted.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL void free_large_buffers();
@@ -2243,7 +2243,7 @@ class tee {
 
 namespace elastic::detail {
 
-/// The last lines of a file, as many as a report shows; none where it cannot be read.
+/// The last lines of a file, as many as a report shows; none if it cannot be read.
 ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
 
 /// One process of a set with the copying of its output, from its start until its place is free.
@@ -2252,7 +2252,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
  public:
   ELASTIC_DECL process_slot(asio::any_io_executor executor, std::size_t place);
 
-  /// Prepares the copying of one stream; null where there is none to copy.
+  /// Prepares the copying of one stream; null if there is none to copy.
   ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
                                              const std::shared_ptr<output_sink>& console,
                                              const std::shared_ptr<time_source>& time,
@@ -2295,7 +2295,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   std::unique_ptr<child> process;
   std::unique_ptr<tee> out;
   std::unique_ptr<tee> err;
-  /// The file whose end is the tail, where the process writes it itself.
+  /// The file whose end is the tail, if the process writes it itself.
   std::string tail_file;
   event_flag ended;
   event_flag copied;
@@ -2461,7 +2461,7 @@ class process_set {
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
   task<void> start(std::size_t index, supervised_process&& what) & = delete;
 
-  /// The end of a process that was not told yet, the earliest first; waits for one where there is
+  /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
   /// `clear`).
   ///
@@ -2474,7 +2474,7 @@ class process_set {
   /// Sends a signal to every process that runs, and its process group.
   void signal(int number) { signal_all(*state_, number); }
 
-  /// The same for one place; nothing where no process runs.
+  /// The same for one place; nothing if no process runs.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
@@ -2500,7 +2500,7 @@ class process_set {
 
   /// Ends what is left at a place: kills the descendants (and the process, if it runs), waits until
   /// they are gone and its output is copied, at most `limits::drain_after_exit` for a descendant
-  /// that could not be found and holds the pipe. The place is free then. Does nothing where it is
+  /// that could not be found and holds the pipe. The place is free then. Does nothing if it is
   /// free already.
   ///
   /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
@@ -2511,10 +2511,10 @@ class process_set {
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
-  /// The process started last at a place; 0 where none was.
+  /// The process started last at a place; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
-  /// The last lines of stderr of the process started last at a place, where its plan said
+  /// The last lines of stderr of the process started last at a place, if its plan said
   /// `keep_tail`; complete once the place is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
 
@@ -2534,7 +2534,7 @@ class process_set {
     bool abandoned = false;
     std::optional<std::pair<stop_plan, stop_ladder>> begun;
     event_flag end_noted;
-    /// Set where a stop under way should look again: nothing runs, or nobody wants to wait.
+    /// Set if a stop under way should look again: nothing runs, or nobody wants to wait.
     event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
@@ -2565,7 +2565,7 @@ class process_set {
   // In the background, so that who waits for it may stop waiting, and two may wait.
   ELASTIC_DECL static void begin_clearing(state& all, const place_pointer& place);
 
-  // Ends what is left of a tree, or gives it up where nothing goes on in any of its processes.
+  // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.
   ELASTIC_DECL static task<void> end_tree(place_pointer place, process_set_services services);
   ELASTIC_DECL static task<void> clear_place(place_pointer place, process_set_services services);
 
@@ -2622,7 +2622,7 @@ class hang_hooks {
   /// Runs the hook for one more worker; `over` is called when all are done, which may be before
   /// this returns. A worker has one hook at a time.
   ///
-  /// Result: false where it does not accept one.
+  /// Result: false if it does not accept one.
   ELASTIC_DECL bool begin(hang_hook_call call);
 
   /// Whether hooks run that are waited for.
@@ -2713,7 +2713,7 @@ class random_source {
   std::mt19937_64 engine_;
 };
 
-/// A random UUID (RFC 4122, version 4), as run id where the user named none.
+/// A random UUID (RFC 4122, version 4), as run id if the user named none.
 ELASTIC_DECL std::string random_uuid(random_source& random);
 
 /// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
@@ -2738,7 +2738,7 @@ class log_layout {
   /// No directory at all: nothing is written, and workers are given no error file.
   log_layout() = default;
 
-  /// Makes the directory of this run below `base`, which is made where it is missing.
+  /// Makes the directory of this run below `base`, which is made if it is missing.
   /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
@@ -2749,7 +2749,7 @@ class log_layout {
   /// Whether the files stay when the run succeeds: the user has named the directory.
   bool keeps_files() const { return enabled() && temporary_.empty(); }
 
-  /// The directory of this run; empty where there is none (any more).
+  /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
 
   /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
@@ -2757,7 +2757,7 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// The files of a worker in the attempt started last; empty where there is no directory.
+  /// The files of a worker in the attempt started last; empty if there is no directory.
   ELASTIC_DECL std::string stdout_file(int local_rank) const;
   ELASTIC_DECL std::string stderr_file(int local_rank) const;
   ELASTIC_DECL std::string error_file(int local_rank) const;
@@ -2767,7 +2767,7 @@ class log_layout {
   /// The directory of these files.
   ELASTIC_DECL std::string directory(int local_rank) const;
 
-  /// Where the report of a run that failed is left; empty where there is no directory.
+  /// Where the report of a run that failed is left; empty if there is no directory.
   ELASTIC_DECL std::string report_file() const;
   /// The files for lines of all workers that match a filter.
   ELASTIC_DECL std::string filtered_stdout_file() const;
@@ -2779,7 +2779,7 @@ class log_layout {
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   ELASTIC_DECL void discard() noexcept;
 
-  /// The same, but only where no worker left a file.
+  /// The same, but only if no worker left a file.
   ELASTIC_DECL void discard_if_empty();
 
  private:
@@ -2880,7 +2880,7 @@ struct restart_terms {
 
   /// Not after a worker that ended in one of these ways.
   exit_selection never_after = {};
-  /// Only after a worker that ended in one of these ways, where there are any.
+  /// Only after a worker that ended in one of these ways, if there are any.
   exit_selection only_after = {};
 };
 
@@ -2907,7 +2907,7 @@ struct function_call {
 
 namespace detail {
 
-/// Why a value would not arrive as it is; none where it would. `what` names it.
+/// Why a value would not arrive as it is; none if it would. `what` names it.
 ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1);
 
 /// A value as it travels between agent and worker. `what` names it in errors.
@@ -2956,10 +2956,10 @@ constexpr bool contains(std_streams streams, std_streams wanted) {
 /// Thread-safety: that of a value.
 class stream_selection {
  public:
-  /// The same streams of every worker; none of any where left out.
+  /// The same streams of every worker; none of any if left out.
   stream_selection(std_streams all = std_streams::none) : others_(all) {}
 
-  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, where a
+  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, if a
   /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
   /// wins.
   ///
@@ -3008,7 +3008,7 @@ class learned_timeouts {
   ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
   ELASTIC_DECL void observe(const std::string& what, duration took);
 
-  /// None where too little was seen.
+  /// None if too little was seen.
   ELASTIC_DECL std::optional<duration> of(const std::string& what) const;
 
  private:
@@ -3034,7 +3034,7 @@ struct liveness_verdict {
 /// the time go in, the verdict and the next time to ask come out.
 ///
 /// - **Heartbeats.** From the first one on, the next is due within the worker's own time-out, else
-///   the settings', else the learned one; where there is none of the three, nothing is expected.
+///   the settings', else the learned one; if there is none of the three, nothing is expected.
 ///   Sections that begin or end count as heartbeats once there was one.
 /// - **Sections.** One with a time-out, its own or learned, has to end by then; no heartbeat is due
 ///   meanwhile. Any other only says where a worker hangs.
@@ -3054,13 +3054,13 @@ class worker_liveness {
 
   ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
 
-  /// Result: false where too many sections are open already.
+  /// Result: false if too many sections are open already.
   ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
 
-  /// Nothing happens where that section is not open.
+  /// Nothing happens if that section is not open.
   ELASTIC_DECL void leave(time_point now, const std::string& name);
 
-  /// Result: false where too many timers are armed already.
+  /// Result: false if too many timers are armed already.
   ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
                         int signal = SIGKILL);
 
@@ -3073,7 +3073,7 @@ class worker_liveness {
   /// slept), and nobody knows who else did.
   ELASTIC_DECL void renew(time_point now);
 
-  /// When to judge again; `time_point::max()` where nothing is due.
+  /// When to judge again; `time_point::max()` if nothing is due.
   time_point next_expiry() const { return first_due().at; }
 
   /// None while the worker is in time.
@@ -3180,7 +3180,7 @@ struct worker_spec {
   liveness_settings liveness;
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
   elastic::hang_hook hang_hook = {};
-  /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
+  /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
@@ -3217,7 +3217,7 @@ struct attempt_logs {
   const worker_spec& spec;
   /// By local rank.
   const std::vector<worker_identity>& workers;
-  /// Names their files; the directories of the attempt exist, where there are any.
+  /// Names their files; the directories of the attempt exist, if there are any.
   const log_layout& layout;
   /// The name of this host.
   std::string host;
@@ -3240,7 +3240,7 @@ class logs_specs {
 };
 
 /// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
-/// and the end of stderr kept for the report where it is not in a file.
+/// and the end of stderr kept for the report if it is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
   ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;
@@ -3330,7 +3330,7 @@ class call_sheet {
   ELASTIC_DECL static call_sheet make(std::string_view arguments, std::size_t answer_bytes);
 
   /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
-  /// Errors: `errc::protocol_violation` where standard input is no such sheet.
+  /// Errors: `errc::protocol_violation` if standard input is no such sheet.
   ELASTIC_DECL static call_sheet take();
 
   /// What becomes the worker's standard input; borrowed.
@@ -3428,7 +3428,7 @@ struct hello {
   bool checkpoints = false;
 };
 
-/// It lives. From the first one on the next is expected within `timeout`, where one is named, else
+/// It lives. From the first one on the next is expected within `timeout`, if one is named, else
 /// within what the agent was told or has learned.
 struct heartbeat {
   std::optional<duration> timeout;
@@ -3538,7 +3538,7 @@ ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
 }  // namespace detail
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
-/// are cut where they are too long; metrics that make the line too long are left out.
+/// are cut if they are too long; metrics that make the line too long are left out.
 ELASTIC_DECL std::string to_line(const worker_message& said);
 ELASTIC_DECL std::string to_line(const agent_message& said);
 
@@ -3546,7 +3546,7 @@ ELASTIC_DECL std::string to_line(const agent_message& said);
 /// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 
-/// Reads what the agent says; nothing where the kind is not known: later agents may say more.
+/// Reads what the agent says; nothing if the kind is not known: later agents may say more.
 /// Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line);
 
@@ -3617,14 +3617,14 @@ class line_intake {
  public:
   /// What comes next; valid until the next call of any member.
   struct item {
-    /// A line without its end; empty where it was `too_long`.
+    /// A line without its end; empty if it was `too_long`.
     std::string_view line;
     bool too_long = false;
   };
 
   ELASTIC_DECL void append(std::string_view bytes);
 
-  /// The next line; none where it is not whole yet. One that is too long is told of once, and what
+  /// The next line; none if it is not whole yet. One that is too long is told of once, and what
   /// follows of it is passed over.
   ELASTIC_DECL std::optional<item> next();
 
@@ -3896,7 +3896,7 @@ class worker_channels {
   ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within);
 
   /// Closes every connection and waits until nothing of the channel runs any more. May be called
-  /// again, and where nothing was opened.
+  /// again, and if nothing was opened.
   ///
   /// Cancellation: none; a request stays noted in the caller's state.
   task<void> close() { return close_all(state_); }
@@ -3938,12 +3938,12 @@ class store {
   /// The value of `key`; waits until the key exists.
   virtual task<std::string> get(std::string key) = 0;
 
-  /// Adds to the number that `key` holds as decimal text (0 where the key is missing).
-  /// Result: the sum. Errors: `errc::store_value` where the value is not a number.
+  /// Adds to the number that `key` holds as decimal text (0 if the key is missing).
+  /// Result: the sum. Errors: `errc::store_value` if the value is not a number.
   virtual task<std::int64_t> add(std::string key, std::int64_t delta) = 0;
 
   /// Replaces the value if it equals `expected`; a missing key equals the empty text.
-  /// Result: what the store holds afterwards (`expected` where the key is missing and stays so),
+  /// Result: what the store holds afterwards (`expected` if the key is missing and stays so),
   /// so the exchange took place if it equals `desired`.
   virtual task<std::string> compare_set(std::string key, std::string expected,
                                         std::string desired) = 0;
@@ -3960,8 +3960,8 @@ class store {
   /// The number of keys in the whole store, those under other prefixes included.
   virtual task<std::int64_t> num_keys() = 0;
 
-  /// Appends to the value of `key`, which is made where it is missing.
-  /// Errors: `errc::not_supported` where the server is PyTorch's of before 2.1.
+  /// Appends to the value of `key`, which is made if it is missing.
+  /// Errors: `errc::not_supported` if the server is PyTorch's of before 2.1.
   virtual task<void> append(std::string key, std::string value) = 0;
 
   /// The values of all keys, in their order; waits until every one exists.
@@ -4042,8 +4042,8 @@ enum class job_end { succeeded, failed };
 /// How nodes agree on who is in. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
-/// Errors of every member that waits: `errc::rendezvous_closed` where the job failed meanwhile,
-/// `errc::rendezvous_finished` where it succeeded, `errc::connection_failed`.
+/// Errors of every member that waits: `errc::rendezvous_closed` if the job failed meanwhile,
+/// `errc::rendezvous_finished` if it succeeded, `errc::connection_failed`.
 /// Thread-safety: one strand at a time.
 class rendezvous_handler {
  public:
@@ -4070,7 +4070,7 @@ class rendezvous_handler {
   /// Workers of this node have failed: tells every other node of the round at once.
   ///
   /// @param what  a half sentence, such as "rank 3 ended: signal SIGKILL"
-  /// Result: the change that ends the round: this one, or an earlier one, where the failure is
+  /// Result: the change that ends the round: this one, or an earlier one, if the failure is
   /// taken for its consequence and costs no restart.
   /// Cancellation: all types; the others may or may not have been told.
   virtual task<rendezvous_change> report_failure(std::string what) = 0;
@@ -4368,8 +4368,8 @@ class agent_telemetry {
   /// One event per worker of the last attempt, how it ended; none for those that never started.
   ELASTIC_DECL void record_workers(const worker_group& group, const run_result& result);
 
-  /// The agent's own event: SUCCEEDED where it did its work, whatever the workers did; FAILED with
-  /// the reason where it could not.
+  /// The agent's own event: SUCCEEDED if it did its work, whatever the workers did; FAILED with
+  /// the reason if it could not.
   ELASTIC_DECL void record_agent(const worker_group& group, int restarts,
                                  const std::optional<std::string>& failure);
 
@@ -4395,11 +4395,11 @@ class agent_telemetry {
 
 namespace elastic {
 
-/// The failure that explains the others: the first in time, by the worker's own account where it
+/// The failure that explains the others: the first in time, by the worker's own account if it
 /// gave one; at the same time, the first in the list. A worker that a signal struck counts as of
 /// one second before the agent learned of it, since its peers may report their lost connections
-/// meanwhile. A worker that failed only because the agent stopped it is chosen only where there is
-/// no other. Null where there is none at all.
+/// meanwhile. A worker that failed only because the agent stopped it is chosen only if there is
+/// no other. Null if there is none at all.
 ELASTIC_DECL const worker_failure* root_cause(const std::vector<worker_failure>& failures);
 
 namespace detail {
@@ -4413,12 +4413,12 @@ ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
 
 /// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
 /// order, border), so that scripts that look for them find them. It adds the role, the signal's
-/// name, memory that ran out, the core file, the last lines of the root cause's stderr where it
+/// name, memory that ran out, the core file, the last lines of the root cause's stderr if it
 /// left no error file, and which workers ended only because the agent stopped them: these are named
 /// in one line and blamed for nothing. Workers that failed in the same way are one entry.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
-/// Result: lines that begin with a blank one and end with a line end; empty where `failures` is.
+/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is.
 ELASTIC_DECL std::string failure_report(const std::string& name,
                                         const std::vector<worker_failure>& failures);
 
@@ -4431,7 +4431,7 @@ namespace elastic {
 /// The report of a run that did not succeed, for programs: one JSON object, UTF-8, with a line end.
 ///
 ///     {"state": "FAILED", "reason": "...", "restarts": 0, "max_restarts": 0,
-///      "root_cause": 1,                    // the rank; none where no worker failed
+///      "root_cause": 1,                    // the rank; none if no worker failed
 ///      "failures": [{"rank": 1, "local_rank": 1, "group_rank": 0, "role": "default",
 ///                    "host": "...", "pid": 42, "time": 1795170764.9,
 ///                    "end": {"text": "SIGSEGV", "signal": 11, ...},
@@ -4599,7 +4599,7 @@ class named_factories {
  public:
   using factory = std::function<std::shared_ptr<Product>(Parameters...)>;
 
-  /// @param none  how a message begins where a name is not known: "there is no event handler"
+  /// @param none  how a message begins if a name is not known: "there is no event handler"
   explicit named_factories(std::string none) : none_(std::move(none)) {}
 
   /// Adds one, or replaces the one of that name.
@@ -4615,7 +4615,7 @@ class named_factories {
   }
 
   /// Makes the one of that name.
-  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// Errors: `errc::invalid_argument` if there is none, naming those that there are; what the
   /// factory throws.
   std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
     const auto found = factories_.find(name);
@@ -4655,7 +4655,7 @@ namespace detail {
 // The JSON type of error files, so that one type is compiled and not two.
 using json_value = nlohmann::ordered_json;
 
-/// The value where it is a whole number in [least, most]; none otherwise.
+/// The value if it is a whole number in [least, most]; none otherwise.
 ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least, int most);
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank);
@@ -4667,7 +4667,7 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// Tells the other agents of a round about this node's workers and learns its ranks.
 ///
 /// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
+/// Errors: those of the store; `errc::protocol_violation` if a node told nonsense.
 /// Cancellation: all types; what was told stays in the store.
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
@@ -4710,7 +4710,7 @@ class restart_ledger {
   /// Whether the restarts do not reach for the failures that were counted.
   bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
 
-  /// @param ended  how the worker ended that failed first; none where it was on another node
+  /// @param ended  how the worker ended that failed first; none if it was on another node
   ELASTIC_DECL restart_decision decide(change_kind why, std::optional<exit_status> ended,
                                        time_point now) const;
 
@@ -4770,7 +4770,7 @@ constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 
 
 ELASTIC_DECL std::string to_base64(std::string_view bytes);
 
-/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
+/// Result: empty if `text` is not what `to_base64` makes of some bytes. So each value has one
 /// text, and texts can be compared instead of values.
 ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text);
 
@@ -4870,7 +4870,7 @@ struct blocking_call {
 /// Runs a call that may block, such as one of a network file system, on a thread of its own.
 ///
 /// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
-/// Errors: those of `work`; `std::system_error` where no thread can be made.
+/// Errors: those of `work`; `std::system_error` if no thread can be made.
 /// Cancellation: all types, at once; the call goes on by itself, and what comes of it is dropped.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
@@ -4922,7 +4922,7 @@ class mailbox {
     }
   }
 
-  /// The oldest value not yet popped; waits for one where there is none.
+  /// The oldest value not yet popped; waits for one if there is none.
   ///
   /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
   /// mailbox.
@@ -5116,7 +5116,7 @@ inline bool starts_macro_name(char letter) {
   return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
 }
 
-/// The name at the start of `text`, as long as it can be; empty where there is none.
+/// The name at the start of `text`, as long as it can be; empty if there is none.
 inline std::string_view leading_macro_name(std::string_view text) {
   if (text.empty() || !starts_macro_name(text[0])) return {};
   std::size_t length = 1;
@@ -5127,7 +5127,7 @@ inline std::string_view leading_macro_name(std::string_view text) {
   return text.substr(0, length);
 }
 
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 if
 /// no name follows.
 struct macro_reference {
   std::string_view name;
@@ -5218,7 +5218,7 @@ class rate_gate {
  public:
   explicit rate_gate(int most) : most_(most) {}
 
-  /// Result: when to go on, where this was one too many.
+  /// Result: when to go on, if this was one too many.
   ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
 
  private:
@@ -5397,7 +5397,7 @@ struct rendezvous_settings {
   int max_nodes = 1;
   /// How long a node waits for a round that it can be in.
   duration join_timeout = std::chrono::seconds(600);
-  /// How long a round that has enough nodes waits for further ones, where it cannot know them.
+  /// How long a round that has enough nodes waits for further ones, if it cannot know them.
   duration last_call_timeout = std::chrono::seconds(30);
   /// How often a node says that it is alive, and after how many that were missed it is lost.
   duration keep_alive_interval = std::chrono::seconds(5);
@@ -5425,14 +5425,14 @@ struct rendezvous_parameters {
   std::string run_id = "none";
   int min_nodes = 1;
   int max_nodes = 1;
-  /// This node's group rank, where the backend does not assign one (static).
+  /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
   std::string local_addr;
   /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
   /// 0 does.
   bool share_worker_store = true;
-  /// Whether stores that this node serves use an io_uring where the kernel allows one.
+  /// Whether stores that this node serves use an io_uring if the kernel allows one.
   bool use_ring = true;
   /// Further settings of the backend, the `--rdzv-conf` pairs.
   std::map<std::string, std::string, std::less<>> conf;
@@ -5440,16 +5440,16 @@ struct rendezvous_parameters {
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 
-  /// A setting in seconds, `fallback` where it was not given.
-  /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
+  /// A setting in seconds, `fallback` if it was not given.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
   /// A setting that is a whole number from `least` on, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if it is none.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
-  /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
-  /// Errors: `errc::invalid_argument` where it is none.
+  /// A setting that is yes or no, as PyTorch writes them; empty if it was not given.
+  /// Errors: `errc::invalid_argument` if it is none.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
   /// By which numbers the nodes meet.
@@ -5578,7 +5578,7 @@ class function_table {
   ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
   ELASTIC_DECL void remove(const registered_function* one) noexcept;
 
-  /// Errors: `errc::invalid_argument` where no function has this name, or several.
+  /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
   /// Whether main has asked for calls: a program that does not would begin anew in each worker.
@@ -5677,11 +5677,11 @@ class entrypoint;
 /// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
 /// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
 ///
-/// A worker is a new process of the same program, which knows the function only where the object
+/// A worker is a new process of the same program, which knows the function only if the object
 /// exists before main asks: at namespace scope. What the function captures is what that process has
 /// put there, nothing of the launching one's (see `start_method` for that).
 ///
-/// Errors: none here; two functions of one name are refused where the name is used.
+/// Errors: none here; two functions of one name are refused if the name is used.
 /// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
 template <class R, class... P>
 class entrypoint<R(P...)> {
@@ -5714,7 +5714,7 @@ class entrypoint<R(P...)> {
   const std::string& name() const { return function_->name; }
 
   /// The call of this function with these arguments, for `worker_spec::function`.
-  /// Errors: `errc::invalid_argument` where one cannot be written as JSON.
+  /// Errors: `errc::invalid_argument` if one cannot be written as JSON.
   function_call call(std::decay_t<P>... arguments) const {
     function_call made;
     made.name = name();
@@ -5750,12 +5750,12 @@ entrypoint(std::string, Function) -> entrypoint<
 /// Runs the function for which an agent has started this process, if it has. To be called by main,
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
 ///
-/// What the function throws goes where `record` would put it, and to the agent also where there are
+/// What the function throws goes where `record` would put it, and to the agent also if there are
 /// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
 /// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
 /// standard input is empty, and `is_worker()` is true.
 ///
-/// Result: the exit code for main to return; none where this process is no such worker, so that
+/// Result: the exit code for main to return; none if this process is no such worker, so that
 /// main goes on.
 /// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
 ELASTIC_DECL std::optional<int> run_entrypoint();
@@ -5916,7 +5916,7 @@ class byte_stream {
 
 namespace elastic {
 
-/// The name of this host as it is set, "localhost" where none is. No name server is asked.
+/// The name of this host as it is set, "localhost" if none is. No name server is asked.
 ELASTIC_DECL std::string host_name();
 
 }  // namespace elastic
@@ -5953,7 +5953,7 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
 /// What a machine is called and how it is reached: what `is_this_machine` compares with.
 struct machine_identity {
   std::string host_name;
-  /// The canonical name that the resolver gives for `host_name`; empty where it gives none.
+  /// The canonical name that the resolver gives for `host_name`; empty if it gives none.
   std::string canonical_name;
   /// The addresses that the resolver gives for `host_name`.
   std::vector<asio::ip::address> addresses;
@@ -5963,13 +5963,13 @@ struct machine_identity {
 /// loopback address, the host name, its canonical name, or an address that both `host` and the
 /// host name resolve to.
 ///
-/// @param host_addresses  what `host` resolves to; empty where it does not.
+/// @param host_addresses  what `host` resolves to; empty if it does not.
 ELASTIC_DECL bool is_this_machine(const std::string& host, const machine_identity& machine,
                                   const std::vector<asio::ip::address>& host_addresses);
 
 namespace detail {
 
-/// The addresses of `host`, and its canonical name where `canonical` is given. A failure to
+/// The addresses of `host`, and its canonical name if `canonical` is given. A failure to
 /// resolve leaves both empty.
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
                                                                     std::string* canonical);
@@ -5989,9 +5989,9 @@ ELASTIC_DECL task<bool> is_this_machine(std::string host);
 namespace elastic {
 
 /// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
-/// else may take it before it is used: bind port 0 yourself where you can.
+/// else may take it before it is used: bind port 0 yourself if you can.
 ///
-/// Errors: `errc::invalid_argument` where the address is none, `errc::connection_failed` where no
+/// Errors: `errc::invalid_argument` if the address is none, `errc::connection_failed` if no
 /// port of it can be bound.
 ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 
@@ -6027,7 +6027,7 @@ ELASTIC_DECL bool is_loopback(const std::string& host);
 ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address);
 
-/// The address of this host on the way to another; unspecified where no way leads there. Nothing is
+/// The address of this host on the way to another; unspecified if no way leads there. Nothing is
 /// sent.
 ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,
                                                const asio::ip::address& other);
@@ -6050,8 +6050,8 @@ class message_channel {
 
   /// The next message.
   ///
-  /// Errors: `errc::connection_failed` where the connection has ended,
-  /// `errc::protocol_violation` where the other side sends something else than messages.
+  /// Errors: `errc::connection_failed` if the connection has ended,
+  /// `errc::protocol_violation` if the other side sends something else than messages.
   /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
   virtual task<std::string> receive() = 0;
 
@@ -6101,7 +6101,7 @@ class frame_reader {
   ELASTIC_DECL void append(std::string_view bytes);
 
   /// The next whole message, which stays valid until the next call of `append`.
-  /// Errors: `errc::protocol_violation` where it is longer than the bound.
+  /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
  private:
@@ -6175,7 +6175,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socke
 
 }  // namespace detail
 
-/// Connects to a port of a host, at the first of its addresses where that succeeds.
+/// Connects to a port of a host, at the first of its addresses if that succeeds.
 ///
 /// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
 /// Cancellation: all types; while a name is resolved, once the resolver has answered.
@@ -6205,7 +6205,7 @@ class tcp_stream final : public byte_stream {
 namespace elastic {
 
 /// Where the core of a process that dumped one is: the path of the file, or how to come by it.
-/// Empty where it was not found: the process had changed its directory, or another machine has it.
+/// Empty if it was not found: the process had changed its directory, or another machine has it.
 ///
 /// @param directory  the working directory in which it was started; empty: this process's
 /// @param since      when it was started, in seconds since 1970
@@ -6254,7 +6254,7 @@ class child_stack {
     if (base_) ::munmap(base_, size);
   }
 
-  /// Its upper end, since stacks grow downwards; null (and `errno`) where there is no memory.
+  /// Its upper end, since stacks grow downwards; null (and `errno`) if there is no memory.
   void* top() {
     if (!base_) {
       void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -6287,7 +6287,7 @@ enum class spawn_stage {
 struct spawn_result {
   pid_t pid = -1;
   int pidfd = -1;
-  /// 0 where the program runs; otherwise what failed is in `stage`.
+  /// 0 if the program runs; otherwise what failed is in `stage`.
   int failure = 0;
   spawn_stage stage = spawn_stage::prepare;
 };
@@ -6485,7 +6485,7 @@ inline bool is_private(int fd) {
 struct spawn_request {
   /// Its environment, directory and streams.
   const process_spec& spec;
-  /// Executed where `program` is not set.
+  /// Executed if `program` is not set.
   const std::string& path;
   /// From the program's name on.
   std::vector<char*> arguments;
@@ -6561,7 +6561,7 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack,
   return result;
 }
 
-/// What follows "#!" in the first line of a script, up to the next blank; empty where it has none.
+/// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
 inline std::string interpreter_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line(256, '\0');
@@ -6654,13 +6654,13 @@ namespace elastic {
 /// directory, the processors and the streams; the program's name serves for errors alone. It gets
 /// a session of its own, default signal handling and an empty signal mask, as every worker.
 ///
-/// **Only where this process has one thread.** A copy has the calling thread alone: a lock that
+/// **Only if this process has one thread.** A copy has the calling thread alone: a lock that
 /// another thread holds would stay locked for ever in it. Each start looks (Asio makes a thread
 /// when it asks the resolver for a host's name), and refuses.
 ///
 /// In the copy all memory is as it is here at the moment of the start. All descriptors but 0, 1 and
 /// 2 are closed: files, sockets and io_contexts of this process do not work there, and nobody may
-/// touch an executor of this process, nor `asio::signal_set` where this process has used one. It
+/// touch an executor of this process, nor `asio::signal_set` if this process has used one. It
 /// ends without destroying anything that was made before: no destructor, no function of `atexit`.
 ///
 /// No guard holds it. The kernel kills it when this process dies, however that dies (it has one
@@ -6675,7 +6675,7 @@ class fork_launcher final : public process_launcher {
   ELASTIC_DECL explicit fork_launcher(std::function<int()> body, logger log = {},
                                       const detail::syscalls& calls = detail::real_syscalls);
 
-  /// Errors, besides those of the interface: `errc::start_failed` where this process has more
+  /// Errors, besides those of the interface: `errc::start_failed` if this process has more
   /// threads than one. What it starts is awaited on the executor of the caller.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
@@ -6695,7 +6695,7 @@ class fork_launcher final : public process_launcher {
 
   [[noreturn]] ELASTIC_DECL static void leave(int code);
 
-  // Result: `execute` where all is in order, else the step that failed, with its error in `errno`.
+  // Result: `execute` if all is in order, else the step that failed, with its error in `errno`.
   ELASTIC_DECL static detail::spawn_stage arrange(detail::child_plan& plan);
   ELASTIC_DECL static void take_environment(const process_spec& spec);
 
@@ -6715,8 +6715,8 @@ namespace elastic::detail {
 
 /// What a guard tells, in the order in which it can.
 enum class guard_news : int {
-  /// The worker was executed; `value` is its pid, and its pidfd is attached where the kernel gives
-  /// one. `stage` is `hold` where what leaves the worker's tree is not held.
+  /// The worker was executed; `value` is its pid, and its pidfd is attached if the kernel gives
+  /// one. `stage` is `hold` if what leaves the worker's tree is not held.
   started = 1,
   /// It could not be; `value` is the error's number, `stage` the step. The guard ends.
   not_started = 2,
@@ -6894,7 +6894,7 @@ class guard_sources {
   /// `named`: the one file to use; empty: any.
   explicit guard_sources(std::string named) : named_(std::move(named)) {}
 
-  /// The next one; empty where all were tried.
+  /// The next one; empty if all were tried.
   ELASTIC_DECL std::optional<guard_file> next();
 
  private:
@@ -6915,7 +6915,7 @@ struct pidfd_launcher_options {
   /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
   /// starts in turn, and not programs that are setuid.
   ///
-  /// Empty: the thread that calls `launch` starts them, and they outlive this process where it is
+  /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
   /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
   /// of a pool ends.
   asio::any_io_executor parent = {};
@@ -6957,7 +6957,7 @@ namespace elastic {
 struct guarded_launcher_options {
   guard_policy policy = guard_policy::required;
   /// The program of the guard, such as the installed one; empty: the bytes that this library
-  /// carries, from memory or, where that is forbidden, from a file without a name.
+  /// carries, from memory or, if that is forbidden, from a file without a name.
   std::string guard_file = {};
   /// For processes that get no guard.
   pidfd_launcher_options unguarded = {};
@@ -6979,8 +6979,8 @@ class guarded_launcher final : public process_launcher {
                                          guarded_launcher_options options = {},
                                          const detail::syscalls& calls = detail::real_syscalls);
 
-  /// Errors, besides those of the interface: `errc::start_failed` where a guard is required and
-  /// cannot be had, naming the files that were tried, or where the file that the options name
+  /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
+  /// cannot be had, naming the files that were tried, or if the file that the options name
   /// cannot be executed or is of another version.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
@@ -6990,13 +6990,13 @@ class guarded_launcher final : public process_launcher {
     detail::unique_fd pidfd;
   };
 
-  // Result: empty where no guard can be had, and none is required.
+  // Result: empty if no guard can be had, and none is required.
   ELASTIC_DECL std::optional<started_guard> start_guard(const process_spec& spec,
                                                         const std::string& path);
   ELASTIC_DECL detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path,
                                                 int socket);
 
-  // Result: false where there is none left, and none is required.
+  // Result: false if there is none left, and none is required.
   ELASTIC_DECL bool take_next_source();
 
   // A limit that was reached is none: it may be otherwise with the next worker.
@@ -7008,7 +7008,7 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL void note_unheld();
   ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
 
-  // The first word of the guard: whether the program runs. Result: null where it cannot guard.
+  // The first word of the guard: whether the program runs. Result: null if it cannot guard.
   ELASTIC_DECL task<std::unique_ptr<child>> meet(process_spec spec, std::string path,
                                                  started_guard started);
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);
@@ -7033,7 +7033,7 @@ class guarded_launcher final : public process_launcher {
 namespace elastic {
 
 /// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it, or, where that does not tell, on the machine. Empty where neither
+/// process and those below it, or, if that does not tell, on the machine. Empty if neither
 /// tells. One small file is read.
 ///
 /// @param root  what stands before /proc and /sys
@@ -7064,7 +7064,7 @@ struct process_entry {
   friend bool operator==(const process_entry&, const process_entry&) = default;
 };
 
-/// Reads the text of `/proc/<pid>/stat`; empty where it is not one.
+/// Reads the text of `/proc/<pid>/stat`; empty if it is not one.
 ///
 /// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
 /// *last* closing parenthesis.
@@ -7075,13 +7075,13 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
 ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
                                                     pid_t session, const std::vector<pid_t>& roots);
 
-/// One process of this machine; empty where there is none of that number.
+/// One process of this machine; empty if there is none of that number.
 ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
 
 /// All processes that this user can see. Costs some 10 µs for each.
 ELASTIC_DECL std::vector<process_entry> read_processes();
 
-/// The children of a process, of all its threads. Empty, too, where the kernel keeps no such list
+/// The children of a process, of all its threads. Empty, too, if the kernel keeps no such list
 /// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 
@@ -7106,7 +7106,7 @@ namespace elastic {
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
-  /// Errors: `errc::start_failed` where the pidfd cannot be waited for; the process is killed then.
+  /// Errors: `errc::start_failed` if the pidfd cannot be waited for; the process is killed then.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
                            const detail::syscalls& calls);
 
@@ -7130,7 +7130,7 @@ class pidfd_child final : public child {
 
   ELASTIC_DECL int wait_id(int pidfd, siginfo_t& info, int options) const noexcept;
 
-  // Takes note of the end where there is one, and leaves the zombie.
+  // Takes note of the end if there is one, and leaves the zombie.
   ELASTIC_DECL void look() noexcept;
   ELASTIC_DECL void reap() noexcept;
   ELASTIC_DECL void signal_group(int number) noexcept;
@@ -7167,7 +7167,7 @@ class pidfd_child final : public child {
   // session, since a stranger would first have to become a process of that number.
   ELASTIC_DECL std::vector<pinned> kill_members() noexcept;
 
-  // Waits until a killed process has ended; reaps it where it has fallen to us (as it does to the
+  // Waits until a killed process has ended; reaps it if it has fallen to us (as it does to the
   // first process of a container).
   ELASTIC_DECL task<void> gone(detail::unique_fd pidfd);
 
@@ -7270,11 +7270,11 @@ ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_end
 /// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
 /// told.
 ///
-/// Errors: those of the store; `errc::protocol_violation` where it told nonsense.
+/// Errors: those of the store; `errc::protocol_violation` if it told nonsense.
 /// Cancellation: all types, no effect.
 ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
 
-/// Agrees on where the workers of a round meet: `mine`, where this is the node of group rank 0.
+/// Agrees on where the workers of a round meet: `mine`, if this is the node of group rank 0.
 ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
                                                    master_endpoint mine, int group_rank);
 
@@ -7462,7 +7462,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
 
-  /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
+  /// Sends what is still to be said, for at most `limits::rendezvous_leave_timeout`, and ends.
   ELASTIC_DECL task<void> stop();
 
   const knowledge& known() const { return known_; }
@@ -7578,7 +7578,7 @@ namespace elastic {
 ///
 /// Keys are those of the wire: a client of PyTorch puts "/" before what its user named.
 ///
-/// Errors of every operation that stores something: `errc::invalid_argument` where the table
+/// Errors of every operation that stores something: `errc::invalid_argument` if the table
 /// would hold more than it may, or a value grow over `limits::store_value_bytes`.
 /// Thread-safety: every member may be called from any thread. Listeners are told by the thread
 /// that made the change, after it is done and in the order of the changes.
@@ -7615,10 +7615,10 @@ class key_value_engine {
   key_value_engine& operator=(const key_value_engine&) = delete;
   ELASTIC_DECL void set(std::string_view key, std::string_view value);
 
-  /// Appends to the value, which is made where it is missing.
+  /// Appends to the value, which is made if it is missing.
   ELASTIC_DECL void append(std::string_view key, std::string_view value);
 
-  /// The value, empty where there is none.
+  /// The value, empty if there is none.
   ELASTIC_DECL std::optional<std::string> find(std::string_view key) const;
 
   /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
@@ -7634,11 +7634,11 @@ class key_value_engine {
 
   /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
   /// before it and text behind it are ignored and lost. The sum wraps around.
-  /// Errors: `errc::store_value` where the value does not begin with a number of 64 bits.
+  /// Errors: `errc::store_value` if the value does not begin with a number of 64 bits.
   ELASTIC_DECL std::int64_t add(std::string_view key, std::int64_t delta);
 
   /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
-  /// Result: what is stored afterwards, `expected` where nothing is.
+  /// Result: what is stored afterwards, `expected` if nothing is.
   ELASTIC_DECL std::string compare_set(std::string_view key, std::string_view expected,
                                        std::string_view desired);
 
@@ -7647,11 +7647,11 @@ class key_value_engine {
 
   /// Waits for every key to have a value (or something in its queue). A key that is removed again
   /// meanwhile counts as seen.
-  /// Result: 0 where all have one already; then `who` is not told.
+  /// Result: 0 if all have one already; then `who` is not told.
   ELASTIC_DECL wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
 
   /// Adds 1 to the number under `key` and waits until `world` have done so.
-  /// Result: 0 where they have; all that wait are told.
+  /// Result: 0 if they have; all that wait are told.
   /// Errors: `errc::store_value`.
   ELASTIC_DECL wait_id barrier(std::string_view key, std::int64_t world,
                                std::weak_ptr<listener> who);
@@ -7679,7 +7679,7 @@ class key_value_engine {
   /// Puts an item at the end of the queue and tells at most one that waits for the key.
   ELASTIC_DECL void queue_push(std::string_view key, std::string_view item);
 
-  /// The oldest item, empty where there is none. `length` becomes the length before.
+  /// The oldest item, empty if there is none. `length` becomes the length before.
   ELASTIC_DECL std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
   ELASTIC_DECL std::int64_t queue_length(std::string_view key) const;
 
@@ -7897,7 +7897,7 @@ inline constexpr char reply_watching = 3;
 
 ELASTIC_DECL store_op decode_op(tcp_store_generation generation, char byte);
 
-/// Result: -1 where the generation has no such operation.
+/// Result: -1 if the generation has no such operation.
 ELASTIC_DECL int encode_op(tcp_store_generation generation, store_op op);
 
 // ---- integers and texts ---------------------------------------------------------------------
@@ -8065,7 +8065,7 @@ class store_extension {
     /// Disconnects it once what was sent has left.
     virtual void hang_up() = 0;
 
-    /// The two ends of the connection; a default one where the system does not tell.
+    /// The two ends of the connection; a default one if the system does not tell.
     virtual asio::ip::tcp::endpoint here() const = 0;
     virtual asio::ip::tcp::endpoint there() const = 0;
 
@@ -8201,7 +8201,7 @@ class tcp_store_session {
   // server of 1.13 then hangs up, that of 2.x with libuv sends an empty value.
   ELASTIC_DECL bool reply_value(std::string_view key);
 
-  // Pauses between two values where they are many: this request is then parsed again, and the
+  // Pauses between two values if they are many: this request is then parsed again, and the
   // values that are out already are skipped.
   ELASTIC_DECL bool reply_values(const std::vector<std::string_view>& keys);
   ELASTIC_DECL void reply_popped(std::string_view key);
@@ -8250,7 +8250,7 @@ class tcp_store_connection : public key_value_engine::listener,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
-  /// under way. The text says what the client did wrong, empty where it went by itself.
+  /// under way. The text says what the client did wrong, empty if it went by itself.
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
@@ -8317,7 +8317,7 @@ class tcp_store_connection : public key_value_engine::listener,
   /// while something is being sent: the transport calls again when it is.
   ELASTIC_DECL void advance();
 
-  /// Tells the server, where the connection is closed and nothing of it is under way.
+  /// Tells the server, if the connection is closed and nothing of it is under way.
   ELASTIC_DECL void tell_if_gone();
 
   store_strand strand_;
@@ -8363,7 +8363,7 @@ struct tcp_store_server_options {
   /// What one client may send.
   tcp_store_bounds bounds;
   tcp_store_legacy_dialect legacy_dialect = tcp_store_legacy_dialect::guess;
-  /// Whether the clients' bytes move through an io_uring where the kernel allows one.
+  /// Whether the clients' bytes move through an io_uring if the kernel allows one.
   bool use_ring = true;
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
@@ -8392,8 +8392,8 @@ class tcp_store_server_core;
 /// executor that it was given; that executor's context must outlive it.
 class tcp_store_server {
  public:
-  /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` where the
-  /// address is not one of this host, or may not be used; `errc::connection_failed` where the name
+  /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
+  /// address is not one of this host, or may not be used; `errc::connection_failed` if the name
   /// cannot be resolved or the system has no socket left.
   ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, tcp_store_server_options options);
 
@@ -8432,7 +8432,7 @@ namespace detail {
 
 // ---- listening sockets ----------------------------------------------------------------------
 
-/// Result: a socket that listens, closed on exec; -1 with `errno` set where there is none.
+/// Result: a socket that listens, closed on exec; -1 with `errno` set if there is none.
 ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at);
 
 // ---- the server -----------------------------------------------------------------------------
@@ -8486,7 +8486,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL static std::size_t spare_descriptors();
   ELASTIC_DECL void note_back_off(int problem);
 
-  // Result: null where the reactor cannot take one more.
+  // Result: null if the reactor cannot take one more.
   ELASTIC_DECL std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6);
   ELASTIC_DECL void serve(const std::shared_ptr<tcp_store_connection>& connection);
 
@@ -8738,12 +8738,12 @@ enum class round_rules {
   torch_1_13,
   /// PyTorch's of 2.6 and newer: a node beyond the maximum stands by.
   torch_2_6,
-  /// Ours, where one server sees every node: a round whose nodes are known is complete as soon as
+  /// Ours, if one server sees every node: a round whose nodes are known is complete as soon as
   /// all of them are there, and the wait list never promises more than the next round can hold.
   direct,
 };
 
-/// What is to happen to one node, by `apply` where it changes the state.
+/// What is to happen to one node, by `apply` if it changes the state.
 enum class round_action {
   /// It is in a complete round.
   placed,
@@ -9081,7 +9081,7 @@ class rendezvous_service final : public store_extension {
 namespace elastic {
 
 /// A numeric address by which other hosts probably reach this one: that on the way to one of
-/// `towards`, else to the outside, else what its own name stands for. Loopback only where there is
+/// `towards`, else to the outside, else what its own name stands for. Loopback only if there is
 /// no other: what is reached by loopback may be there on every host.
 ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards);
 
@@ -9094,7 +9094,7 @@ namespace elastic {
 /// The rendezvous named "c10d" for a job of at most one node: the state is kept in this process,
 /// and each round serves its workers a store of their own, so that no round sees another's keys.
 ///
-/// `endpoint` with a port other than 0 (29400 where none is named) is bound, so that a second job
+/// `endpoint` with a port other than 0 (29400 if none is named) is bound, so that a second job
 /// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
 /// the rendezvous itself.
 ///
@@ -9197,7 +9197,7 @@ class key_watch {
   key_watch(const key_watch&) = delete;
   key_watch& operator=(const key_watch&) = delete;
 
-  /// The value at present; empty where there is none.
+  /// The value at present; empty if there is none.
   ELASTIC_DECL std::string value() const;
 
   /// Waits for a change after the last that was waited for.
@@ -9236,10 +9236,10 @@ namespace elastic {
 
 /// What was seen of a key.
 struct versioned_value {
-  /// None where the key was missing.
+  /// None if the key was missing.
   std::optional<std::string> value;
   /// Names what was seen, the absence of a key included: another value that is stored later has
-  /// another version, also where it is made of the same bytes. Never empty.
+  /// another version, also if it is made of the same bytes. Never empty.
   std::string version;
 };
 
@@ -9247,7 +9247,7 @@ struct versioned_value {
 /// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
 /// own.
 ///
-/// Errors of every member: `errc::connection_failed` where the place cannot be reached, and those
+/// Errors of every member: `errc::connection_failed` if the place cannot be reached, and those
 /// of the implementation; a message names the place.
 /// Cancellation of every member: all types; a change that was cancelled may or may not have
 /// happened.
@@ -9262,7 +9262,7 @@ class versioned_keys {
   /// What is there.
   virtual task<versioned_value> get(std::string key) = 0;
 
-  /// Stores `value` where the key is still as `version` saw it. Result: whether it was stored.
+  /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
   virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
 
   /// Stores `value`, whatever there is.
@@ -9275,7 +9275,7 @@ class versioned_keys {
   virtual task<std::int64_t> count() = 0;
 
   /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
-  /// to look again, where the place cannot tell by itself.
+  /// to look again, if the place cannot tell by itself.
   virtual task<void> wait_for_change(std::string key, std::string version) = 0;
 };
 
@@ -9298,17 +9298,17 @@ class leased_keys : public versioned_keys {
   virtual task<bool> put(std::string key, std::string value, std::string version,
                          std::chrono::seconds life) = 0;
 
-  /// Removes the key where it is still as `version` saw it. Result: whether it was removed.
+  /// Removes the key if it is still as `version` saw it. Result: whether it was removed.
   virtual task<bool> erase(std::string key, std::string version) = 0;
 
-  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it where there is
+  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it if there is
   /// none. Nobody is told of a key that was there.
   virtual task<void> prolong(std::string key, std::chrono::seconds life) = 0;
 
-  /// Makes a directory, also those above it, where there is none.
+  /// Makes a directory, also those above it, if there is none.
   virtual task<void> make_directory(std::string key) = 0;
 
-  /// The names of what stands in a directory; none where it is missing.
+  /// The names of what stands in a directory; none if it is missing.
   virtual task<std::set<std::string>> names_in(std::string directory) = 0;
 
   /// Returns when a key has changed, or ended, since `version` was seen; or earlier, as
@@ -9498,7 +9498,7 @@ struct tcp_store_options {
 /// server when its operation returns. A connection that breaks fails the operation that uses it;
 /// the next operation connects anew.
 ///
-/// A wait that is cancelled is taken back at the server; where the server is of before 2.1, which
+/// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
 /// cannot, by closing the connection.
 ///
 /// `probe` first speaks as PyTorch 1.13 does and takes silence or a hang-up for a server of 2.2 or
@@ -9518,7 +9518,7 @@ class tcp_store final : public store {
   /// Connects, and tries again for as long as the server cannot be reached: bound it by
   /// `with_deadline`, and say `last_problem()` when that passes.
   ///
-  /// Errors: `errc::protocol_violation` where something else answers, `errc::stopped`.
+  /// Errors: `errc::protocol_violation` if something else answers, `errc::stopped`.
   /// Cancellation: all types.
   ELASTIC_DECL task<void> connect();
 
@@ -9673,7 +9673,7 @@ class versioned_store final : public store {
 
 namespace elastic::detail {
 
-/// Writes a line and its end to stderr, in one piece where the kernel takes it so. A reader that
+/// Writes a line and its end to stderr, in one piece if the kernel takes it so. A reader that
 /// takes nothing for a second loses the rest of the line: telemetry must not hold up a job.
 ELASTIC_DECL void write_stderr_line(std::string_view line);
 
@@ -9758,10 +9758,10 @@ namespace detail {
 /// "std::runtime_error: the text"; an exception that is no std::exception has its type alone.
 ELASTIC_DECL std::string exception_message(std::exception_ptr thrown);
 
-/// The message and, a line each, the causes that were nested in it; empty where there were none.
+/// The message and, a line each, the causes that were nested in it; empty if there were none.
 ELASTIC_DECL std::string exception_chain(std::exception_ptr thrown);
 
-/// Says the failure on stderr and leaves it in the error file, where the agent named one.
+/// Says the failure on stderr and leaves it in the error file, if the agent named one.
 ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::int64_t timestamp);
 
 }  // namespace detail
@@ -9774,7 +9774,7 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 /// (std::throw_with_nested). Without that variable, as when the program is started by hand, it
 /// goes to stderr alone. A signal or a call of std::exit leaves nothing.
 ///
-/// Result: for main to return: what `body` returns (0 where it returns nothing), 1 where it threw.
+/// Result: for main to return: what `body` returns (0 if it returns nothing), 1 if it threw.
 /// Errors: none. Thread-safety: once per process, on the main thread.
 template <class Body>
 int record(Body&& body) {
@@ -9809,7 +9809,7 @@ struct worker_channel_options {
 ///
 ///     elastic::worker_channel agent;
 ///     for (int step = 0; step < steps; ++step) {
-///       const auto limit = agent.expires(60s, "step");  // killed where the step takes longer
+///       const auto limit = agent.expires(60s, "step");  // killed if the step takes longer
 ///       train(step);
 ///       agent.progress(step + 1, steps);
 ///     }
@@ -9825,7 +9825,7 @@ class worker_channel {
   ELASTIC_DECL explicit worker_channel(worker_channel_options options = {});
 
   /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
-  /// Errors: `errc::invalid_argument` where these are set to what cannot be.
+  /// Errors: `errc::invalid_argument` if these are set to what cannot be.
   ELASTIC_DECL explicit worker_channel(const environment_map& variables,
                                        worker_channel_options options = {});
 
@@ -9838,7 +9838,7 @@ class worker_channel {
   /// Whether there is an agent at the other end.
   bool connected() const { return is_open_; }
 
-  /// This worker lives. From the first call on the agent waits for the next: for `timeout` where it
+  /// This worker lives. From the first call on the agent waits for the next: for `timeout` if it
   /// is named, else for what it was told (--heartbeat-timeout) or has learned.
   ELASTIC_DECL void heartbeat(std::optional<duration> timeout = std::nullopt);
 
@@ -9891,13 +9891,13 @@ class worker_channel {
   ELASTIC_DECL void saved(const control_messages::checkpoint& asked);
   ELASTIC_DECL void not_saved(const control_messages::checkpoint& asked, std::string reason);
 
-  /// What the agent said, the oldest first; none where it said nothing new. Does not wait.
+  /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
   std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
 
   /// The same, but waits for it so long; without an agent it returns at once.
   ELASTIC_DECL std::optional<agent_message> wait(std::chrono::milliseconds longest);
 
-  /// Readable where `poll` may have something, for those who wait for several things; -1 where
+  /// Readable if `poll` may have something, for those who wait for several things; -1 if
   /// there is no channel.
   int descriptor() const { return socket_; }
 
@@ -9905,7 +9905,7 @@ class worker_channel {
   static constexpr bool can_be_lost = true;
   ELASTIC_DECL static int rank_from(const environment_map& variables);
 
-  // Heartbeats are dropped where the agent does not read; the rest is waited for a while.
+  // Heartbeats are dropped if the agent does not read; the rest is waited for a while.
   ELASTIC_DECL void say(const worker_message& said, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<agent_message> next_message();
@@ -9927,17 +9927,17 @@ namespace elastic {
 /// What a worker's agent told it: its place (`rank`, `world_size`, `local_rank`, …), the job
 /// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
 struct worker_context : worker_identity, worker_surroundings {
-  /// Where to leave the reason of a failure (see `record`); empty where nobody reads it.
+  /// Where to leave the reason of a failure (see `record`); empty if nobody reads it.
   std::string error_file;
 
-  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice where it is an
+  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice if it is an
   // argument of a call that is awaited.
   worker_context() = default;
 };
 
 /// Understands the environment of a worker, as elasticrun and torchrun make it.
 ///
-/// Errors: `errc::invalid_argument` where a variable is missing, no number or out of its bounds (a
+/// Errors: `errc::invalid_argument` if a variable is missing, no number or out of its bounds (a
 /// rank must be under its world size); the sentence names the variable and says what is allowed.
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables);
 
@@ -9968,7 +9968,7 @@ ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 ///
 /// Result: a client that is connected, on the executor of the caller, under `worker_store_prefix`.
 /// Errors: `errc::timed_out`, naming the address and what was wrong last;
-/// `errc::protocol_violation` where something else answers there.
+/// `errc::protocol_violation` if something else answers there.
 /// Cancellation: all types; nothing is left behind.
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
     worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),
@@ -10128,7 +10128,7 @@ namespace elastic::detail {
 /// of who asks and why.
 class ring_queue {
  public:
-  /// Result: null where the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
+  /// Result: null if the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
   static std::unique_ptr<ring_queue> open(const ring_options& wanted, std::string& why_not) {
     std::unique_ptr<ring_queue> queue(new ring_queue);
     why_not = queue->set_up(wanted);
@@ -10147,7 +10147,7 @@ class ring_queue {
 
   int fd() const { return ring_.ring_fd; }
 
-  /// Queues a request. Result: false where the queue is full, until the next `submit`.
+  /// Queues a request. Result: false if the queue is full, until the next `submit`.
   bool prepare(const ring_request& request, void* who) {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (!entry) return false;
@@ -10234,7 +10234,7 @@ class ring_queue {
     return {buffer_at(id), static_cast<std::size_t>(size)};
   }
 
-  /// Lends the kernel more of the buffers, where there are more: it found all of them full.
+  /// Lends the kernel more of the buffers, if there are more: it found all of them full.
   void add_buffers() {
     const unsigned wanted = std::min(buffers_, std::max(first_buffers, 2 * lent_));
     while (lent_ < wanted) recycle(static_cast<std::uint16_t>(lent_++));
@@ -10333,7 +10333,7 @@ class ring_queue {
 
 #else
 
-/// Stands in where the library is built without liburing: there is never an object of it.
+/// Stands in if the library is built without liburing: there is never an object of it.
 class ring_queue {
  public:
   static std::unique_ptr<ring_queue> open(const ring_options&, std::string& why_not) {
@@ -10384,7 +10384,7 @@ struct ring_link {
 }  // namespace detail
 
 /// An io_uring that rides on the user's Asio loop: the kernel does the work of many connections,
-/// and one wait for the ring's descriptor brings its answers. Optional: made at run time where the
+/// and one wait for the ring's descriptor brings its answers. Optional: made at run time if the
 /// kernel allows it, and who cannot have one does the same on Asio's reactor.
 ///
 /// Operations belong to their user and are used again and again, so that nothing is allocated for
@@ -10448,7 +10448,7 @@ class ring : public std::enable_shared_from_this<ring> {
 
   /// Makes a ring and tries it out.
   ///
-  /// Result: null where it cannot be had: the kernel is older than 6.0, a seccomp profile or
+  /// Result: null if it cannot be had: the kernel is older than 6.0, a seccomp profile or
   /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` is then
   /// the reason in a few words, such as "io_uring_setup: Operation not permitted".
   ELASTIC_DECL static std::shared_ptr<ring> try_make(asio::any_io_executor executor,
@@ -10482,7 +10482,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
 
   /// Ends an operation early; its last completion comes all the same, with ECANCELED unless it
-  /// ended by itself. Does nothing where it does not run. Close a descriptor only after the last
+  /// ended by itself. Does nothing if it does not run. Close a descriptor only after the last
   /// completion of the operations on it.
   ELASTIC_DECL void cancel(operation& on);
 
@@ -10494,7 +10494,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL task<void> wait_readable(int descriptor);
 
   /// `read` for a coroutine; `into` must stay until it ends. Result: 0 at the end of the stream.
-  /// Cancellation: all types; throws `operation_aborted`, or has the result where bytes were read.
+  /// Cancellation: all types; throws `operation_aborted`, or has the result if bytes were read.
   ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
 
   /// `send` for a coroutine; `data` must stay until it ends.
@@ -10929,7 +10929,7 @@ class http_response_parser {
   /// Takes bytes. Those behind the end of the response are an error: nobody has asked for them.
   ELASTIC_DECL void feed(std::string_view bytes);
 
-  /// The connection has ended. Errors: where the response was not whole.
+  /// The connection has ended. Errors: if the response was not whole.
   ELASTIC_DECL void end();
 
   /// Whether the status and the headers are known.
@@ -10941,7 +10941,7 @@ class http_response_parser {
 
   int status() const { return status_; }
 
-  /// The value of a header, whose name is given in small letters; empty where there is none.
+  /// The value of a header, whose name is given in small letters; empty if there is none.
   ELASTIC_DECL std::string header(const std::string& name) const;
 
   const std::map<std::string, std::string>& headers() const { return headers_; }
@@ -11097,7 +11097,7 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::sock
                                                              std::string host, tls_options options);
 
 /// Looks whether the files can be used.
-/// Errors: `errc::invalid_argument`, also where the build has no TLS.
+/// Errors: `errc::invalid_argument`, also if the build has no TLS.
 ELASTIC_DECL void check_tls_options(const tls_options& options);
 
 }  // namespace elastic
@@ -11277,7 +11277,7 @@ namespace elastic {
 struct etcd_options {
   /// Members of one cluster, any of which will do; at least one.
   std::vector<endpoint> members;
-  /// Who this is; empty where etcd does not want to know.
+  /// Who this is; empty if etcd does not want to know.
   std::string user;
   std::string password;
   /// Whether it is spoken to by https, and whom it is trusted then.
@@ -11288,12 +11288,12 @@ struct etcd_options {
   /// How long an etcd is tried that was never reached, counted from the first request.
   duration first_patience = std::chrono::seconds(600);
   /// How long one that was reached before may be away.
-  duration patience = limits::rendezvous_absence;
+  duration patience = limits::rendezvous_reconnect_timeout;
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 };
 
-/// What etcd says where it does not do what it was asked for, with the code that gRPC has for it.
+/// What etcd says if it does not do what it was asked for, with the code that gRPC has for it.
 class etcd_refusal final : public error {
  public:
   static constexpr int invalid_argument = 3;
@@ -11313,20 +11313,20 @@ class etcd_refusal final : public error {
 /// member answers.
 ///
 /// A request is repeated, with pauses, while no member answers, for as long as the options allow;
-/// where that was not long enough, the next request is tried only once. So it may be carried out
+/// if that was not long enough, the next request is tried only once. So it may be carried out
 /// twice: whoever changes something has to see to it that this does no harm. The first attempt that
 /// fails is told by a warning, and not again until an answer has come.
 ///
-/// Errors of every member that waits: `errc::connection_failed` where no member could be reached,
-/// naming each and what was wrong; at once `errc::protocol_violation` where something else than
-/// etcd answers and `errc::invalid_argument` where a certificate or a password is refused.
+/// Errors of every member that waits: `errc::connection_failed` if no member could be reached,
+/// naming each and what was wrong; at once `errc::protocol_violation` if something else than
+/// etcd answers and `errc::invalid_argument` if a certificate or a password is refused.
 /// Cancellation of every member that waits: all types; a request may or may not be carried out.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class etcd_client {
  public:
   using json = nlohmann::json;
 
-  /// Errors: `errc::invalid_argument` where TLS is wanted of a build without, or of files that
+  /// Errors: `errc::invalid_argument` if TLS is wanted of a build without, or of files that
   /// cannot be used.
   ELASTIC_DECL explicit etcd_client(etcd_options options);
 
@@ -11340,11 +11340,11 @@ class etcd_client {
   ELASTIC_DECL task<std::string> version();
 
   /// Calls a method of the v3 API: "/v3/kv/range".
-  /// Errors: also `etcd_refusal`; `errc::not_supported` where there is no such method.
+  /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
   ELASTIC_DECL task<json> call(std::string target, json body);
 
   /// Waits until something happens that the request for a watch ("create_request") describes.
-  /// Result: at once where the watch cannot be had, after a pause: whoever waits looks again.
+  /// Result: at once if the watch cannot be had, after a pause: whoever waits looks again.
   ELASTIC_DECL task<void> await_event(json create_request);
 
   /// Sends a request of any kind to a member that answers it.
@@ -11354,15 +11354,15 @@ class etcd_client {
   /// last.
   ELASTIC_DECL task<http_response> ask_patiently(http_request request);
 
-  /// A whole number in an answer, where they are written as text; 0 where it is missing.
+  /// A whole number in an answer, if they are written as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::int64_t number_in(const json& object, const char* name);
 
-  /// A text in an answer; empty where it is missing.
+  /// A text in an answer; empty if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::string text_in(const json& object, const char* name);
 
-  /// An object or a list in an answer; null where it is missing.
+  /// An object or a list in an answer; null if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static const json& part_of(const json& object, const char* name);
 
@@ -11430,7 +11430,7 @@ namespace elastic {
 ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
 
 /// The changes that one program makes in etcd, each with a name of its own, which is written along
-/// with it: where a connection breaks before the answer comes, a second try learns from it that
+/// with it: if a connection breaks before the answer comes, a second try learns from it that
 /// the first one was carried out.
 ///
 /// Thread-safety: one strand at a time.
@@ -11570,8 +11570,8 @@ namespace elastic::detail {
 /// @param ending  none if a node of torchrun has closed it
 ELASTIC_DECL error closed_error(const std::string& run_id, const std::optional<job_ending>& ending);
 
-/// Leaves a rendezvous, for at most `limits::rendezvous_farewell`: if that fails, the others find
-/// out that this node is gone.
+/// Leaves a rendezvous, for at most `limits::rendezvous_leave_timeout`: if that fails, the others
+/// find out that this node is gone.
 ELASTIC_DECL task<void> try_to_leave(task<void> leaving, std::shared_ptr<time_source> time,
                                      logger log);
 
@@ -12198,7 +12198,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   template <class T, class Ask>
   task<T> patiently(Ask ask) {
     if (backend_->is_patient()) co_return co_await ask(*backend_);
-    const time_point limit = time_->now() + limits::rendezvous_absence;
+    const time_point limit = time_->now() + limits::rendezvous_reconnect_timeout;
     for (;;) {
       std::exception_ptr failure;
       try {
@@ -12701,7 +12701,7 @@ enum class etcd_v2_form {
 /// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
 /// with `--enable-v2`.
 ///
-/// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
+/// Errors: those of `etcd_client`; `errc::not_supported` if there is no v2 API.
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
 class etcd_v2_keys final : public leased_keys {
@@ -12791,7 +12791,7 @@ namespace elastic::detail {
 ELASTIC_DECL std::uint64_t checksum(std::string_view bytes,
                                     std::uint64_t start = 14695981039346656037U);
 
-/// The key, readable where it can be. Begins with no dot, and is no longer than a name may be:
+/// The key, readable if it can be. Begins with no dot, and is no longer than a name may be:
 /// a key for which it would be is cut and told apart by its checksums.
 ELASTIC_DECL std::string key_file_name(std::string_view key);
 
@@ -12808,7 +12808,7 @@ struct key_file {
   ELASTIC_DECL static std::string to_text(std::string_view version, std::string_view key,
                                           std::string_view value);
 
-  /// Reads what `to_text` has made of the key. Result: none where the text is anything else.
+  /// Reads what `to_text` has made of the key. Result: none if the text is anything else.
   ELASTIC_DECL static std::optional<key_file> parse(std::string_view text, std::string_view key);
 
  private:
@@ -12845,14 +12845,14 @@ class key_directory {
   /// Whether the file system tells of every change, so that nobody but this host makes one.
   ELASTIC_DECL bool is_local() const;
 
-  /// What a key holds; none where there is no file.
+  /// What a key holds; none if there is no file.
   ELASTIC_DECL std::optional<key_file> read(const std::string& key) const;
 
   /// A change that was tried.
   enum class outcome { made, not_made, locked };
 
-  /// Stores a value under a version of its own. With `expected`, only where the key has that
-  /// version; empty text: where there is no such key.
+  /// Stores a value under a version of its own. With `expected`, only if the key has that
+  /// version; empty text: if there is no such key.
   ELASTIC_DECL outcome write(const std::string& key, const std::string& value,
                              const std::string& version,
                              const std::optional<std::string>& expected) const;
@@ -12874,7 +12874,7 @@ class key_directory {
                                                int number);
   ELASTIC_DECL descriptor open_lock() const;
 
-  // Without one, where another holds it.
+  // Without one, if another holds it.
   ELASTIC_DECL descriptor take_lock() const;
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;
@@ -12890,24 +12890,24 @@ class key_directory {
 
 namespace elastic {
 
-/// What the directory of a job is called: as its run id, where that is a name for one.
+/// What the directory of a job is called: as its run id, if that is a name for one.
 ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 
 /// Keys in a directory that several nodes share, a file for each: on a local file system or a
 /// network file system with locks, such as NFS.
 ///
-/// A change on this host is told at once where the file system is a local one; what others change
+/// A change on this host is told at once if the file system is a local one; what others change
 /// is looked for. Files are used on threads of their own, so that a server that hangs stops nobody
 /// but those who wait for a key.
 ///
-/// Errors: `errc::connection_failed` where the file system does not answer or the directory is
-/// gone, `errc::file_access` where it may not be used, `errc::store_value` for a file that is not
+/// Errors: `errc::connection_failed` if the file system does not answer or the directory is
+/// gone, `errc::file_access` if it may not be used, `errc::store_value` for a file that is not
 /// understood; each names the file. Thread-safety: one strand at a time.
 class file_keys final : public versioned_keys {
  public:
   /// How long a call of the file system may take, and how long others may hold the lock.
   static constexpr std::chrono::milliseconds patience{2000};
-  /// How often a key is looked at that is waited for: where the kernel tells of changes and where
+  /// How often a key is looked at that is waited for: if the kernel tells of changes and if
   /// it does not.
   static constexpr std::chrono::milliseconds local_pause{1000};
   static constexpr std::chrono::milliseconds remote_pause{100};
@@ -13316,7 +13316,7 @@ ELASTIC_DECL std::vector<unsigned long> processor_set::mask() const {
 
 namespace detail {
 
-/// "4" or "0-3". Result: false where it is neither.
+/// "4" or "0-3". Result: false if it is neither.
 inline bool add_processors(std::string_view text, processor_set& all) {
   const auto read = [](std::string_view digits, int& number) {
     const char* const end = digits.data() + digits.size();
@@ -13794,7 +13794,7 @@ ELASTIC_DECL std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// The state of a thread of which /proc has the folder; '?' where it has gone.
+/// The state of a thread of which /proc has the folder; '?' if it has gone.
 inline char state_of_thread(const std::string& folder) {
   const auto entry = parse_process_stat(text_of(folder + "/stat"));
   return entry ? entry->state : '?';
@@ -15963,7 +15963,7 @@ class control_fields {
     return has(name) ? text(name, limits::control_text_bytes) : std::string();
   }
 
-  /// A name: not empty, and refused where it is too long, since cut ones could be the same.
+  /// A name: not empty, and refused if it is too long, since cut ones could be the same.
   std::string name(const char* field_name) const {
     const std::string value = text(field_name, limits::control_line_bytes);
     if (value.empty() || value.size() > limits::control_name_bytes) {
@@ -16521,7 +16521,7 @@ ELASTIC_DECL bool channel_attempt::send(connection& one, const std::string& line
   const ssize_t sent =
       ::send(one.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(line.size())) return true;
-  // One that is gone is found where its last words have been read.
+  // One that is gone is noticed when its last words have been read.
   if (sent < 0 && errno != EAGAIN) return false;
   complain("the control channel of {} is closed: it does not read what it is sent", name_of(one));
   disconnect(one);
@@ -17593,7 +17593,7 @@ inline wall_time earliest_moment(const worker_failure& failure) {
   return was_struck(failure) ? failure.at - notice_delay : failure.at;
 }
 
-/// When the first worker failed that the agent had not stopped; none where it had stopped all.
+/// When the first worker failed that the agent had not stopped; none if it had stopped all.
 inline std::optional<wall_time> first_own_failure(const std::vector<worker_failure>& failures) {
   std::optional<wall_time> first;
   for (const worker_failure& failure : failures) {
@@ -18712,7 +18712,7 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
   return static_cast<int>(number);
 }
 
-/// What another node wrote; not an object nor an array where it is longer than any node writes.
+/// What another node wrote; not an object nor an array if it is longer than any node writes.
 inline json_value parse_told(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
   return json_value::parse(text, nullptr, false);
@@ -18986,7 +18986,7 @@ ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const asio::multiple_exceptions& several) {
-    // What `&&` and `||` throw where more than one of their branches did.
+    // What `&&` and `||` throw if more than one of their branches did.
     return is_cancellation(several.first_exception());
   } catch (const std::system_error& one) {
     return one.code() == asio::error::operation_aborted ||
@@ -20469,7 +20469,7 @@ ELASTIC_DECL std::string seen_from(const std::string& directory, const std::stri
   return directory + "/" + path;
 }
 
-/// The value of PATH in an environment; what `execvp` takes where there is none.
+/// The value of PATH in an environment; what `execvp` takes if there is none.
 inline std::string_view search_path(const process_spec& spec) {
   constexpr std::string_view name = "PATH=";
   for (std::string_view entry : spec.environment) {
@@ -20552,7 +20552,7 @@ inline bool is_kernels_thread(const std::string& stat_line) {
   return (flags & io_worker) != 0;
 }
 
-/// How many threads of the program's this process has. Errors: `errc::start_failed` where /proc
+/// How many threads of the program's this process has. Errors: `errc::start_failed` if /proc
 /// does not say.
 inline int own_threads() {
   std::error_code failure;
@@ -20680,7 +20680,7 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals.data(), nullptr,
             detail::kernel_signal_bytes);
 #if defined(__GLIBC__)
-  // The last to be registered, the first to be called: where the function calls std::exit, what
+  // The last to be registered, the first to be called: if the function calls std::exit, what
   // this process had registered stays uncalled in the copy.
   ::on_exit([](int status, void*) { leave(status); }, nullptr);
 #endif
@@ -21624,7 +21624,7 @@ namespace elastic {
 namespace detail {
 
 /// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
-/// "0::/user.slice" and "4:memory:/jobs/7"; empty where it is in none.
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
 inline std::string cgroup_path(const std::string& file, std::string_view controller) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -21747,7 +21747,7 @@ void for_each_number(const char* path, Use use) {
   }
 }
 
-// The first `bytes.size()` bytes of a file of /proc; empty where it is gone.
+// The first `bytes.size()` bytes of a file of /proc; empty if it is gone.
 template <std::size_t Size>
 std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
   const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
@@ -22461,7 +22461,8 @@ ELASTIC_DECL task<void> rendezvous_link::stop() {
   const auto channel = channel_;
   if (channel) {
     try {
-      co_await with_deadline(*time_, time_->now() + limits::rendezvous_farewell, channel->flush());
+      const time_point limit = time_->now() + limits::rendezvous_leave_timeout;
+      co_await with_deadline(*time_, limit, channel->flush());
     } catch (const error&) {
       // Whom it was for is gone.
     }
@@ -22525,7 +22526,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
     const time_point now = time_->now();
     lost_at_ = now + greeting_.settings.reconnect_grace / 2;
-    deadline = now + limits::rendezvous_absence;
+    deadline = now + limits::rendezvous_reconnect_timeout;
   }
 }
 
@@ -22716,7 +22717,7 @@ ELASTIC_DECL std::string store_wire_key(std::string_view key);
 ELASTIC_DECL std::vector<std::string> store_wire_keys(const std::vector<std::string>& keys);
 
 /// The number at the front of a text as `strtoll` reads it in base 10: after blanks, up to the
-/// first letter that is none of it. Empty where there is none or it has no place in 64 bits.
+/// first letter that is none of it. Empty if there is none or it has no place in 64 bits.
 ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text);
 
 }  // namespace elastic::detail
@@ -23926,7 +23927,7 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   }
 }
 
-/// What means all addresses of this host: those of IPv4, too, where the kernel knows IPv6.
+/// What means all addresses of this host: those of IPv4, too, if the kernel knows IPv6.
 inline std::string every_address() {
   const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return "0.0.0.0";
@@ -23934,7 +23935,7 @@ inline std::string every_address() {
   return "::";
 }
 
-/// The addresses that `host` stands for. Blocks where a resolver has to be asked.
+/// The addresses that `host` stands for. Blocks if a resolver has to be asked.
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
   using asio::ip::address;
@@ -26388,7 +26389,7 @@ ELASTIC_DECL std::string exception_message(std::exception_ptr thrown) {
   }
 }
 
-/// The exception that this one was nested in (std::throw_with_nested); null where there is none.
+/// The exception that this one was nested in (std::throw_with_nested); null if there is none.
 inline std::exception_ptr exception_cause(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
@@ -26926,7 +26927,7 @@ ELASTIC_DECL void ring::turn() {
   arm();
 }
 
-// Waits for answers where there are some to come, and only then: the wait is work of the loop.
+// Waits for answers if there are some to come, and only then: the wait is work of the loop.
 ELASTIC_DECL void ring::arm() {
   if (armed_ && waiting_.alone()) {
     // It comes back once more, with an error, and finds nothing to do.
@@ -28930,7 +28931,7 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json>
     json answer = read_answer(response, target);
     const std::optional<etcd_refusal> refusal = refusal_in(answer);
     if (!refusal) co_return answer;
-    // A token ends with the member that gave it, with time, and where users change.
+    // A token ends with the member that gave it, with time, and when users change.
     const bool may_be_old =
         !token_.empty() && (refusal->reason() == etcd_refusal::unauthenticated ||
                             text_in(answer, "error").find("auth store") != std::string::npos);
@@ -29612,7 +29613,7 @@ ELASTIC_DECL error closed_error(const std::string& run_id,
 
 ELASTIC_DECL task<void> try_to_leave(task<void> leaving, std::shared_ptr<time_source> time,
                                      logger log) {
-  const time_point limit = time->now() + limits::rendezvous_farewell;
+  const time_point limit = time->now() + limits::rendezvous_leave_timeout;
   try {
     co_await with_deadline(*time, limit, std::move(leaving));
   } catch (const error& failure) {
@@ -30256,7 +30257,7 @@ ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
-  const time_point limit = now() + limits::rendezvous_absence;
+  const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   job_ending ending;
   ending.how = how;
   ending.why = std::move(why);
@@ -30962,7 +30963,7 @@ ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
 ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();
-  const time_point limit = now() + limits::rendezvous_absence;
+  const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   bool is_told = false;
   try {
     is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
@@ -34168,7 +34169,7 @@ ELASTIC_DECL void settle_program(const given_options& given,
 
 namespace elastic::detail {
 
-/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, where the
+/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, if the
 /// output stands, and so do all others.
 inline void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
   constexpr std::size_t width = 79;

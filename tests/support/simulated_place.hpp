@@ -141,8 +141,9 @@ class simulated_place {
   // One way between a node and the place.
   task<void> pass(int node) {
     constexpr std::chrono::milliseconds retransmission{50};
-    const time_point limit = manner_ == manner::leased ? time_.now() + limits::rendezvous_absence
-                                                       : time_point::max();
+    const bool is_bounded = manner_ == manner::leased;
+    const time_point limit = is_bounded ? time_.now() + limits::rendezvous_reconnect_timeout
+                                        : time_point::max();
     co_await time_.sleep_until(time_.now() + delay());
     for (;;) {
       if (is_over_ || time_.now() > limit) fail("the place does not answer");

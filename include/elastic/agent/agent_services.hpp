@@ -24,11 +24,11 @@ class logs_specs;
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next three.
   std::shared_ptr<process_launcher> launcher = {};
-  /// How the hook of the worker_spec for hung workers is started, which is a program even where
+  /// How the hook of the worker_spec for hung workers is started, which is a program even if
   /// workers are functions. Default: as workers without a launcher of their own are.
   std::shared_ptr<process_launcher> hook_launcher = {};
-  /// Whether a guard ends what a worker leaves behind, also where this process is killed. Default:
-  /// what the launch_config says; best_effort where there is none.
+  /// Whether a guard ends what a worker leaves behind, also if this process is killed. Default:
+  /// what the launch_config says; best_effort if there is none.
   std::optional<guard_policy> guard = {};
   /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
   /// without one, what the library carries.

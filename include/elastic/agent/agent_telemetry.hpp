@@ -64,8 +64,8 @@ class agent_telemetry {
   /// One event per worker of the last attempt, how it ended; none for those that never started.
   ELASTIC_DECL void record_workers(const worker_group& group, const run_result& result);
 
-  /// The agent's own event: SUCCEEDED where it did its work, whatever the workers did; FAILED with
-  /// the reason where it could not.
+  /// The agent's own event: SUCCEEDED if it did its work, whatever the workers did; FAILED with
+  /// the reason if it could not.
   ELASTIC_DECL void record_agent(const worker_group& group, int restarts,
                                  const std::optional<std::string>& failure);
 

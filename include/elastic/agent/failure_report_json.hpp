@@ -12,7 +12,7 @@ namespace elastic {
 /// The report of a run that did not succeed, for programs: one JSON object, UTF-8, with a line end.
 ///
 ///     {"state": "FAILED", "reason": "...", "restarts": 0, "max_restarts": 0,
-///      "root_cause": 1,                    // the rank; none where no worker failed
+///      "root_cause": 1,                    // the rank; none if no worker failed
 ///      "failures": [{"rank": 1, "local_rank": 1, "group_rank": 0, "role": "default",
 ///                    "host": "...", "pid": 42, "time": 1795170764.9,
 ///                    "end": {"text": "SIGSEGV", "signal": 11, ...},

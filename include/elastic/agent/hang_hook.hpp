@@ -20,9 +20,9 @@ namespace elastic {
 ///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
 ///     ELASTIC_HUNG_PID         its process, which runs
 ///     ELASTIC_HUNG_REASON      why it counts as hung
-///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty where there is none
+///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty if there is none
 ///
-/// What it writes goes to `hang.log` in that directory where the log directory was named, else to
+/// What it writes goes to `hang.log` in that directory if the log directory was named, else to
 /// the agent's stderr. Its standard input is empty.
 struct hang_hook {
   /// Empty: none is run.

@@ -67,7 +67,7 @@ class hang_hooks {
   /// Runs the hook for one more worker; `over` is called when all are done, which may be before
   /// this returns. A worker has one hook at a time.
   ///
-  /// Result: false where it does not accept one.
+  /// Result: false if it does not accept one.
   ELASTIC_DECL bool begin(hang_hook_call call);
 
   /// Whether hooks run that are waited for.

@@ -21,7 +21,7 @@ class log_layout {
   /// No directory at all: nothing is written, and workers are given no error file.
   log_layout() = default;
 
-  /// Makes the directory of this run below `base`, which is made where it is missing.
+  /// Makes the directory of this run below `base`, which is made if it is missing.
   /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
@@ -32,7 +32,7 @@ class log_layout {
   /// Whether the files stay when the run succeeds: the user has named the directory.
   bool keeps_files() const { return enabled() && temporary_.empty(); }
 
-  /// The directory of this run; empty where there is none (any more).
+  /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
 
   /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
@@ -40,7 +40,7 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// The files of a worker in the attempt started last; empty where there is no directory.
+  /// The files of a worker in the attempt started last; empty if there is no directory.
   ELASTIC_DECL std::string stdout_file(int local_rank) const;
   ELASTIC_DECL std::string stderr_file(int local_rank) const;
   ELASTIC_DECL std::string error_file(int local_rank) const;
@@ -50,7 +50,7 @@ class log_layout {
   /// The directory of these files.
   ELASTIC_DECL std::string directory(int local_rank) const;
 
-  /// Where the report of a run that failed is left; empty where there is no directory.
+  /// Where the report of a run that failed is left; empty if there is no directory.
   ELASTIC_DECL std::string report_file() const;
   /// The files for lines of all workers that match a filter.
   ELASTIC_DECL std::string filtered_stdout_file() const;
@@ -62,7 +62,7 @@ class log_layout {
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   ELASTIC_DECL void discard() noexcept;
 
-  /// The same, but only where no worker left a file.
+  /// The same, but only if no worker left a file.
   ELASTIC_DECL void discard_if_empty();
 
  private:

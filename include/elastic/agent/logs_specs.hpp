@@ -29,7 +29,7 @@ struct attempt_logs {
   const worker_spec& spec;
   /// By local rank.
   const std::vector<worker_identity>& workers;
-  /// Names their files; the directories of the attempt exist, where there are any.
+  /// Names their files; the directories of the attempt exist, if there are any.
   const log_layout& layout;
   /// The name of this host.
   std::string host;
@@ -52,7 +52,7 @@ class logs_specs {
 };
 
 /// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
-/// and the end of stderr kept for the report where it is not in a file.
+/// and the end of stderr kept for the report if it is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
   ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;

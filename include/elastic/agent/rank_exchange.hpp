@@ -21,7 +21,7 @@ namespace detail {
 // The JSON type of error files, so that one type is compiled and not two.
 using json_value = nlohmann::ordered_json;
 
-/// The value where it is a whole number in [least, most]; none otherwise.
+/// The value if it is a whole number in [least, most]; none otherwise.
 ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least, int most);
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank);
@@ -33,7 +33,7 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// Tells the other agents of a round about this node's workers and learns its ranks.
 ///
 /// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` where a node told nonsense.
+/// Errors: those of the store; `errc::protocol_violation` if a node told nonsense.
 /// Cancellation: all types; what was told stays in the store.
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,

@@ -25,7 +25,7 @@ struct restart_terms {
 
   /// Not after a worker that ended in one of these ways.
   exit_selection never_after = {};
-  /// Only after a worker that ended in one of these ways, where there are any.
+  /// Only after a worker that ended in one of these ways, if there are any.
   exit_selection only_after = {};
 };
 

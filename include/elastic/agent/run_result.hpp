@@ -32,17 +32,17 @@ struct run_result {
   /// This node left the job because a worker of it said that the node is bad; `failed`, for the
   /// node alone.
   bool left_as_bad = false;
-  /// Where the log files are; empty where none are kept.
+  /// Where the log files are; empty if none are kept.
   std::string log_directory;
-  /// The signal that a `stop` named, where it was that which ended the run.
+  /// The signal that a `stop` named, if it was that which ended the run.
   std::optional<int> stop_signal;
-  /// After success, where the workers ran a function: what it returned in each worker of this node,
+  /// After success, if the workers ran a function: what it returned in each worker of this node,
   /// by rank in the job; null for one that returns nothing. A worker that ended by `exit(0)` before
   /// its function returned has none.
   std::map<int, nlohmann::json> return_values = {};
 
   /// What the function returned in the worker of this rank, as a `T`.
-  /// Errors: `errc::invalid_argument` where there is no such value, or where it is no `T`.
+  /// Errors: `errc::invalid_argument` if there is no such value, or if it is no `T`.
   template <class T>
   T value_of(int rank) const {
     const auto found = return_values.find(rank);

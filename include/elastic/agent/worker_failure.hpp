@@ -24,30 +24,30 @@ struct worker_failure {
   /// Which node of the job, by its place in the rendezvous.
   int group_rank = 0;
   std::string role = "default";
-  /// The host on which it ran, fully qualified where that is known.
+  /// The host on which it ran, fully qualified if that is known.
   std::string host;
   pid_t pid = 0;
   exit_status status = exit_status::unknown();
   /// When the agent learned of its death.
   wall_time at;
-  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty where it was given none.
+  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty if it was given none.
   std::string error_file;
-  /// What it left there; none where it left nothing.
+  /// What it left there; none if it left nothing.
   std::optional<error_file_content> error;
   /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
-  /// where its stderr was not captured.
+  /// if its stderr was not captured.
   std::vector<std::string> last_stderr;
   /// It was killed while the kernel killed processes because memory had run out: most likely so.
   bool out_of_memory = false;
-  /// Where its core is, or how to come by it; empty where it left none or that is not known.
+  /// Where its core is, or how to come by it; empty if it left none or that is not known.
   std::string core_file;
   /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
-  /// empty where it did not.
+  /// empty if it did not.
   std::string hung;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 
-  /// When it failed, in seconds since 1970: by its own account where it gave one.
+  /// When it failed, in seconds since 1970: by its own account if it gave one.
   ELASTIC_DECL std::int64_t timestamp() const;
 
   /// The finest that is known of the same moment: when its error file was written (a worker can

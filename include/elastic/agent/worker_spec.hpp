@@ -66,7 +66,7 @@ struct worker_spec {
   liveness_settings liveness;
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
   elastic::hang_hook hang_hook = {};
-  /// The period of the state metrics, where a metric handler is given. Nothing else uses it.
+  /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after

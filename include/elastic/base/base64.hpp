@@ -20,7 +20,7 @@ constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 
 
 ELASTIC_DECL std::string to_base64(std::string_view bytes);
 
-/// Result: empty where `text` is not what `to_base64` makes of some bytes. So each value has one
+/// Result: empty if `text` is not what `to_base64` makes of some bytes. So each value has one
 /// text, and texts can be compared instead of values.
 ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text);
 

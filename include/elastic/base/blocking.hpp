@@ -51,7 +51,7 @@ struct blocking_call {
 /// Runs a call that may block, such as one of a network file system, on a thread of its own.
 ///
 /// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
-/// Errors: those of `work`; `std::system_error` where no thread can be made.
+/// Errors: those of `work`; `std::system_error` if no thread can be made.
 /// Cancellation: all types, at once; the call goes on by itself, and what comes of it is dropped.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {

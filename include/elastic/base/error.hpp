@@ -37,7 +37,7 @@ enum class errc {
   address_in_use = 12,
   /// The object was stopped or closed while the operation waited.
   stopped = 13,
-  /// The value in the store is not what the operation needs (such as text where a number is due).
+  /// The value in the store is not what the operation needs (such as text if a number is due).
   store_value = 14,
   /// The other side does not know the operation.
   not_supported = 15,

@@ -61,9 +61,9 @@ inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.
-inline constexpr std::chrono::milliseconds rendezvous_absence{5000};
+inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.
-inline constexpr std::chrono::milliseconds rendezvous_farewell{500};
+inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.
@@ -76,7 +76,7 @@ inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
 inline constexpr std::size_t return_value_bytes = 1024 * 1024;
 /// What the functions of all workers of a node return; with many workers each has its share of it.
 inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
-/// The lines of a failed worker's stderr that a report shows where there is no error file.
+/// The lines of a failed worker's stderr that a report shows if there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
 /// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
 inline constexpr std::size_t report_stderr_bytes = 64 * 1024;

@@ -29,7 +29,7 @@ class mailbox {
     }
   }
 
-  /// The oldest value not yet popped; waits for one where there is none.
+  /// The oldest value not yet popped; waits for one if there is none.
   ///
   /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
   /// mailbox.

@@ -22,7 +22,7 @@ class named_factories {
  public:
   using factory = std::function<std::shared_ptr<Product>(Parameters...)>;
 
-  /// @param none  how a message begins where a name is not known: "there is no event handler"
+  /// @param none  how a message begins if a name is not known: "there is no event handler"
   explicit named_factories(std::string none) : none_(std::move(none)) {}
 
   /// Adds one, or replaces the one of that name.
@@ -38,7 +38,7 @@ class named_factories {
   }
 
   /// Makes the one of that name.
-  /// Errors: `errc::invalid_argument` where there is none, naming those that there are; what the
+  /// Errors: `errc::invalid_argument` if there is none, naming those that there are; what the
   /// factory throws.
   std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
     const auto found = factories_.find(name);

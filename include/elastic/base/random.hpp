@@ -28,7 +28,7 @@ class random_source {
   std::mt19937_64 engine_;
 };
 
-/// A random UUID (RFC 4122, version 4), as run id where the user named none.
+/// A random UUID (RFC 4122, version 4), as run id if the user named none.
 ELASTIC_DECL std::string random_uuid(random_source& random);
 
 /// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.

@@ -42,7 +42,7 @@ struct ring_link {
 }  // namespace detail
 
 /// An io_uring that rides on the user's Asio loop: the kernel does the work of many connections,
-/// and one wait for the ring's descriptor brings its answers. Optional: made at run time where the
+/// and one wait for the ring's descriptor brings its answers. Optional: made at run time if the
 /// kernel allows it, and who cannot have one does the same on Asio's reactor.
 ///
 /// Operations belong to their user and are used again and again, so that nothing is allocated for
@@ -106,7 +106,7 @@ class ring : public std::enable_shared_from_this<ring> {
 
   /// Makes a ring and tries it out.
   ///
-  /// Result: null where it cannot be had: the kernel is older than 6.0, a seccomp profile or
+  /// Result: null if it cannot be had: the kernel is older than 6.0, a seccomp profile or
   /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` is then
   /// the reason in a few words, such as "io_uring_setup: Operation not permitted".
   ELASTIC_DECL static std::shared_ptr<ring> try_make(asio::any_io_executor executor,
@@ -140,7 +140,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
 
   /// Ends an operation early; its last completion comes all the same, with ECANCELED unless it
-  /// ended by itself. Does nothing where it does not run. Close a descriptor only after the last
+  /// ended by itself. Does nothing if it does not run. Close a descriptor only after the last
   /// completion of the operations on it.
   ELASTIC_DECL void cancel(operation& on);
 
@@ -152,7 +152,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL task<void> wait_readable(int descriptor);
 
   /// `read` for a coroutine; `into` must stay until it ends. Result: 0 at the end of the stream.
-  /// Cancellation: all types; throws `operation_aborted`, or has the result where bytes were read.
+  /// Cancellation: all types; throws `operation_aborted`, or has the result if bytes were read.
   ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
 
   /// `send` for a coroutine; `data` must stay until it ends.

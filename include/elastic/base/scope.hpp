@@ -53,7 +53,7 @@ ELASTIC_DECL task<void> run_with_cleanup(task<void> body, task<void> cleanup, cl
 /// What is to be cleaned up is made in `body`: in a caller that was cancelled already, Asio throws
 /// at the `co_await` itself and neither runs.
 ///
-/// Errors: the first one; an error of `cleanup` is reported only where `body` had none.
+/// Errors: the first one; an error of `cleanup` is reported only if `body` had none.
 /// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
 ELASTIC_DECL task<void> with_cleanup(task<void> body, task<void> cleanup);
 
@@ -66,7 +66,7 @@ task<T> with_cleanup(task<T> body, task<void> cleanup) {
   co_return std::move(*result);
 }
 
-/// Runs `body`, and `rollback` only where `body` threw or was cancelled: for what is made in
+/// Runs `body`, and `rollback` only if `body` threw or was cancelled: for what is made in
 /// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
 ///
 /// Errors: that of `body`; one of `rollback` is dropped in its favour.

@@ -61,7 +61,7 @@ class system_time final : public time_source {
 /// `work` threw.
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work);
 
-/// The same for work that has a result: empty where the deadline came first.
+/// The same for work that has a result: empty if the deadline came first.
 template <class T>
 task<std::optional<T>> with_deadline(time_source& time, time_point deadline, task<T> work) {
   std::optional<T> result;

@@ -52,7 +52,7 @@ class call_sheet {
   ELASTIC_DECL static call_sheet make(std::string_view arguments, std::size_t answer_bytes);
 
   /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
-  /// Errors: `errc::protocol_violation` where standard input is no such sheet.
+  /// Errors: `errc::protocol_violation` if standard input is no such sheet.
   ELASTIC_DECL static call_sheet take();
 
   /// What becomes the worker's standard input; borrowed.

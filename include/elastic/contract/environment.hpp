@@ -27,7 +27,7 @@ ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& en
 /// Each variable as "NAME=value", in the order of their names.
 ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables);
 
-/// The value of a variable; empty where it is not set.
+/// The value of a variable; empty if it is not set.
 ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
                                                       std::string_view name);
 
@@ -68,7 +68,7 @@ struct worker_surroundings {
 /// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
 /// under the same names, everything that an agent promises to its workers.
 ///
-/// `error_file` is where the worker leaves the reason of its failure; empty where nobody reads it.
+/// `error_file` is where the worker leaves the reason of its failure; empty if nobody reads it.
 /// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
 /// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
@@ -76,10 +76,10 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_surroundings& job,
                                                          const std::string& error_file);
 
-/// torchrun's rule for OMP_NUM_THREADS: where it is not set and a node has more than one worker,
+/// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,
 /// it becomes 1, since each worker would otherwise start as many threads as there are processors.
 ///
-/// Result: the warning to show where the rule applied and changed `variables`.
+/// Result: the warning to show if the rule applied and changed `variables`.
 ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
                                                           int local_world_size);
 

@@ -19,17 +19,17 @@ namespace elastic {
 
 /// What a worker's error file says.
 struct error_file_content {
-  /// "ValueError: no such column"; where the file cannot be understood, a sentence that says so.
+  /// "ValueError: no such column"; if the file cannot be understood, a sentence that says so.
   std::string message;
-  /// The traceback, several lines; none where the worker gave none.
+  /// The traceback, several lines; none if the worker gave none.
   std::optional<std::string> callstack;
-  /// Seconds since 1970 at which the worker failed; 0 where the file does not say.
+  /// Seconds since 1970 at which the worker failed; 0 if the file does not say.
   std::int64_t timestamp = 0;
-  /// When the file was written, finer than `timestamp`; none where no file was read.
+  /// When the file was written, finer than `timestamp`; none if no file was read.
   std::optional<wall_time> written;
-  /// The JSON text of the file; JSON that holds `message` alone where the file is not JSON.
+  /// The JSON text of the file; JSON that holds `message` alone if the file is not JSON.
   std::string raw_json;
-  /// Why the file cannot be understood; none where it can.
+  /// Why the file cannot be understood; none if it can.
   std::optional<std::string> unparsable;
 };
 
@@ -43,7 +43,7 @@ inline constexpr int error_file_members = 4096;
 /// `text` as a JSON string as Python's json.dumps writes it: ASCII only, bad UTF-8 replaced.
 ELASTIC_DECL std::string json_quoted(std::string_view text);
 
-/// Why the text is beyond the bounds above; none where it is within. No callback of the parser
+/// Why the text is beyond the bounds above; none if it is within. No callback of the parser
 /// would do: it runs after the level or member was made.
 ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
                                                            int most_members = error_file_members);
@@ -61,9 +61,9 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
 
 /// Reads the error file that a worker may have left.
 ///
-/// Result: none where there is no such file. Where there is one that cannot be read or understood,
+/// Result: none if there is no such file. Where there is one that cannot be read or understood,
 /// or that is larger than `limits::error_file_bytes`, `unparsable` says what is wrong.
-/// Does not wait, also where somebody put a pipe in the file's place.
+/// Does not wait, also if somebody put a pipe in the file's place.
 ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
 
 /// The text of an error file as PyTorch's @record writes it.

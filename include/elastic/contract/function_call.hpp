@@ -28,7 +28,7 @@ struct function_call {
 
 namespace detail {
 
-/// Why a value would not arrive as it is; none where it would. `what` names it.
+/// Why a value would not arrive as it is; none if it would. `what` names it.
 ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1);
 
 /// A value as it travels between agent and worker. `what` names it in errors.

@@ -20,7 +20,7 @@ inline bool starts_macro_name(char letter) {
   return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
 }
 
-/// The name at the start of `text`, as long as it can be; empty where there is none.
+/// The name at the start of `text`, as long as it can be; empty if there is none.
 inline std::string_view leading_macro_name(std::string_view text) {
   if (text.empty() || !starts_macro_name(text[0])) return {};
   std::size_t length = 1;
@@ -31,7 +31,7 @@ inline std::string_view leading_macro_name(std::string_view text) {
   return text.substr(0, length);
 }
 
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 where
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 if
 /// no name follows.
 struct macro_reference {
   std::string_view name;

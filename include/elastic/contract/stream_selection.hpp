@@ -29,10 +29,10 @@ constexpr bool contains(std_streams streams, std_streams wanted) {
 /// Thread-safety: that of a value.
 class stream_selection {
  public:
-  /// The same streams of every worker; none of any where left out.
+  /// The same streams of every worker; none of any if left out.
   stream_selection(std_streams all = std_streams::none) : others_(all) {}
 
-  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, where a
+  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, if a
   /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
   /// wins.
   ///

@@ -33,7 +33,7 @@ struct hello {
   bool checkpoints = false;
 };
 
-/// It lives. From the first one on the next is expected within `timeout`, where one is named, else
+/// It lives. From the first one on the next is expected within `timeout`, if one is named, else
 /// within what the agent was told or has learned.
 struct heartbeat {
   std::optional<duration> timeout;
@@ -143,7 +143,7 @@ ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
 }  // namespace detail
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
-/// are cut where they are too long; metrics that make the line too long are left out.
+/// are cut if they are too long; metrics that make the line too long are left out.
 ELASTIC_DECL std::string to_line(const worker_message& said);
 ELASTIC_DECL std::string to_line(const agent_message& said);
 
@@ -151,7 +151,7 @@ ELASTIC_DECL std::string to_line(const agent_message& said);
 /// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 
-/// Reads what the agent says; nothing where the kind is not known: later agents may say more.
+/// Reads what the agent says; nothing if the kind is not known: later agents may say more.
 /// Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line);
 

@@ -17,14 +17,14 @@ class line_intake {
  public:
   /// What comes next; valid until the next call of any member.
   struct item {
-    /// A line without its end; empty where it was `too_long`.
+    /// A line without its end; empty if it was `too_long`.
     std::string_view line;
     bool too_long = false;
   };
 
   ELASTIC_DECL void append(std::string_view bytes);
 
-  /// The next line; none where it is not whole yet. One that is too long is told of once, and what
+  /// The next line; none if it is not whole yet. One that is too long is told of once, and what
   /// follows of it is passed over.
   ELASTIC_DECL std::optional<item> next();
 

@@ -14,7 +14,7 @@ class rate_gate {
  public:
   explicit rate_gate(int most) : most_(most) {}
 
-  /// Result: when to go on, where this was one too many.
+  /// Result: when to go on, if this was one too many.
   ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
 
  private:

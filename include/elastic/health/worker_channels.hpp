@@ -66,7 +66,7 @@ class worker_channels {
   ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within);
 
   /// Closes every connection and waits until nothing of the channel runs any more. May be called
-  /// again, and where nothing was opened.
+  /// again, and if nothing was opened.
   ///
   /// Cancellation: none; a request stays noted in the caller's state.
   task<void> close() { return close_all(state_); }

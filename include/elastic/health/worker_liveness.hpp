@@ -36,7 +36,7 @@ class learned_timeouts {
   ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
   ELASTIC_DECL void observe(const std::string& what, duration took);
 
-  /// None where too little was seen.
+  /// None if too little was seen.
   ELASTIC_DECL std::optional<duration> of(const std::string& what) const;
 
  private:
@@ -62,7 +62,7 @@ struct liveness_verdict {
 /// the time go in, the verdict and the next time to ask come out.
 ///
 /// - **Heartbeats.** From the first one on, the next is due within the worker's own time-out, else
-///   the settings', else the learned one; where there is none of the three, nothing is expected.
+///   the settings', else the learned one; if there is none of the three, nothing is expected.
 ///   Sections that begin or end count as heartbeats once there was one.
 /// - **Sections.** One with a time-out, its own or learned, has to end by then; no heartbeat is due
 ///   meanwhile. Any other only says where a worker hangs.
@@ -82,13 +82,13 @@ class worker_liveness {
 
   ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
 
-  /// Result: false where too many sections are open already.
+  /// Result: false if too many sections are open already.
   ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
 
-  /// Nothing happens where that section is not open.
+  /// Nothing happens if that section is not open.
   ELASTIC_DECL void leave(time_point now, const std::string& name);
 
-  /// Result: false where too many timers are armed already.
+  /// Result: false if too many timers are armed already.
   ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
                         int signal = SIGKILL);
 
@@ -101,7 +101,7 @@ class worker_liveness {
   /// slept), and nobody knows who else did.
   ELASTIC_DECL void renew(time_point now);
 
-  /// When to judge again; `time_point::max()` where nothing is due.
+  /// When to judge again; `time_point::max()` if nothing is due.
   time_point next_expiry() const { return first_due().at; }
 
   /// None while the worker is in time.

@@ -41,7 +41,7 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
 /// What a machine is called and how it is reached: what `is_this_machine` compares with.
 struct machine_identity {
   std::string host_name;
-  /// The canonical name that the resolver gives for `host_name`; empty where it gives none.
+  /// The canonical name that the resolver gives for `host_name`; empty if it gives none.
   std::string canonical_name;
   /// The addresses that the resolver gives for `host_name`.
   std::vector<asio::ip::address> addresses;
@@ -51,13 +51,13 @@ struct machine_identity {
 /// loopback address, the host name, its canonical name, or an address that both `host` and the
 /// host name resolve to.
 ///
-/// @param host_addresses  what `host` resolves to; empty where it does not.
+/// @param host_addresses  what `host` resolves to; empty if it does not.
 ELASTIC_DECL bool is_this_machine(const std::string& host, const machine_identity& machine,
                                   const std::vector<asio::ip::address>& host_addresses);
 
 namespace detail {
 
-/// The addresses of `host`, and its canonical name where `canonical` is given. A failure to
+/// The addresses of `host`, and its canonical name if `canonical` is given. A failure to
 /// resolve leaves both empty.
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
                                                                     std::string* canonical);

@@ -8,7 +8,7 @@
 
 namespace elastic {
 
-/// The name of this host as it is set, "localhost" where none is. No name server is asked.
+/// The name of this host as it is set, "localhost" if none is. No name server is asked.
 ELASTIC_DECL std::string host_name();
 
 }  // namespace elastic

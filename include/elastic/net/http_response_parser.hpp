@@ -28,7 +28,7 @@ class http_response_parser {
   /// Takes bytes. Those behind the end of the response are an error: nobody has asked for them.
   ELASTIC_DECL void feed(std::string_view bytes);
 
-  /// The connection has ended. Errors: where the response was not whole.
+  /// The connection has ended. Errors: if the response was not whole.
   ELASTIC_DECL void end();
 
   /// Whether the status and the headers are known.
@@ -40,7 +40,7 @@ class http_response_parser {
 
   int status() const { return status_; }
 
-  /// The value of a header, whose name is given in small letters; empty where there is none.
+  /// The value of a header, whose name is given in small letters; empty if there is none.
   ELASTIC_DECL std::string header(const std::string& name) const;
 
   const std::map<std::string, std::string>& headers() const { return headers_; }

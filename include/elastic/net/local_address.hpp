@@ -22,7 +22,7 @@ ELASTIC_DECL bool is_loopback(const std::string& host);
 ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address);
 
-/// The address of this host on the way to another; unspecified where no way leads there. Nothing is
+/// The address of this host on the way to another; unspecified if no way leads there. Nothing is
 /// sent.
 ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,
                                                const asio::ip::address& other);

@@ -21,8 +21,8 @@ class message_channel {
 
   /// The next message.
   ///
-  /// Errors: `errc::connection_failed` where the connection has ended,
-  /// `errc::protocol_violation` where the other side sends something else than messages.
+  /// Errors: `errc::connection_failed` if the connection has ended,
+  /// `errc::protocol_violation` if the other side sends something else than messages.
   /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
   virtual task<std::string> receive() = 0;
 

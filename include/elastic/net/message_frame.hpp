@@ -24,7 +24,7 @@ class frame_reader {
   ELASTIC_DECL void append(std::string_view bytes);
 
   /// The next whole message, which stays valid until the next call of `append`.
-  /// Errors: `errc::protocol_violation` where it is longer than the bound.
+  /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
  private:

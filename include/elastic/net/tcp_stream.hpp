@@ -24,7 +24,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socke
 
 }  // namespace detail
 
-/// Connects to a port of a host, at the first of its addresses where that succeeds.
+/// Connects to a port of a host, at the first of its addresses if that succeeds.
 ///
 /// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
 /// Cancellation: all types; while a name is resolved, once the resolver has answered.

@@ -28,7 +28,7 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::sock
                                                              std::string host, tls_options options);
 
 /// Looks whether the files can be used.
-/// Errors: `errc::invalid_argument`, also where the build has no TLS.
+/// Errors: `errc::invalid_argument`, also if the build has no TLS.
 ELASTIC_DECL void check_tls_options(const tls_options& options);
 
 }  // namespace elastic

@@ -19,7 +19,7 @@ namespace elastic {
 /// Thread-safety: one thread at a time.
 class console_target {
  public:
-  /// `fd` is borrowed: the target keeps a descriptor of its own, and none where `fd` is not open.
+  /// `fd` is borrowed: the target keeps a descriptor of its own, and none if `fd` is not open.
   ELASTIC_DECL explicit console_target(int fd);
 
   explicit operator bool() const { return static_cast<bool>(fd_); }
@@ -27,8 +27,8 @@ class console_target {
   /// For waiting until there is room.
   int fd() const { return fd_.get(); }
 
-  /// Result: how many bytes were written; empty where there is no room now, or with another
-  /// `errno` than EAGAIN where there will never be any.
+  /// Result: how many bytes were written; empty if there is no room now, or with another
+  /// `errno` than EAGAIN if there will never be any.
   ELASTIC_DECL std::optional<std::size_t> write_some(std::string_view bytes);
 
  private:

@@ -12,7 +12,7 @@
 namespace elastic {
 
 /// Where the core of a process that dumped one is: the path of the file, or how to come by it.
-/// Empty where it was not found: the process had changed its directory, or another machine has it.
+/// Empty if it was not found: the process had changed its directory, or another machine has it.
 ///
 /// @param directory  the working directory in which it was started; empty: this process's
 /// @param since      when it was started, in seconds since 1970

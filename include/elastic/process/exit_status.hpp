@@ -15,8 +15,8 @@ ELASTIC_DECL std::string signal_name(int number);
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
 /// Two more are for a process of which nobody can say how it ended, and which counts as failed:
-/// `unknown`, where somebody else took its status (a host that calls `wait(-1)` or ignores
-/// SIGCHLD), and `guard_lost`, where its guard was killed, and it with that.
+/// `unknown`, if somebody else took its status (a host that calls `wait(-1)` or ignores
+/// SIGCHLD), and `guard_lost`, if its guard was killed, and it with that.
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }
@@ -25,14 +25,14 @@ class exit_status {
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
   bool success() const { return kind_ == kind::exited && value_ == 0; }
-  /// The exit code, where the process exited by itself.
+  /// The exit code, if the process exited by itself.
   std::optional<int> code() const { return only(kind::exited); }
-  /// The signal's number, where a signal ended the process.
+  /// The signal's number, if a signal ended the process.
   std::optional<int> signal() const { return only(kind::signalled); }
   bool core_dumped() const { return core_dumped_; }
 
   /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
-  /// 255 where neither is known.
+  /// 255 if neither is known.
   ELASTIC_DECL int as_python() const;
 
   /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".

@@ -25,13 +25,13 @@ namespace elastic {
 /// directory, the processors and the streams; the program's name serves for errors alone. It gets
 /// a session of its own, default signal handling and an empty signal mask, as every worker.
 ///
-/// **Only where this process has one thread.** A copy has the calling thread alone: a lock that
+/// **Only if this process has one thread.** A copy has the calling thread alone: a lock that
 /// another thread holds would stay locked for ever in it. Each start looks (Asio makes a thread
 /// when it asks the resolver for a host's name), and refuses.
 ///
 /// In the copy all memory is as it is here at the moment of the start. All descriptors but 0, 1 and
 /// 2 are closed: files, sockets and io_contexts of this process do not work there, and nobody may
-/// touch an executor of this process, nor `asio::signal_set` where this process has used one. It
+/// touch an executor of this process, nor `asio::signal_set` if this process has used one. It
 /// ends without destroying anything that was made before: no destructor, no function of `atexit`.
 ///
 /// No guard holds it. The kernel kills it when this process dies, however that dies (it has one
@@ -46,7 +46,7 @@ class fork_launcher final : public process_launcher {
   ELASTIC_DECL explicit fork_launcher(std::function<int()> body, logger log = {},
                                       const detail::syscalls& calls = detail::real_syscalls);
 
-  /// Errors, besides those of the interface: `errc::start_failed` where this process has more
+  /// Errors, besides those of the interface: `errc::start_failed` if this process has more
   /// threads than one. What it starts is awaited on the executor of the caller.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
@@ -66,7 +66,7 @@ class fork_launcher final : public process_launcher {
 
   [[noreturn]] ELASTIC_DECL static void leave(int code);
 
-  // Result: `execute` where all is in order, else the step that failed, with its error in `errno`.
+  // Result: `execute` if all is in order, else the step that failed, with its error in `errno`.
   ELASTIC_DECL static detail::spawn_stage arrange(detail::child_plan& plan);
   ELASTIC_DECL static void take_environment(const process_spec& spec);
 

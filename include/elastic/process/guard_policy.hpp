@@ -9,7 +9,7 @@ namespace elastic {
 enum class guard_policy {
   /// It is, or nothing is started.
   required,
-  /// It is where a guard can be had; where not, one line of the log says so and what is then lost.
+  /// It is, if there can be a guard; if not, one line of the log says so and what is then lost.
   /// A guard file that is named and cannot be executed is an error all the same.
   best_effort,
   /// It is not.

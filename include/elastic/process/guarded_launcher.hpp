@@ -27,7 +27,7 @@ namespace elastic {
 struct guarded_launcher_options {
   guard_policy policy = guard_policy::required;
   /// The program of the guard, such as the installed one; empty: the bytes that this library
-  /// carries, from memory or, where that is forbidden, from a file without a name.
+  /// carries, from memory or, if that is forbidden, from a file without a name.
   std::string guard_file = {};
   /// For processes that get no guard.
   pidfd_launcher_options unguarded = {};
@@ -49,8 +49,8 @@ class guarded_launcher final : public process_launcher {
                                          guarded_launcher_options options = {},
                                          const detail::syscalls& calls = detail::real_syscalls);
 
-  /// Errors, besides those of the interface: `errc::start_failed` where a guard is required and
-  /// cannot be had, naming the files that were tried, or where the file that the options name
+  /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
+  /// cannot be had, naming the files that were tried, or if the file that the options name
   /// cannot be executed or is of another version.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
@@ -60,13 +60,13 @@ class guarded_launcher final : public process_launcher {
     detail::unique_fd pidfd;
   };
 
-  // Result: empty where no guard can be had, and none is required.
+  // Result: empty if no guard can be had, and none is required.
   ELASTIC_DECL std::optional<started_guard> start_guard(const process_spec& spec,
                                                         const std::string& path);
   ELASTIC_DECL detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path,
                                                 int socket);
 
-  // Result: false where there is none left, and none is required.
+  // Result: false if there is none left, and none is required.
   ELASTIC_DECL bool take_next_source();
 
   // A limit that was reached is none: it may be otherwise with the next worker.
@@ -78,7 +78,7 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL void note_unheld();
   ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
 
-  // The first word of the guard: whether the program runs. Result: null where it cannot guard.
+  // The first word of the guard: whether the program runs. Result: null if it cannot guard.
   ELASTIC_DECL task<std::unique_ptr<child>> meet(process_spec spec, std::string path,
                                                  started_guard started);
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);

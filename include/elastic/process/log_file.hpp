@@ -28,13 +28,13 @@ struct log_rotation {
 
 namespace detail {
 
-// A log file, emptied. Opened for appending, so that nothing is overwritten where two streams
+// A log file, emptied. Opened for appending, so that nothing is overwritten if two streams
 // go to the same file, and a file cut short by others goes on at its new end.
 ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& calls);
 
 }  // namespace detail
 
-/// A file that output is copied to, cut by size where that is wanted.
+/// A file that output is copied to, cut by size if that is wanted.
 ///
 /// A full file ends with a whole line: a line that does not fit begins the next file, and one that
 /// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`

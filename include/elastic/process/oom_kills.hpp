@@ -11,7 +11,7 @@
 namespace elastic {
 
 /// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it, or, where that does not tell, on the machine. Empty where neither
+/// process and those below it, or, if that does not tell, on the machine. Empty if neither
 /// tells. One small file is read.
 ///
 /// @param root  what stands before /proc and /sys

@@ -35,7 +35,7 @@ namespace elastic {
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
-  /// Errors: `errc::start_failed` where the pidfd cannot be waited for; the process is killed then.
+  /// Errors: `errc::start_failed` if the pidfd cannot be waited for; the process is killed then.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
                            const detail::syscalls& calls);
 
@@ -59,7 +59,7 @@ class pidfd_child final : public child {
 
   ELASTIC_DECL int wait_id(int pidfd, siginfo_t& info, int options) const noexcept;
 
-  // Takes note of the end where there is one, and leaves the zombie.
+  // Takes note of the end if there is one, and leaves the zombie.
   ELASTIC_DECL void look() noexcept;
   ELASTIC_DECL void reap() noexcept;
   ELASTIC_DECL void signal_group(int number) noexcept;
@@ -96,7 +96,7 @@ class pidfd_child final : public child {
   // session, since a stranger would first have to become a process of that number.
   ELASTIC_DECL std::vector<pinned> kill_members() noexcept;
 
-  // Waits until a killed process has ended; reaps it where it has fallen to us (as it does to the
+  // Waits until a killed process has ended; reaps it if it has fallen to us (as it does to the
   // first process of a container).
   ELASTIC_DECL task<void> gone(detail::unique_fd pidfd);
 

@@ -21,7 +21,7 @@ struct pidfd_launcher_options {
   /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
   /// starts in turn, and not programs that are setuid.
   ///
-  /// Empty: the thread that calls `launch` starts them, and they outlive this process where it is
+  /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
   /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
   /// of a pool ends.
   asio::any_io_executor parent = {};

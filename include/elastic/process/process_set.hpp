@@ -103,7 +103,7 @@ class process_set {
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
   task<void> start(std::size_t index, supervised_process&& what) & = delete;
 
-  /// The end of a process that was not told yet, the earliest first; waits for one where there is
+  /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
   /// `clear`).
   ///
@@ -116,7 +116,7 @@ class process_set {
   /// Sends a signal to every process that runs, and its process group.
   void signal(int number) { signal_all(*state_, number); }
 
-  /// The same for one place; nothing where no process runs.
+  /// The same for one place; nothing if no process runs.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
@@ -142,7 +142,7 @@ class process_set {
 
   /// Ends what is left at a place: kills the descendants (and the process, if it runs), waits until
   /// they are gone and its output is copied, at most `limits::drain_after_exit` for a descendant
-  /// that could not be found and holds the pipe. The place is free then. Does nothing where it is
+  /// that could not be found and holds the pipe. The place is free then. Does nothing if it is
   /// free already.
   ///
   /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
@@ -153,10 +153,10 @@ class process_set {
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
-  /// The process started last at a place; 0 where none was.
+  /// The process started last at a place; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
-  /// The last lines of stderr of the process started last at a place, where its plan said
+  /// The last lines of stderr of the process started last at a place, if its plan said
   /// `keep_tail`; complete once the place is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
 
@@ -176,7 +176,7 @@ class process_set {
     bool abandoned = false;
     std::optional<std::pair<stop_plan, stop_ladder>> begun;
     event_flag end_noted;
-    /// Set where a stop under way should look again: nothing runs, or nobody wants to wait.
+    /// Set if a stop under way should look again: nothing runs, or nobody wants to wait.
     event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
@@ -207,7 +207,7 @@ class process_set {
   // In the background, so that who waits for it may stop waiting, and two may wait.
   ELASTIC_DECL static void begin_clearing(state& all, const place_pointer& place);
 
-  // Ends what is left of a tree, or gives it up where nothing goes on in any of its processes.
+  // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.
   ELASTIC_DECL static task<void> end_tree(place_pointer place, process_set_services services);
   ELASTIC_DECL static task<void> clear_place(place_pointer place, process_set_services services);
 

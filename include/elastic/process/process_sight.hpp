@@ -14,9 +14,9 @@ namespace elastic {
 
 /// How a process looks that was killed and has not ended yet.
 struct process_sight {
-  /// That of a thread in uninterruptible sleep ('D'), where it has one; else of the first.
+  /// That of a thread in uninterruptible sleep ('D'), if it has one; else of the first.
   char state = '?';
-  /// The function of the kernel in which that thread waits; empty where the kernel does not say.
+  /// The function of the kernel in which that thread waits; empty if the kernel does not say.
   std::string waits_in;
   /// Memory that the kernel has yet to take back, in kB.
   std::uint64_t resident = 0;
@@ -39,7 +39,7 @@ ELASTIC_DECL std::string text_of(const std::string& path);
 
 }  // namespace detail
 
-/// Looks at a process, without any right over it. Empty where there is none, or it has ended.
+/// Looks at a process, without any right over it. Empty if there is none, or it has ended.
 ELASTIC_DECL std::optional<process_sight> look_at_process(pid_t pid);
 
 }  // namespace elastic

@@ -32,7 +32,7 @@ struct process_entry {
   friend bool operator==(const process_entry&, const process_entry&) = default;
 };
 
-/// Reads the text of `/proc/<pid>/stat`; empty where it is not one.
+/// Reads the text of `/proc/<pid>/stat`; empty if it is not one.
 ///
 /// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
 /// *last* closing parenthesis.
@@ -43,13 +43,13 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
 ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
                                                     pid_t session, const std::vector<pid_t>& roots);
 
-/// One process of this machine; empty where there is none of that number.
+/// One process of this machine; empty if there is none of that number.
 ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
 
 /// All processes that this user can see. Costs some 10 µs for each.
 ELASTIC_DECL std::vector<process_entry> read_processes();
 
-/// The children of a process, of all its threads. Empty, too, where the kernel keeps no such list
+/// The children of a process, of all its threads. Empty, too, if the kernel keeps no such list
 /// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 

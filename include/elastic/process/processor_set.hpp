@@ -26,7 +26,7 @@ class processor_set {
   /// Errors: `errc::invalid_argument` for anything else, and for a number of `limit` or more.
   ELASTIC_DECL static processor_set parse(std::string_view text);
 
-  /// Those on which the calling thread may run; empty where the kernel does not say.
+  /// Those on which the calling thread may run; empty if the kernel does not say.
   ELASTIC_DECL static processor_set allowed_here();
   ELASTIC_DECL processor_set& add(int number);
 

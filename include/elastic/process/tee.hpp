@@ -38,7 +38,7 @@ struct tee_outlets {
   /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
   line_head prefix;
-  /// Lines are shown, and written where they match, as JSON objects; see `output_plan::json`.
+  /// Lines are shown, and written if they match, as JSON objects; see `output_plan::json`.
   bool json = false;
   /// Remember the last lines.
   bool keep_tail = false;
@@ -56,12 +56,12 @@ struct tee_outlets {
 /// Thread-safety: one strand at a time.
 class tee {
  public:
-  /// Errors: `errc::start_failed` where the pipe cannot be waited for.
+  /// Errors: `errc::start_failed` if the pipe cannot be waited for.
   ELASTIC_DECL tee(asio::any_io_executor executor, detail::unique_fd pipe, tee_outlets outlets);
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
 
-  /// Whose output it is, where lines are to say that. To be called before `run`.
+  /// Whose output it is, if lines are to say that. To be called before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
   /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
@@ -80,14 +80,14 @@ class tee {
   /// stands still. The file still gets everything.
   ELASTIC_DECL void abandon_console();
 
-  /// The last lines, at most `limits::report_stderr_lines`, where `keep_tail` was asked for.
+  /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
   std::vector<std::string> tail() const { return tail_.lines(); }
 
  private:
   char* buffer() { return large_ ? large_.get() : small_.data(); }
   std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
 
-  // As `read`: 0 at the end, and where all was read that `finish` still wanted.
+  // As `read`: 0 at the end, and if all was read that `finish` still wanted.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL void free_large_buffers();

@@ -18,11 +18,11 @@ ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_end
 /// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
 /// told.
 ///
-/// Errors: those of the store; `errc::protocol_violation` where it told nonsense.
+/// Errors: those of the store; `errc::protocol_violation` if it told nonsense.
 /// Cancellation: all types, no effect.
 ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
 
-/// Agrees on where the workers of a round meet: `mine`, where this is the node of group rank 0.
+/// Agrees on where the workers of a round meet: `mine`, if this is the node of group rank 0.
 ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
                                                    master_endpoint mine, int group_rank);
 

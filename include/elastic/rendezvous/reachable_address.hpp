@@ -11,7 +11,7 @@
 namespace elastic {
 
 /// A numeric address by which other hosts probably reach this one: that on the way to one of
-/// `towards`, else to the outside, else what its own name stands for. Loopback only where there is
+/// `towards`, else to the outside, else what its own name stands for. Loopback only if there is
 /// no other: what is reached by loopback may be there on every host.
 ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards);
 

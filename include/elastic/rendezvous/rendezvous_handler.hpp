@@ -78,8 +78,8 @@ enum class job_end { succeeded, failed };
 /// How nodes agree on who is in. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
-/// Errors of every member that waits: `errc::rendezvous_closed` where the job failed meanwhile,
-/// `errc::rendezvous_finished` where it succeeded, `errc::connection_failed`.
+/// Errors of every member that waits: `errc::rendezvous_closed` if the job failed meanwhile,
+/// `errc::rendezvous_finished` if it succeeded, `errc::connection_failed`.
 /// Thread-safety: one strand at a time.
 class rendezvous_handler {
  public:
@@ -106,7 +106,7 @@ class rendezvous_handler {
   /// Workers of this node have failed: tells every other node of the round at once.
   ///
   /// @param what  a half sentence, such as "rank 3 ended: signal SIGKILL"
-  /// Result: the change that ends the round: this one, or an earlier one, where the failure is
+  /// Result: the change that ends the round: this one, or an earlier one, if the failure is
   /// taken for its consequence and costs no restart.
   /// Cancellation: all types; the others may or may not have been told.
   virtual task<rendezvous_change> report_failure(std::string what) = 0;

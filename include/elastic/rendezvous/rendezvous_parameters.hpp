@@ -27,14 +27,14 @@ struct rendezvous_parameters {
   std::string run_id = "none";
   int min_nodes = 1;
   int max_nodes = 1;
-  /// This node's group rank, where the backend does not assign one (static).
+  /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
   std::string local_addr;
   /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
   /// 0 does.
   bool share_worker_store = true;
-  /// Whether stores that this node serves use an io_uring where the kernel allows one.
+  /// Whether stores that this node serves use an io_uring if the kernel allows one.
   bool use_ring = true;
   /// Further settings of the backend, the `--rdzv-conf` pairs.
   std::map<std::string, std::string, std::less<>> conf;
@@ -42,16 +42,16 @@ struct rendezvous_parameters {
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 
-  /// A setting in seconds, `fallback` where it was not given.
-  /// Errors: `errc::invalid_argument` where it is not a number of seconds over 0.
+  /// A setting in seconds, `fallback` if it was not given.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
   /// A setting that is a whole number from `least` on, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if it is none.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
-  /// A setting that is yes or no, as PyTorch writes them; empty where it was not given.
-  /// Errors: `errc::invalid_argument` where it is none.
+  /// A setting that is yes or no, as PyTorch writes them; empty if it was not given.
+  /// Errors: `errc::invalid_argument` if it is none.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
   /// By which numbers the nodes meet.

@@ -15,7 +15,7 @@ struct rendezvous_settings {
   int max_nodes = 1;
   /// How long a node waits for a round that it can be in.
   duration join_timeout = std::chrono::seconds(600);
-  /// How long a round that has enough nodes waits for further ones, where it cannot know them.
+  /// How long a round that has enough nodes waits for further ones, if it cannot know them.
   duration last_call_timeout = std::chrono::seconds(30);
   /// How often a node says that it is alive, and after how many that were missed it is lost.
   duration keep_alive_interval = std::chrono::seconds(5);

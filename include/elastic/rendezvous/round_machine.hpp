@@ -18,12 +18,12 @@ enum class round_rules {
   torch_1_13,
   /// PyTorch's of 2.6 and newer: a node beyond the maximum stands by.
   torch_2_6,
-  /// Ours, where one server sees every node: a round whose nodes are known is complete as soon as
+  /// Ours, if one server sees every node: a round whose nodes are known is complete as soon as
   /// all of them are there, and the wait list never promises more than the next round can hold.
   direct,
 };
 
-/// What is to happen to one node, by `apply` where it changes the state.
+/// What is to happen to one node, by `apply` if it changes the state.
 enum class round_action {
   /// It is in a complete round.
   placed,

@@ -19,7 +19,7 @@ namespace elastic {
 /// The rendezvous named "c10d" for a job of at most one node: the state is kept in this process,
 /// and each round serves its workers a store of their own, so that no round sees another's keys.
 ///
-/// `endpoint` with a port other than 0 (29400 where none is named) is bound, so that a second job
+/// `endpoint` with a port other than 0 (29400 if none is named) is bound, so that a second job
 /// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
 /// the rendezvous itself.
 ///

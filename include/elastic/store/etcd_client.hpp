@@ -30,7 +30,7 @@ namespace elastic {
 struct etcd_options {
   /// Members of one cluster, any of which will do; at least one.
   std::vector<endpoint> members;
-  /// Who this is; empty where etcd does not want to know.
+  /// Who this is; empty if etcd does not want to know.
   std::string user;
   std::string password;
   /// Whether it is spoken to by https, and whom it is trusted then.
@@ -41,12 +41,12 @@ struct etcd_options {
   /// How long an etcd is tried that was never reached, counted from the first request.
   duration first_patience = std::chrono::seconds(600);
   /// How long one that was reached before may be away.
-  duration patience = limits::rendezvous_absence;
+  duration patience = limits::rendezvous_reconnect_timeout;
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 };
 
-/// What etcd says where it does not do what it was asked for, with the code that gRPC has for it.
+/// What etcd says if it does not do what it was asked for, with the code that gRPC has for it.
 class etcd_refusal final : public error {
  public:
   static constexpr int invalid_argument = 3;
@@ -66,20 +66,20 @@ class etcd_refusal final : public error {
 /// member answers.
 ///
 /// A request is repeated, with pauses, while no member answers, for as long as the options allow;
-/// where that was not long enough, the next request is tried only once. So it may be carried out
+/// if that was not long enough, the next request is tried only once. So it may be carried out
 /// twice: whoever changes something has to see to it that this does no harm. The first attempt that
 /// fails is told by a warning, and not again until an answer has come.
 ///
-/// Errors of every member that waits: `errc::connection_failed` where no member could be reached,
-/// naming each and what was wrong; at once `errc::protocol_violation` where something else than
-/// etcd answers and `errc::invalid_argument` where a certificate or a password is refused.
+/// Errors of every member that waits: `errc::connection_failed` if no member could be reached,
+/// naming each and what was wrong; at once `errc::protocol_violation` if something else than
+/// etcd answers and `errc::invalid_argument` if a certificate or a password is refused.
 /// Cancellation of every member that waits: all types; a request may or may not be carried out.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class etcd_client {
  public:
   using json = nlohmann::json;
 
-  /// Errors: `errc::invalid_argument` where TLS is wanted of a build without, or of files that
+  /// Errors: `errc::invalid_argument` if TLS is wanted of a build without, or of files that
   /// cannot be used.
   ELASTIC_DECL explicit etcd_client(etcd_options options);
 
@@ -93,11 +93,11 @@ class etcd_client {
   ELASTIC_DECL task<std::string> version();
 
   /// Calls a method of the v3 API: "/v3/kv/range".
-  /// Errors: also `etcd_refusal`; `errc::not_supported` where there is no such method.
+  /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
   ELASTIC_DECL task<json> call(std::string target, json body);
 
   /// Waits until something happens that the request for a watch ("create_request") describes.
-  /// Result: at once where the watch cannot be had, after a pause: whoever waits looks again.
+  /// Result: at once if the watch cannot be had, after a pause: whoever waits looks again.
   ELASTIC_DECL task<void> await_event(json create_request);
 
   /// Sends a request of any kind to a member that answers it.
@@ -107,15 +107,15 @@ class etcd_client {
   /// last.
   ELASTIC_DECL task<http_response> ask_patiently(http_request request);
 
-  /// A whole number in an answer, where they are written as text; 0 where it is missing.
+  /// A whole number in an answer, if they are written as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::int64_t number_in(const json& object, const char* name);
 
-  /// A text in an answer; empty where it is missing.
+  /// A text in an answer; empty if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::string text_in(const json& object, const char* name);
 
-  /// An object or a list in an answer; null where it is missing.
+  /// An object or a list in an answer; null if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static const json& part_of(const json& object, const char* name);
 

@@ -21,7 +21,7 @@ namespace elastic {
 ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
 
 /// The changes that one program makes in etcd, each with a name of its own, which is written along
-/// with it: where a connection breaks before the answer comes, a second try learns from it that
+/// with it: if a connection breaks before the answer comes, a second try learns from it that
 /// the first one was carried out.
 ///
 /// Thread-safety: one strand at a time.

@@ -33,7 +33,7 @@ enum class etcd_v2_form {
 /// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
 /// with `--enable-v2`.
 ///
-/// Errors: those of `etcd_client`; `errc::not_supported` where there is no v2 API.
+/// Errors: those of `etcd_client`; `errc::not_supported` if there is no v2 API.
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
 class etcd_v2_keys final : public leased_keys {

@@ -26,24 +26,24 @@
 
 namespace elastic {
 
-/// What the directory of a job is called: as its run id, where that is a name for one.
+/// What the directory of a job is called: as its run id, if that is a name for one.
 ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 
 /// Keys in a directory that several nodes share, a file for each: on a local file system or a
 /// network file system with locks, such as NFS.
 ///
-/// A change on this host is told at once where the file system is a local one; what others change
+/// A change on this host is told at once if the file system is a local one; what others change
 /// is looked for. Files are used on threads of their own, so that a server that hangs stops nobody
 /// but those who wait for a key.
 ///
-/// Errors: `errc::connection_failed` where the file system does not answer or the directory is
-/// gone, `errc::file_access` where it may not be used, `errc::store_value` for a file that is not
+/// Errors: `errc::connection_failed` if the file system does not answer or the directory is
+/// gone, `errc::file_access` if it may not be used, `errc::store_value` for a file that is not
 /// understood; each names the file. Thread-safety: one strand at a time.
 class file_keys final : public versioned_keys {
  public:
   /// How long a call of the file system may take, and how long others may hold the lock.
   static constexpr std::chrono::milliseconds patience{2000};
-  /// How often a key is looked at that is waited for: where the kernel tells of changes and where
+  /// How often a key is looked at that is waited for: if the kernel tells of changes and if
   /// it does not.
   static constexpr std::chrono::milliseconds local_pause{1000};
   static constexpr std::chrono::milliseconds remote_pause{100};

@@ -27,7 +27,7 @@ namespace elastic {
 ///
 /// Keys are those of the wire: a client of PyTorch puts "/" before what its user named.
 ///
-/// Errors of every operation that stores something: `errc::invalid_argument` where the table
+/// Errors of every operation that stores something: `errc::invalid_argument` if the table
 /// would hold more than it may, or a value grow over `limits::store_value_bytes`.
 /// Thread-safety: every member may be called from any thread. Listeners are told by the thread
 /// that made the change, after it is done and in the order of the changes.
@@ -64,10 +64,10 @@ class key_value_engine {
   key_value_engine& operator=(const key_value_engine&) = delete;
   ELASTIC_DECL void set(std::string_view key, std::string_view value);
 
-  /// Appends to the value, which is made where it is missing.
+  /// Appends to the value, which is made if it is missing.
   ELASTIC_DECL void append(std::string_view key, std::string_view value);
 
-  /// The value, empty where there is none.
+  /// The value, empty if there is none.
   ELASTIC_DECL std::optional<std::string> find(std::string_view key) const;
 
   /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
@@ -83,11 +83,11 @@ class key_value_engine {
 
   /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
   /// before it and text behind it are ignored and lost. The sum wraps around.
-  /// Errors: `errc::store_value` where the value does not begin with a number of 64 bits.
+  /// Errors: `errc::store_value` if the value does not begin with a number of 64 bits.
   ELASTIC_DECL std::int64_t add(std::string_view key, std::int64_t delta);
 
   /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
-  /// Result: what is stored afterwards, `expected` where nothing is.
+  /// Result: what is stored afterwards, `expected` if nothing is.
   ELASTIC_DECL std::string compare_set(std::string_view key, std::string_view expected,
                                        std::string_view desired);
 
@@ -96,11 +96,11 @@ class key_value_engine {
 
   /// Waits for every key to have a value (or something in its queue). A key that is removed again
   /// meanwhile counts as seen.
-  /// Result: 0 where all have one already; then `who` is not told.
+  /// Result: 0 if all have one already; then `who` is not told.
   ELASTIC_DECL wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
 
   /// Adds 1 to the number under `key` and waits until `world` have done so.
-  /// Result: 0 where they have; all that wait are told.
+  /// Result: 0 if they have; all that wait are told.
   /// Errors: `errc::store_value`.
   ELASTIC_DECL wait_id barrier(std::string_view key, std::int64_t world,
                                std::weak_ptr<listener> who);
@@ -128,7 +128,7 @@ class key_value_engine {
   /// Puts an item at the end of the queue and tells at most one that waits for the key.
   ELASTIC_DECL void queue_push(std::string_view key, std::string_view item);
 
-  /// The oldest item, empty where there is none. `length` becomes the length before.
+  /// The oldest item, empty if there is none. `length` becomes the length before.
   ELASTIC_DECL std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
   ELASTIC_DECL std::int64_t queue_length(std::string_view key) const;
 

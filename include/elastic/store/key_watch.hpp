@@ -27,7 +27,7 @@ class key_watch {
   key_watch(const key_watch&) = delete;
   key_watch& operator=(const key_watch&) = delete;
 
-  /// The value at present; empty where there is none.
+  /// The value at present; empty if there is none.
   ELASTIC_DECL std::string value() const;
 
   /// Waits for a change after the last that was waited for.

@@ -24,17 +24,17 @@ class leased_keys : public versioned_keys {
   virtual task<bool> put(std::string key, std::string value, std::string version,
                          std::chrono::seconds life) = 0;
 
-  /// Removes the key where it is still as `version` saw it. Result: whether it was removed.
+  /// Removes the key if it is still as `version` saw it. Result: whether it was removed.
   virtual task<bool> erase(std::string key, std::string version) = 0;
 
-  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it where there is
+  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it if there is
   /// none. Nobody is told of a key that was there.
   virtual task<void> prolong(std::string key, std::chrono::seconds life) = 0;
 
-  /// Makes a directory, also those above it, where there is none.
+  /// Makes a directory, also those above it, if there is none.
   virtual task<void> make_directory(std::string key) = 0;
 
-  /// The names of what stands in a directory; none where it is missing.
+  /// The names of what stands in a directory; none if it is missing.
   virtual task<std::set<std::string>> names_in(std::string directory) = 0;
 
   /// Returns when a key has changed, or ended, since `version` was seen; or earlier, as

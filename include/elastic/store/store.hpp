@@ -32,12 +32,12 @@ class store {
   /// The value of `key`; waits until the key exists.
   virtual task<std::string> get(std::string key) = 0;
 
-  /// Adds to the number that `key` holds as decimal text (0 where the key is missing).
-  /// Result: the sum. Errors: `errc::store_value` where the value is not a number.
+  /// Adds to the number that `key` holds as decimal text (0 if the key is missing).
+  /// Result: the sum. Errors: `errc::store_value` if the value is not a number.
   virtual task<std::int64_t> add(std::string key, std::int64_t delta) = 0;
 
   /// Replaces the value if it equals `expected`; a missing key equals the empty text.
-  /// Result: what the store holds afterwards (`expected` where the key is missing and stays so),
+  /// Result: what the store holds afterwards (`expected` if the key is missing and stays so),
   /// so the exchange took place if it equals `desired`.
   virtual task<std::string> compare_set(std::string key, std::string expected,
                                         std::string desired) = 0;
@@ -54,8 +54,8 @@ class store {
   /// The number of keys in the whole store, those under other prefixes included.
   virtual task<std::int64_t> num_keys() = 0;
 
-  /// Appends to the value of `key`, which is made where it is missing.
-  /// Errors: `errc::not_supported` where the server is PyTorch's of before 2.1.
+  /// Appends to the value of `key`, which is made if it is missing.
+  /// Errors: `errc::not_supported` if the server is PyTorch's of before 2.1.
   virtual task<void> append(std::string key, std::string value) = 0;
 
   /// The values of all keys, in their order; waits until every one exists.

@@ -26,7 +26,7 @@ class store_extension {
     /// Disconnects it once what was sent has left.
     virtual void hang_up() = 0;
 
-    /// The two ends of the connection; a default one where the system does not tell.
+    /// The two ends of the connection; a default one if the system does not tell.
     virtual asio::ip::tcp::endpoint here() const = 0;
     virtual asio::ip::tcp::endpoint there() const = 0;
 

@@ -53,7 +53,7 @@ struct tcp_store_options {
 /// server when its operation returns. A connection that breaks fails the operation that uses it;
 /// the next operation connects anew.
 ///
-/// A wait that is cancelled is taken back at the server; where the server is of before 2.1, which
+/// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
 /// cannot, by closing the connection.
 ///
 /// `probe` first speaks as PyTorch 1.13 does and takes silence or a hang-up for a server of 2.2 or
@@ -73,7 +73,7 @@ class tcp_store final : public store {
   /// Connects, and tries again for as long as the server cannot be reached: bound it by
   /// `with_deadline`, and say `last_problem()` when that passes.
   ///
-  /// Errors: `errc::protocol_violation` where something else answers, `errc::stopped`.
+  /// Errors: `errc::protocol_violation` if something else answers, `errc::stopped`.
   /// Cancellation: all types.
   ELASTIC_DECL task<void> connect();
 

@@ -42,7 +42,7 @@ struct tcp_store_server_options {
   /// What one client may send.
   tcp_store_bounds bounds;
   tcp_store_legacy_dialect legacy_dialect = tcp_store_legacy_dialect::guess;
-  /// Whether the clients' bytes move through an io_uring where the kernel allows one.
+  /// Whether the clients' bytes move through an io_uring if the kernel allows one.
   bool use_ring = true;
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
@@ -71,8 +71,8 @@ class tcp_store_server_core;
 /// executor that it was given; that executor's context must outlive it.
 class tcp_store_server {
  public:
-  /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` where the
-  /// address is not one of this host, or may not be used; `errc::connection_failed` where the name
+  /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
+  /// address is not one of this host, or may not be used; `errc::connection_failed` if the name
   /// cannot be resolved or the system has no socket left.
   ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, tcp_store_server_options options);
 
@@ -111,7 +111,7 @@ namespace detail {
 
 // ---- listening sockets ----------------------------------------------------------------------
 
-/// Result: a socket that listens, closed on exec; -1 with `errno` set where there is none.
+/// Result: a socket that listens, closed on exec; -1 with `errno` set if there is none.
 ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at);
 
 // ---- the server -----------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL static std::size_t spare_descriptors();
   ELASTIC_DECL void note_back_off(int problem);
 
-  // Result: null where the reactor cannot take one more.
+  // Result: null if the reactor cannot take one more.
   ELASTIC_DECL std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6);
   ELASTIC_DECL void serve(const std::shared_ptr<tcp_store_connection>& connection);
 

@@ -12,10 +12,10 @@ namespace elastic {
 
 /// What was seen of a key.
 struct versioned_value {
-  /// None where the key was missing.
+  /// None if the key was missing.
   std::optional<std::string> value;
   /// Names what was seen, the absence of a key included: another value that is stored later has
-  /// another version, also where it is made of the same bytes. Never empty.
+  /// another version, also if it is made of the same bytes. Never empty.
   std::string version;
 };
 
@@ -23,7 +23,7 @@ struct versioned_value {
 /// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
 /// own.
 ///
-/// Errors of every member: `errc::connection_failed` where the place cannot be reached, and those
+/// Errors of every member: `errc::connection_failed` if the place cannot be reached, and those
 /// of the implementation; a message names the place.
 /// Cancellation of every member: all types; a change that was cancelled may or may not have
 /// happened.
@@ -38,7 +38,7 @@ class versioned_keys {
   /// What is there.
   virtual task<versioned_value> get(std::string key) = 0;
 
-  /// Stores `value` where the key is still as `version` saw it. Result: whether it was stored.
+  /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
   virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
 
   /// Stores `value`, whatever there is.
@@ -51,7 +51,7 @@ class versioned_keys {
   virtual task<std::int64_t> count() = 0;
 
   /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
-  /// to look again, where the place cannot tell by itself.
+  /// to look again, if the place cannot tell by itself.
   virtual task<void> wait_for_change(std::string key, std::string version) = 0;
 };
 

@@ -40,7 +40,7 @@ struct event {
   int group_world_size = 0;
   /// The file name of the program.
   std::string entry_point;
-  /// JSON text of the worker's error file, or why the agent failed; none where nothing failed.
+  /// JSON text of the worker's error file, or why the agent failed; none if nothing failed.
   std::optional<std::string> raw_error;
 
   using worker_part = event_worker;

@@ -43,7 +43,7 @@ class function_table {
   ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
   ELASTIC_DECL void remove(const registered_function* one) noexcept;
 
-  /// Errors: `errc::invalid_argument` where no function has this name, or several.
+  /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
   /// Whether main has asked for calls: a program that does not would begin anew in each worker.
@@ -142,11 +142,11 @@ class entrypoint;
 /// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
 /// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
 ///
-/// A worker is a new process of the same program, which knows the function only where the object
+/// A worker is a new process of the same program, which knows the function only if the object
 /// exists before main asks: at namespace scope. What the function captures is what that process has
 /// put there, nothing of the launching one's (see `start_method` for that).
 ///
-/// Errors: none here; two functions of one name are refused where the name is used.
+/// Errors: none here; two functions of one name are refused if the name is used.
 /// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
 template <class R, class... P>
 class entrypoint<R(P...)> {
@@ -179,7 +179,7 @@ class entrypoint<R(P...)> {
   const std::string& name() const { return function_->name; }
 
   /// The call of this function with these arguments, for `worker_spec::function`.
-  /// Errors: `errc::invalid_argument` where one cannot be written as JSON.
+  /// Errors: `errc::invalid_argument` if one cannot be written as JSON.
   function_call call(std::decay_t<P>... arguments) const {
     function_call made;
     made.name = name();
@@ -215,12 +215,12 @@ entrypoint(std::string, Function) -> entrypoint<
 /// Runs the function for which an agent has started this process, if it has. To be called by main,
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
 ///
-/// What the function throws goes where `record` would put it, and to the agent also where there are
+/// What the function throws goes where `record` would put it, and to the agent also if there are
 /// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
 /// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
 /// standard input is empty, and `is_worker()` is true.
 ///
-/// Result: the exit code for main to return; none where this process is no such worker, so that
+/// Result: the exit code for main to return; none if this process is no such worker, so that
 /// main goes on.
 /// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
 ELASTIC_DECL std::optional<int> run_entrypoint();

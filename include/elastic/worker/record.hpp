@@ -20,10 +20,10 @@ namespace detail {
 /// "std::runtime_error: the text"; an exception that is no std::exception has its type alone.
 ELASTIC_DECL std::string exception_message(std::exception_ptr thrown);
 
-/// The message and, a line each, the causes that were nested in it; empty where there were none.
+/// The message and, a line each, the causes that were nested in it; empty if there were none.
 ELASTIC_DECL std::string exception_chain(std::exception_ptr thrown);
 
-/// Says the failure on stderr and leaves it in the error file, where the agent named one.
+/// Says the failure on stderr and leaves it in the error file, if the agent named one.
 ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::int64_t timestamp);
 
 }  // namespace detail
@@ -36,7 +36,7 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 /// (std::throw_with_nested). Without that variable, as when the program is started by hand, it
 /// goes to stderr alone. A signal or a call of std::exit leaves nothing.
 ///
-/// Result: for main to return: what `body` returns (0 where it returns nothing), 1 where it threw.
+/// Result: for main to return: what `body` returns (0 if it returns nothing), 1 if it threw.
 /// Errors: none. Thread-safety: once per process, on the main thread.
 template <class Body>
 int record(Body&& body) {

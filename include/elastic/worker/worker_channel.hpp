@@ -32,7 +32,7 @@ struct worker_channel_options {
 ///
 ///     elastic::worker_channel agent;
 ///     for (int step = 0; step < steps; ++step) {
-///       const auto limit = agent.expires(60s, "step");  // killed where the step takes longer
+///       const auto limit = agent.expires(60s, "step");  // killed if the step takes longer
 ///       train(step);
 ///       agent.progress(step + 1, steps);
 ///     }
@@ -48,7 +48,7 @@ class worker_channel {
   ELASTIC_DECL explicit worker_channel(worker_channel_options options = {});
 
   /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
-  /// Errors: `errc::invalid_argument` where these are set to what cannot be.
+  /// Errors: `errc::invalid_argument` if these are set to what cannot be.
   ELASTIC_DECL explicit worker_channel(const environment_map& variables,
                                        worker_channel_options options = {});
 
@@ -61,7 +61,7 @@ class worker_channel {
   /// Whether there is an agent at the other end.
   bool connected() const { return is_open_; }
 
-  /// This worker lives. From the first call on the agent waits for the next: for `timeout` where it
+  /// This worker lives. From the first call on the agent waits for the next: for `timeout` if it
   /// is named, else for what it was told (--heartbeat-timeout) or has learned.
   ELASTIC_DECL void heartbeat(std::optional<duration> timeout = std::nullopt);
 
@@ -114,13 +114,13 @@ class worker_channel {
   ELASTIC_DECL void saved(const control_messages::checkpoint& asked);
   ELASTIC_DECL void not_saved(const control_messages::checkpoint& asked, std::string reason);
 
-  /// What the agent said, the oldest first; none where it said nothing new. Does not wait.
+  /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
   std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
 
   /// The same, but waits for it so long; without an agent it returns at once.
   ELASTIC_DECL std::optional<agent_message> wait(std::chrono::milliseconds longest);
 
-  /// Readable where `poll` may have something, for those who wait for several things; -1 where
+  /// Readable if `poll` may have something, for those who wait for several things; -1 if
   /// there is no channel.
   int descriptor() const { return socket_; }
 
@@ -128,7 +128,7 @@ class worker_channel {
   static constexpr bool can_be_lost = true;
   ELASTIC_DECL static int rank_from(const environment_map& variables);
 
-  // Heartbeats are dropped where the agent does not read; the rest is waited for a while.
+  // Heartbeats are dropped if the agent does not read; the rest is waited for a while.
   ELASTIC_DECL void say(const worker_message& said, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<agent_message> next_message();

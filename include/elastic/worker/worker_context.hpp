@@ -12,17 +12,17 @@ namespace elastic {
 /// What a worker's agent told it: its place (`rank`, `world_size`, `local_rank`, …), the job
 /// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
 struct worker_context : worker_identity, worker_surroundings {
-  /// Where to leave the reason of a failure (see `record`); empty where nobody reads it.
+  /// Where to leave the reason of a failure (see `record`); empty if nobody reads it.
   std::string error_file;
 
-  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice where it is an
+  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice if it is an
   // argument of a call that is awaited.
   worker_context() = default;
 };
 
 /// Understands the environment of a worker, as elasticrun and torchrun make it.
 ///
-/// Errors: `errc::invalid_argument` where a variable is missing, no number or out of its bounds (a
+/// Errors: `errc::invalid_argument` if a variable is missing, no number or out of its bounds (a
 /// rank must be under its world size); the sentence names the variable and says what is allowed.
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables);
 

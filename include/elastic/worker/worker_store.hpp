@@ -28,7 +28,7 @@ ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 ///
 /// Result: a client that is connected, on the executor of the caller, under `worker_store_prefix`.
 /// Errors: `errc::timed_out`, naming the address and what was wrong last;
-/// `errc::protocol_violation` where something else answers there.
+/// `errc::protocol_violation` if something else answers there.
 /// Cancellation: all types; nothing is left behind.
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
     worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),

@@ -121,7 +121,7 @@ class native_job final : public elastic::test::simulated_job {
 
   void note_failure(const simulated_node& node) override {
     if (node.failure_code == errc::connection_failed) {
-      const auto longest = elastic::limits::rendezvous_absence + slack;
+      const auto longest = elastic::limits::rendezvous_reconnect_timeout + slack;
       if (was_disturbed(node.id, time_.now() - longest)) return;
     } else if (node.failure_code == errc::rendezvous_timeout) {
       if (lacked_nodes(node)) return;

@@ -42,7 +42,7 @@ inline wall_time earliest_moment(const worker_failure& failure) {
   return was_struck(failure) ? failure.at - notice_delay : failure.at;
 }
 
-/// When the first worker failed that the agent had not stopped; none where it had stopped all.
+/// When the first worker failed that the agent had not stopped; none if it had stopped all.
 inline std::optional<wall_time> first_own_failure(const std::vector<worker_failure>& failures) {
   std::optional<wall_time> first;
   for (const worker_failure& failure : failures) {

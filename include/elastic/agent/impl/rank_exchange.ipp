@@ -35,7 +35,7 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
   return static_cast<int>(number);
 }
 
-/// What another node wrote; not an object nor an array where it is longer than any node writes.
+/// What another node wrote; not an object nor an array if it is longer than any node writes.
 inline json_value parse_told(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
   return json_value::parse(text, nullptr, false);

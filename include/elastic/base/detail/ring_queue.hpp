@@ -29,7 +29,7 @@ namespace elastic::detail {
 /// of who asks and why.
 class ring_queue {
  public:
-  /// Result: null where the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
+  /// Result: null if the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
   static std::unique_ptr<ring_queue> open(const ring_options& wanted, std::string& why_not) {
     std::unique_ptr<ring_queue> queue(new ring_queue);
     why_not = queue->set_up(wanted);
@@ -48,7 +48,7 @@ class ring_queue {
 
   int fd() const { return ring_.ring_fd; }
 
-  /// Queues a request. Result: false where the queue is full, until the next `submit`.
+  /// Queues a request. Result: false if the queue is full, until the next `submit`.
   bool prepare(const ring_request& request, void* who) {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (!entry) return false;
@@ -135,7 +135,7 @@ class ring_queue {
     return {buffer_at(id), static_cast<std::size_t>(size)};
   }
 
-  /// Lends the kernel more of the buffers, where there are more: it found all of them full.
+  /// Lends the kernel more of the buffers, if there are more: it found all of them full.
   void add_buffers() {
     const unsigned wanted = std::min(buffers_, std::max(first_buffers, 2 * lent_));
     while (lent_ < wanted) recycle(static_cast<std::uint16_t>(lent_++));
@@ -234,7 +234,7 @@ class ring_queue {
 
 #else
 
-/// Stands in where the library is built without liburing: there is never an object of it.
+/// Stands in if the library is built without liburing: there is never an object of it.
 class ring_queue {
  public:
   static std::unique_ptr<ring_queue> open(const ring_options&, std::string& why_not) {

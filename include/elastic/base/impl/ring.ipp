@@ -160,7 +160,7 @@ ELASTIC_DECL void ring::turn() {
   arm();
 }
 
-// Waits for answers where there are some to come, and only then: the wait is work of the loop.
+// Waits for answers if there are some to come, and only then: the wait is work of the loop.
 ELASTIC_DECL void ring::arm() {
   if (armed_ && waiting_.alone()) {
     // It comes back once more, with an error, and finds nothing to do.

@@ -91,7 +91,7 @@ class control_fields {
     return has(name) ? text(name, limits::control_text_bytes) : std::string();
   }
 
-  /// A name: not empty, and refused where it is too long, since cut ones could be the same.
+  /// A name: not empty, and refused if it is too long, since cut ones could be the same.
   std::string name(const char* field_name) const {
     const std::string value = text(field_name, limits::control_line_bytes);
     if (value.empty() || value.size() > limits::control_name_bytes) {

@@ -33,7 +33,7 @@ class guard_sources {
   /// `named`: the one file to use; empty: any.
   explicit guard_sources(std::string named) : named_(std::move(named)) {}
 
-  /// The next one; empty where all were tried.
+  /// The next one; empty if all were tried.
   ELASTIC_DECL std::optional<guard_file> next();
 
  private:

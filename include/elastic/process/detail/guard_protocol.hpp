@@ -8,8 +8,8 @@ namespace elastic::detail {
 
 /// What a guard tells, in the order in which it can.
 enum class guard_news : int {
-  /// The worker was executed; `value` is its pid, and its pidfd is attached where the kernel gives
-  /// one. `stage` is `hold` where what leaves the worker's tree is not held.
+  /// The worker was executed; `value` is its pid, and its pidfd is attached if the kernel gives
+  /// one. `stage` is `hold` if what leaves the worker's tree is not held.
   started = 1,
   /// It could not be; `value` is the error's number, `stage` the step. The guard ends.
   not_started = 2,

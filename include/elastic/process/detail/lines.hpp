@@ -20,7 +20,7 @@ namespace elastic::detail {
 
 /// A line of a stream, or a piece of one that is too long to be held.
 struct line_piece {
-  /// With its end, where it has one and this is the last piece.
+  /// With its end, if it has one and this is the last piece.
   std::string_view text;
   bool is_first;
   bool is_last;
@@ -29,7 +29,7 @@ struct line_piece {
 /// Cuts a stream that comes in pieces into lines. Whole lines go on; an unfinished one is held
 /// back until its end comes, or until it is too long to be held.
 ///
-/// A line ends with '\n', or with '\r' where no '\n' follows: progress bars draw themselves so.
+/// A line ends with '\n', or with '\r' if no '\n' follows: progress bars draw themselves so.
 class line_cutter {
  public:
   /// Takes bytes from the front of `bytes` and calls `put` for each line that is whole, until it
@@ -66,7 +66,7 @@ class line_cutter {
   }
 
  private:
-  // The size of the first line with its end; 0 where that has not come yet.
+  // The size of the first line with its end; 0 if that has not come yet.
   ELASTIC_DECL static std::size_t line_size(std::string_view bytes);
   ELASTIC_DECL static std::size_t line_size_with_returns(std::string_view bytes);
 
@@ -132,7 +132,7 @@ class line_prefixer {
   void stamp(const time_source& time) { writer_.stamp(time); }
 
   /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
-  /// it took: all, or fewer where `out` has grown above `limits::copy_buffer_bytes`.
+  /// it took: all, or fewer if `out` has grown above `limits::copy_buffer_bytes`.
   ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
 
   /// The stream has ended: what was held back goes on as it is.

@@ -29,7 +29,7 @@
 
 namespace elastic::detail {
 
-/// The last lines of a file, as many as a report shows; none where it cannot be read.
+/// The last lines of a file, as many as a report shows; none if it cannot be read.
 ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
 
 /// One process of a set with the copying of its output, from its start until its place is free.
@@ -38,7 +38,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
  public:
   ELASTIC_DECL process_slot(asio::any_io_executor executor, std::size_t place);
 
-  /// Prepares the copying of one stream; null where there is none to copy.
+  /// Prepares the copying of one stream; null if there is none to copy.
   ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
                                              const std::shared_ptr<output_sink>& console,
                                              const std::shared_ptr<time_source>& time,
@@ -81,7 +81,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   std::unique_ptr<child> process;
   std::unique_ptr<tee> out;
   std::unique_ptr<tee> err;
-  /// The file whose end is the tail, where the process writes it itself.
+  /// The file whose end is the tail, if the process writes it itself.
   std::string tail_file;
   event_flag ended;
   event_flag copied;

@@ -36,7 +36,7 @@ class child_stack {
     if (base_) ::munmap(base_, size);
   }
 
-  /// Its upper end, since stacks grow downwards; null (and `errno`) where there is no memory.
+  /// Its upper end, since stacks grow downwards; null (and `errno`) if there is no memory.
   void* top() {
     if (!base_) {
       void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -69,7 +69,7 @@ enum class spawn_stage {
 struct spawn_result {
   pid_t pid = -1;
   int pidfd = -1;
-  /// 0 where the program runs; otherwise what failed is in `stage`.
+  /// 0 if the program runs; otherwise what failed is in `stage`.
   int failure = 0;
   spawn_stage stage = spawn_stage::prepare;
 };
@@ -267,7 +267,7 @@ inline bool is_private(int fd) {
 struct spawn_request {
   /// Its environment, directory and streams.
   const process_spec& spec;
-  /// Executed where `program` is not set.
+  /// Executed if `program` is not set.
   const std::string& path;
   /// From the program's name on.
   std::vector<char*> arguments;
@@ -343,7 +343,7 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack,
   return result;
 }
 
-/// What follows "#!" in the first line of a script, up to the next blank; empty where it has none.
+/// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
 inline std::string interpreter_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line(256, '\0');

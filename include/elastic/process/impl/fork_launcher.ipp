@@ -44,7 +44,7 @@ inline bool is_kernels_thread(const std::string& stat_line) {
   return (flags & io_worker) != 0;
 }
 
-/// How many threads of the program's this process has. Errors: `errc::start_failed` where /proc
+/// How many threads of the program's this process has. Errors: `errc::start_failed` if /proc
 /// does not say.
 inline int own_threads() {
   std::error_code failure;
@@ -172,7 +172,7 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals.data(), nullptr,
             detail::kernel_signal_bytes);
 #if defined(__GLIBC__)
-  // The last to be registered, the first to be called: where the function calls std::exit, what
+  // The last to be registered, the first to be called: if the function calls std::exit, what
   // this process had registered stays uncalled in the copy.
   ::on_exit([](int status, void*) { leave(status); }, nullptr);
 #endif

@@ -13,7 +13,7 @@ namespace elastic {
 namespace detail {
 
 /// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
-/// "0::/user.slice" and "4:memory:/jobs/7"; empty where it is in none.
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
 inline std::string cgroup_path(const std::string& file, std::string_view controller) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {

@@ -97,7 +97,7 @@ void for_each_number(const char* path, Use use) {
   }
 }
 
-// The first `bytes.size()` bytes of a file of /proc; empty where it is gone.
+// The first `bytes.size()` bytes of a file of /proc; empty if it is gone.
 template <std::size_t Size>
 std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
   const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));

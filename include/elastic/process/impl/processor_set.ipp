@@ -32,7 +32,7 @@ ELASTIC_DECL std::vector<unsigned long> processor_set::mask() const {
 
 namespace detail {
 
-/// "4" or "0-3". Result: false where it is neither.
+/// "4" or "0-3". Result: false if it is neither.
 inline bool add_processors(std::string_view text, processor_set& all) {
   const auto read = [](std::string_view digits, int& number) {
     const char* const end = digits.data() + digits.size();

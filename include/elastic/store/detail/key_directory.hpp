@@ -37,14 +37,14 @@ class key_directory {
   /// Whether the file system tells of every change, so that nobody but this host makes one.
   ELASTIC_DECL bool is_local() const;
 
-  /// What a key holds; none where there is no file.
+  /// What a key holds; none if there is no file.
   ELASTIC_DECL std::optional<key_file> read(const std::string& key) const;
 
   /// A change that was tried.
   enum class outcome { made, not_made, locked };
 
-  /// Stores a value under a version of its own. With `expected`, only where the key has that
-  /// version; empty text: where there is no such key.
+  /// Stores a value under a version of its own. With `expected`, only if the key has that
+  /// version; empty text: if there is no such key.
   ELASTIC_DECL outcome write(const std::string& key, const std::string& value,
                              const std::string& version,
                              const std::optional<std::string>& expected) const;
@@ -66,7 +66,7 @@ class key_directory {
                                                int number);
   ELASTIC_DECL descriptor open_lock() const;
 
-  // Without one, where another holds it.
+  // Without one, if another holds it.
   ELASTIC_DECL descriptor take_lock() const;
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;

@@ -18,7 +18,7 @@ namespace elastic::detail {
 ELASTIC_DECL std::uint64_t checksum(std::string_view bytes,
                                     std::uint64_t start = 14695981039346656037U);
 
-/// The key, readable where it can be. Begins with no dot, and is no longer than a name may be:
+/// The key, readable if it can be. Begins with no dot, and is no longer than a name may be:
 /// a key for which it would be is cut and told apart by its checksums.
 ELASTIC_DECL std::string key_file_name(std::string_view key);
 
@@ -35,7 +35,7 @@ struct key_file {
   ELASTIC_DECL static std::string to_text(std::string_view version, std::string_view key,
                                           std::string_view value);
 
-  /// Reads what `to_text` has made of the key. Result: none where the text is anything else.
+  /// Reads what `to_text` has made of the key. Result: none if the text is anything else.
   ELASTIC_DECL static std::optional<key_file> parse(std::string_view text, std::string_view key);
 
  private:

@@ -34,7 +34,7 @@ class tcp_store_connection : public key_value_engine::listener,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
-  /// under way. The text says what the client did wrong, empty where it went by itself.
+  /// under way. The text says what the client did wrong, empty if it went by itself.
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
@@ -101,7 +101,7 @@ class tcp_store_connection : public key_value_engine::listener,
   /// while something is being sent: the transport calls again when it is.
   ELASTIC_DECL void advance();
 
-  /// Tells the server, where the connection is closed and nothing of it is under way.
+  /// Tells the server, if the connection is closed and nothing of it is under way.
   ELASTIC_DECL void tell_if_gone();
 
   store_strand strand_;

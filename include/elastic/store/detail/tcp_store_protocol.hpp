@@ -58,7 +58,7 @@ inline constexpr char reply_watching = 3;
 
 ELASTIC_DECL store_op decode_op(tcp_store_generation generation, char byte);
 
-/// Result: -1 where the generation has no such operation.
+/// Result: -1 if the generation has no such operation.
 ELASTIC_DECL int encode_op(tcp_store_generation generation, store_op op);
 
 // ---- integers and texts ---------------------------------------------------------------------

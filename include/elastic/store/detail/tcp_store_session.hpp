@@ -119,7 +119,7 @@ class tcp_store_session {
   // server of 1.13 then hangs up, that of 2.x with libuv sends an empty value.
   ELASTIC_DECL bool reply_value(std::string_view key);
 
-  // Pauses between two values where they are many: this request is then parsed again, and the
+  // Pauses between two values if they are many: this request is then parsed again, and the
   // values that are out already are skipped.
   ELASTIC_DECL bool reply_values(const std::vector<std::string_view>& keys);
   ELASTIC_DECL void reply_popped(std::string_view key);

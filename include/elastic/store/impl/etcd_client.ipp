@@ -58,7 +58,7 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json>
     json answer = read_answer(response, target);
     const std::optional<etcd_refusal> refusal = refusal_in(answer);
     if (!refusal) co_return answer;
-    // A token ends with the member that gave it, with time, and where users change.
+    // A token ends with the member that gave it, with time, and when users change.
     const bool may_be_old =
         !token_.empty() && (refusal->reason() == etcd_refusal::unauthenticated ||
                             text_in(answer, "error").find("auth store") != std::string::npos);

@@ -71,7 +71,7 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   }
 }
 
-/// What means all addresses of this host: those of IPv4, too, where the kernel knows IPv6.
+/// What means all addresses of this host: those of IPv4, too, if the kernel knows IPv6.
 inline std::string every_address() {
   const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return "0.0.0.0";
@@ -79,7 +79,7 @@ inline std::string every_address() {
   return "::";
 }
 
-/// The addresses that `host` stands for. Blocks where a resolver has to be asked.
+/// The addresses that `host` stands for. Blocks if a resolver has to be asked.
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
   using asio::ip::address;

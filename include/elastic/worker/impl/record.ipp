@@ -39,7 +39,7 @@ ELASTIC_DECL std::string exception_message(std::exception_ptr thrown) {
   }
 }
 
-/// The exception that this one was nested in (std::throw_with_nested); null where there is none.
+/// The exception that this one was nested in (std::throw_with_nested); null if there is none.
 inline std::exception_ptr exception_cause(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));

@@ -14,7 +14,7 @@ ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const asio::multiple_exceptions& several) {
-    // What `&&` and `||` throw where more than one of their branches did.
+    // What `&&` and `||` throw if more than one of their branches did.
     return is_cancellation(several.first_exception());
   } catch (const std::system_error& one) {
     return one.code() == asio::error::operation_aborted ||

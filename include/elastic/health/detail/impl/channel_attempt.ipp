@@ -177,7 +177,7 @@ ELASTIC_DECL bool channel_attempt::send(connection& one, const std::string& line
   const ssize_t sent =
       ::send(one.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(line.size())) return true;
-  // One that is gone is found where its last words have been read.
+  // One that is gone is noticed when its last words have been read.
   if (sent < 0 && errno != EAGAIN) return false;
   complain("the control channel of {} is closed: it does not read what it is sent", name_of(one));
   disconnect(one);

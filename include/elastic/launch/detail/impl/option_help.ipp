@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, where the
+/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, if the
 /// output stands, and so do all others.
 inline void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
   constexpr std::size_t width = 79;

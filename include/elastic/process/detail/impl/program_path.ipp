@@ -23,7 +23,7 @@ ELASTIC_DECL std::string seen_from(const std::string& directory, const std::stri
   return directory + "/" + path;
 }
 
-/// The value of PATH in an environment; what `execvp` takes where there is none.
+/// The value of PATH in an environment; what `execvp` takes if there is none.
 inline std::string_view search_path(const process_spec& spec) {
   constexpr std::string_view name = "PATH=";
   for (std::string_view entry : spec.environment) {

@@ -90,7 +90,7 @@ ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
-  const time_point limit = now() + limits::rendezvous_absence;
+  const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   job_ending ending;
   ending.how = how;
   ending.why = std::move(why);

@@ -49,7 +49,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
 
-  /// Sends what is still to be said, for at most `limits::rendezvous_farewell`, and ends.
+  /// Sends what is still to be said, for at most `limits::rendezvous_leave_timeout`, and ends.
   ELASTIC_DECL task<void> stop();
 
   const knowledge& known() const { return known_; }

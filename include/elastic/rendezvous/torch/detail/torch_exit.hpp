@@ -33,8 +33,8 @@ namespace elastic::detail {
 /// @param ending  none if a node of torchrun has closed it
 ELASTIC_DECL error closed_error(const std::string& run_id, const std::optional<job_ending>& ending);
 
-/// Leaves a rendezvous, for at most `limits::rendezvous_farewell`: if that fails, the others find
-/// out that this node is gone.
+/// Leaves a rendezvous, for at most `limits::rendezvous_leave_timeout`: if that fails, the others
+/// find out that this node is gone.
 ELASTIC_DECL task<void> try_to_leave(task<void> leaving, std::shared_ptr<time_source> time,
                                      logger log);
 

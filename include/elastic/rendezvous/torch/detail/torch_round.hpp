@@ -114,7 +114,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   template <class T, class Ask>
   task<T> patiently(Ask ask) {
     if (backend_->is_patient()) co_return co_await ask(*backend_);
-    const time_point limit = time_->now() + limits::rendezvous_absence;
+    const time_point limit = time_->now() + limits::rendezvous_reconnect_timeout;
     for (;;) {
       std::exception_ptr failure;
       try {

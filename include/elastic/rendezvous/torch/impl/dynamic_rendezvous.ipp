@@ -107,7 +107,7 @@ ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
 ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();
-  const time_point limit = now() + limits::rendezvous_absence;
+  const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   bool is_told = false;
   try {
     is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));

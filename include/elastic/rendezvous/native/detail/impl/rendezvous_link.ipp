@@ -43,7 +43,8 @@ ELASTIC_DECL task<void> rendezvous_link::stop() {
   const auto channel = channel_;
   if (channel) {
     try {
-      co_await with_deadline(*time_, time_->now() + limits::rendezvous_farewell, channel->flush());
+      const time_point limit = time_->now() + limits::rendezvous_leave_timeout;
+      co_await with_deadline(*time_, limit, channel->flush());
     } catch (const error&) {
       // Whom it was for is gone.
     }
@@ -107,7 +108,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
     const time_point now = time_->now();
     lost_at_ = now + greeting_.settings.reconnect_grace / 2;
-    deadline = now + limits::rendezvous_absence;
+    deadline = now + limits::rendezvous_reconnect_timeout;
   }
 }
 

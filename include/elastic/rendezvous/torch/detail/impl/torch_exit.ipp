@@ -32,7 +32,7 @@ ELASTIC_DECL error closed_error(const std::string& run_id,
 
 ELASTIC_DECL task<void> try_to_leave(task<void> leaving, std::shared_ptr<time_source> time,
                                      logger log) {
-  const time_point limit = time->now() + limits::rendezvous_farewell;
+  const time_point limit = time->now() + limits::rendezvous_leave_timeout;
   try {
     co_await with_deadline(*time, limit, std::move(leaving));
   } catch (const error& failure) {
