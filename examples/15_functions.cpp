@@ -7,6 +7,7 @@
 //   build/release/examples/15_functions
 
 #include <elastic/elastic.hpp>
+#include <elastic/worker/entrypoint.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -40,7 +41,7 @@ elastic::task<void> run(std::string optimizer) {
   const std::string state(to_string(result.state));
   std::printf("%s after %d restart\n", state.c_str(), result.restarts);
   for (const auto& [rank, loss] : result.return_values) {
-    std::printf("rank %d: loss %.2f\n", rank, loss.get<double>());
+    std::printf("rank %d: loss %.2f\n", rank, std::stod(loss));
   }
   for (const elastic::worker_failure& failed : result.failures) {
     if (failed.error && !failed.stopped_by_agent) std::puts(failed.error->message.c_str());

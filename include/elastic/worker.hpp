@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/worker/entrypoint.hpp>
 #include <elastic/worker/record.hpp>
 #include <elastic/worker/worker_channel.hpp>
 #include <elastic/worker/worker_context.hpp>

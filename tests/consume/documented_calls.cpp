@@ -5,6 +5,7 @@
 // The ways that it does miscompile are in forbidden_calls.cpp.
 
 #include <elastic/elastic.hpp>
+#include <elastic/worker/entrypoint.hpp>
 
 #include <cstdio>
 #include <exception>

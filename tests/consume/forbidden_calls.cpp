@@ -5,6 +5,7 @@
 // line that is marked so, and no other; what to write instead is in documented_calls.cpp.
 
 #include <elastic/elastic.hpp>
+#include <elastic/worker/entrypoint.hpp>
 
 using namespace elastic;
 

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/worker/entrypoint.hpp>
 
 #include <cstdio>
 #include <exception>

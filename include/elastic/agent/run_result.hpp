@@ -4,6 +4,7 @@
 
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_state.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/error_file.hpp>
 
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -37,27 +38,22 @@ struct run_result {
   /// The signal that a `stop` named, if it was that which ended the run.
   std::optional<int> stop_signal;
   /// After success, if the workers ran a function: what it returned in each worker of this node,
-  /// by rank in the job; null for one that returns nothing. A worker that ended by `exit(0)` before
-  /// its function returned has none.
-  std::map<int, nlohmann::json> return_values = {};
+  /// by rank in the job, as the text of JSON; "null" for one that returns nothing. A worker that
+  /// ended by `exit(0)` before its function returned has none.
+  std::map<int, std::string> return_values = {};
+
+  /// Errors: `errc::invalid_argument` if there is no such value.
+  ELASTIC_DECL const std::string& return_value_of(int rank) const;
 
   /// What the function returned in the worker of this rank, as a `T`.
   /// Errors: `errc::invalid_argument` if there is no such value, or if it is no `T`.
-  template <class T>
+  /// Needs <nlohmann/json.hpp>, which <elastic/worker/entrypoint.hpp> includes.
+  template <class T, class Json = nlohmann::json>
   T value_of(int rank) const {
-    const auto found = return_values.find(rank);
-    if (found == return_values.end()) {
-      throw error(errc::invalid_argument,
-                  fmt::format("there is no return value of rank {}: there are {} of this node, {}",
-                              rank, return_values.size(),
-                              return_values.empty()
-                                  ? "since no function ran or the job did not succeed"
-                                  : fmt::format("of ranks {} to {}", return_values.begin()->first,
-                                                return_values.rbegin()->first)));
-    }
+    const std::string& text = return_value_of(rank);
     try {
-      return found->second.template get<T>();
-    } catch (const nlohmann::json::exception& failure) {
+      return Json::parse(text).template get<T>();
+    } catch (const typename Json::exception& failure) {
       throw error(errc::invalid_argument,
                   fmt::format("the return value of rank {} does not fit: {}", rank,
                               detail::json_complaint(failure)));
@@ -66,3 +62,7 @@ struct run_result {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/run_result.ipp>
+#endif

@@ -170,7 +170,7 @@ class worker_group {
 
   /// What the workers' function returned, by rank in the job; of those that ended with success and
   /// left a value. To be asked after `stop`.
-  ELASTIC_DECL std::map<int, nlohmann::json> return_values() const;
+  ELASTIC_DECL std::map<int, std::string> return_values() const;
 
  private:
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
@@ -211,7 +211,7 @@ class worker_group {
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const worker_surroundings& job,
                                        worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
-  ELASTIC_DECL void take_value(std::map<int, nlohmann::json>& values, int rank,
+  ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
                                call_answer answer) const;
 
   /// The reason of a failure that a function left if there is no error file.

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -22,8 +22,8 @@ inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 struct function_call {
   /// The name under which the worker's program has registered the function.
   std::string name;
-  /// A JSON array: the arguments in order.
-  nlohmann::json arguments = nlohmann::json::array();
+  /// The text of a JSON array: the arguments in order.
+  std::string arguments = "[]";
 };
 
 namespace detail {
@@ -40,7 +40,11 @@ ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most
 /// Errors: `errc::protocol_violation`, saying what is wrong with it.
 ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& what);
 
-ELASTIC_DECL std::string arguments_text(const function_call& call);
+/// The list of arguments of a function, as errors name it.
+ELASTIC_DECL std::string arguments_name(const std::string& function);
+
+/// The arguments of a call as a JSON array. Errors: `errc::invalid_argument`.
+ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
 
 }  // namespace detail
 

@@ -9,13 +9,15 @@
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/worker/entrypoint.hpp>
 
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 namespace elastic {
+
+template <class Signature>
+class entrypoint;
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Opt-in: includes nlohmann/json, which only workers that are functions need.
+
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/contract/error_file.hpp>
@@ -21,7 +24,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -183,7 +186,10 @@ class entrypoint<R(P...)> {
   function_call call(std::decay_t<P>... arguments) const {
     function_call made;
     made.name = name();
-    (made.arguments.push_back(nlohmann::json(std::move(arguments))), ...);
+    nlohmann::json list = nlohmann::json::array();
+    (list.push_back(nlohmann::json(std::move(arguments))), ...);
+    made.arguments = detail::call_text(list, limits::function_arguments_bytes,
+                                       detail::arguments_name(made.name));
     validate(made);
     return made;
   }

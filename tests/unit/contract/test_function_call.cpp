@@ -125,9 +125,12 @@ TEST_CASE("function_call: a call is checked before anything is started", "[contr
   CHECK_THROWS_AS(validate(call), error);
   call.name = "train";
   CHECK_NOTHROW(validate(call));
-  call.arguments = 3;
+  call.arguments = "3";
   CHECK_THROWS_WITH(validate(call), "the arguments of function 'train' are no JSON array");
-  call.arguments = {std::string(limits::function_arguments_bytes, 'x')};
+  call.arguments = "[";
+  CHECK_THROWS_WITH(validate(call), Catch::StartsWith("the list of arguments of function 'train' "
+                                                      "cannot be understood: "));
+  call.arguments = "[\"" + std::string(limits::function_arguments_bytes, 'x') + "\"]";
   CHECK_THROWS_WITH(validate(call), "the list of arguments of function 'train' is 1048580 bytes of "
                                     "JSON, 1048576 are allowed");
 }

@@ -137,8 +137,8 @@ ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::strin
   return described;
 }
 
-ELASTIC_DECL std::map<int, nlohmann::json> worker_group::return_values() const {
-  std::map<int, nlohmann::json> values;
+ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
+  std::map<int, std::string> values;
   for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
     const worker& entry = attempt_.workers[slot];
     if (!entry.end || !entry.end->status.success()) continue;
@@ -344,7 +344,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
 }
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
-  attempt_.sheets.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
+  attempt_.sheets.at(slot) = call_sheet::make(spec_.function->arguments,
                                               return_value_bound(spec_.nproc_per_node));
   process.stdin_fd = attempt_.sheets[slot].descriptor();
   const std::string variable = fmt::format("{}=", entrypoint_variable);
@@ -353,12 +353,13 @@ ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& proces
   process.environment.push_back(variable + spec_.function->name);
 }
 
-ELASTIC_DECL void worker_group::take_value(std::map<int, nlohmann::json>& values, int rank,
+ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
                                            call_answer answer) const {
   std::string problem;
   if (answer.kind == call_answer::what::value) {
     try {
-      values.emplace(rank, detail::call_value(answer.text, "it"));
+      detail::call_value(answer.text, "it");
+      values.emplace(rank, std::move(answer.text));
       return;
     } catch (const error& failure) {
       problem = failure.what();

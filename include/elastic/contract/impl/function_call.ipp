@@ -12,6 +12,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -66,9 +67,27 @@ ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string&
   return {};
 }
 
-ELASTIC_DECL std::string arguments_text(const function_call& call) {
-  return call_text(call.arguments, limits::function_arguments_bytes,
-                   fmt::format("the list of arguments of function '{}'", call.name));
+ELASTIC_DECL std::string arguments_name(const std::string& function) {
+  return fmt::format("the list of arguments of function '{}'", function);
+}
+
+ELASTIC_DECL nlohmann::json arguments_of(const function_call& call) {
+  if (call.arguments.size() > limits::function_arguments_bytes) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} is {} bytes of JSON, {} are allowed", arguments_name(call.name),
+                            call.arguments.size(), limits::function_arguments_bytes));
+  }
+  nlohmann::json arguments;
+  try {
+    arguments = call_value(call.arguments, arguments_name(call.name));
+  } catch (const error& failure) {
+    throw error(errc::invalid_argument, failure.what());
+  }
+  if (!arguments.is_array()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the arguments of function '{}' are no JSON array", call.name));
+  }
+  return arguments;
 }
 
 }  // namespace detail
@@ -87,11 +106,7 @@ ELASTIC_DECL void validate(const function_call& call) {
                             "them zero",
                             call.name.size(), longest_name));
   }
-  if (!call.arguments.is_array()) {
-    throw error(errc::invalid_argument,
-                fmt::format("the arguments of function '{}' are no JSON array", call.name));
-  }
-  detail::arguments_text(call);
+  detail::arguments_of(call);
 }
 
 }  // namespace elastic

@@ -21,6 +21,7 @@
 #include <elastic/process/processor_set.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
+#include <elastic/worker/entrypoint.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -130,7 +131,7 @@ inline void prepare_function(const launch_config& config, worker_spec& workers,
   }
   if (!config.workers.program.empty()) return;
   const auto function = function_table::here().find(config.workers.function->name);
-  function->check(config.workers.function->arguments);
+  function->check(arguments_of(*config.workers.function));
   workers.program = own_program();
   if (!is_forked) {
     if (function_table::here().main_asks()) return;

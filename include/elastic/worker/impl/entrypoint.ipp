@@ -89,7 +89,7 @@ inline int answer_call(const std::string& name) {
     sheet = call_sheet::take();
     const auto function = function_table::here().find(name);
     const nlohmann::json arguments =
-        call_value(sheet.arguments(), fmt::format("the list of arguments of function '{}'", name));
+        call_value(sheet.arguments(), arguments_name(name));
     const nlohmann::json value = function->run(arguments);
     sheet.leave(
         call_answer::what::value,
