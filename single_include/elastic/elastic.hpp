@@ -1081,7 +1081,7 @@ constexpr std::string_view to_string(worker_state state) {
 
 // ---- elastic/agent/run_result.hpp ----
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -1105,27 +1105,22 @@ struct run_result {
   /// The signal that a `stop` named, if it was that which ended the run.
   std::optional<int> stop_signal;
   /// After success, if the workers ran a function: what it returned in each worker of this node,
-  /// by rank in the job; null for one that returns nothing. A worker that ended by `exit(0)` before
-  /// its function returned has none.
-  std::map<int, nlohmann::json> return_values = {};
+  /// by rank in the job, as the text of JSON; "null" for one that returns nothing. A worker that
+  /// ended by `exit(0)` before its function returned has none.
+  std::map<int, std::string> return_values = {};
+
+  /// Errors: `errc::invalid_argument` if there is no such value.
+  ELASTIC_DECL const std::string& return_value_of(int rank) const;
 
   /// What the function returned in the worker of this rank, as a `T`.
   /// Errors: `errc::invalid_argument` if there is no such value, or if it is no `T`.
-  template <class T>
+  /// Needs <nlohmann/json.hpp>, which <elastic/worker/entrypoint.hpp> includes.
+  template <class T, class Json = nlohmann::json>
   T value_of(int rank) const {
-    const auto found = return_values.find(rank);
-    if (found == return_values.end()) {
-      throw error(errc::invalid_argument,
-                  fmt::format("there is no return value of rank {}: there are {} of this node, {}",
-                              rank, return_values.size(),
-                              return_values.empty()
-                                  ? "since no function ran or the job did not succeed"
-                                  : fmt::format("of ranks {} to {}", return_values.begin()->first,
-                                                return_values.rbegin()->first)));
-    }
+    const std::string& text = return_value_of(rank);
     try {
-      return found->second.template get<T>();
-    } catch (const nlohmann::json::exception& failure) {
+      return Json::parse(text).template get<T>();
+    } catch (const typename Json::exception& failure) {
       throw error(errc::invalid_argument,
                   fmt::format("the return value of rank {} does not fit: {}", rank,
                               detail::json_complaint(failure)));
@@ -2901,8 +2896,8 @@ inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 struct function_call {
   /// The name under which the worker's program has registered the function.
   std::string name;
-  /// A JSON array: the arguments in order.
-  nlohmann::json arguments = nlohmann::json::array();
+  /// The text of a JSON array: the arguments in order.
+  std::string arguments = "[]";
 };
 
 namespace detail {
@@ -2919,7 +2914,11 @@ ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most
 /// Errors: `errc::protocol_violation`, saying what is wrong with it.
 ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& what);
 
-ELASTIC_DECL std::string arguments_text(const function_call& call);
+/// The list of arguments of a function, as errors name it.
+ELASTIC_DECL std::string arguments_name(const std::string& function);
+
+/// The arguments of a call as a JSON array. Errors: `errc::invalid_argument`.
+ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
 
 }  // namespace detail
 
@@ -4224,7 +4223,7 @@ class worker_group {
 
   /// What the workers' function returned, by rank in the job; of those that ended with success and
   /// left a value. To be asked after `stop`.
-  ELASTIC_DECL std::map<int, nlohmann::json> return_values() const;
+  ELASTIC_DECL std::map<int, std::string> return_values() const;
 
  private:
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
@@ -4265,7 +4264,7 @@ class worker_group {
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const worker_surroundings& job,
                                        worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
-  ELASTIC_DECL void take_value(std::map<int, nlohmann::json>& values, int rank,
+  ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
                                call_answer answer) const;
 
   /// The reason of a failure that a function left if there is no error file.
@@ -4645,8 +4644,6 @@ class logs_specs_registry : public named_factories<logs_specs> {
 }  // namespace elastic
 
 // ---- elastic/agent/rank_exchange.hpp ----
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -5553,218 +5550,14 @@ ELASTIC_DECL std::string how_to_add(std::string_view backend);
 
 }  // namespace elastic
 
-// ---- elastic/worker/entrypoint.hpp ----
+// ---- elastic/launch/launcher.hpp ----
 
-#include <tuple>
 #include <type_traits>
 
 namespace elastic {
 
-namespace detail {
-
-/// A function under its name, with JSON in the place of its types.
-struct registered_function {
-  std::string name;
-  /// Calls it with an array of arguments. Errors: those of `check`, and what the function throws.
-  std::function<nlohmann::json(const nlohmann::json& arguments)> run;
-  /// Whether the arguments fit. Errors: `errc::invalid_argument`, naming the one that does not.
-  std::function<void(const nlohmann::json& arguments)> check;
-};
-
-/// The functions of this program. Thread-safe.
-class function_table {
- public:
-  ELASTIC_DECL static function_table& here();
-  ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
-  ELASTIC_DECL void remove(const registered_function* one) noexcept;
-
-  /// Errors: `errc::invalid_argument` if no function has this name, or several.
-  ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
-
-  /// Whether main has asked for calls: a program that does not would begin anew in each worker.
-  ELASTIC_DECL void note_main();
-  ELASTIC_DECL bool main_asks();
-
- private:
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<const registered_function>> all_;
-  bool main_asks_ = false;
-};
-
-template <class T>
-struct result_of {
-  using type = T;
-  static constexpr bool is_task = false;
-};
-template <class T>
-struct result_of<task<T>> {
-  using type = T;
-  static constexpr bool is_task = true;
-};
-
-/// Runs a coroutine on a context of its own, on this thread.
-ELASTIC_DECL void run_to_end(task<void> work);
-
-/// Calls a function; of what it returns, a task is run to its end.
-template <class R, class Call>
-nlohmann::json json_of_call(Call call) {
-  using value_type = typename result_of<R>::type;
-  if constexpr (!result_of<R>::is_task && std::is_void_v<R>) {
-    call();
-    return nullptr;
-  } else if constexpr (!result_of<R>::is_task) {
-    nlohmann::json value = call();
-    return value;
-  } else if constexpr (std::is_void_v<value_type>) {
-    run_to_end(call());
-    return nullptr;
-  } else {
-    std::optional<value_type> result;
-    run_to_end(keep_result(call(), result));
-    nlohmann::json value = *std::move(result);
-    return value;
-  }
-}
-
-template <class T>
-concept json_argument = !std::is_pointer_v<T> && std::is_constructible_v<nlohmann::json, T> &&
-                        requires(const nlohmann::json& value) { value.template get<T>(); };
-
-template <class T>
-concept json_result = std::is_void_v<typename result_of<T>::type> ||
-                      std::is_constructible_v<nlohmann::json, typename result_of<T>::type>;
-
-template <class T>
-T argument_of(const std::string& function, const nlohmann::json& arguments, std::size_t place) {
-  try {
-    return arguments[place].template get<T>();
-  } catch (const nlohmann::json::exception& failure) {
-    throw error(errc::invalid_argument, fmt::format("argument {} of function '{}' does not fit: {}",
-                                                    place + 1, function, json_complaint(failure)));
-  }
-}
-
-template <class... P, std::size_t... Place>
-std::tuple<P...> arguments_of(const std::string& function, const nlohmann::json& arguments,
-                              std::index_sequence<Place...>) {
-  if (!arguments.is_array() || arguments.size() != sizeof...(P)) {
-    throw error(errc::invalid_argument,
-                fmt::format("function '{}' takes {} arguments, {} were given", function,
-                            sizeof...(P), arguments.is_array() ? arguments.size() : 0));
-  }
-  return std::tuple<P...>{argument_of<P>(function, arguments, Place)...};
-}
-
-}  // namespace detail
-
 template <class Signature>
 class entrypoint;
-
-/// A function that workers can run, under a name that the program knows in every process:
-///
-///     const elastic::entrypoint train("train", [](int epochs, std::string path) {
-///       …
-///       return loss;
-///     });
-///
-///     int main() {
-///       if (const auto code = elastic::run_entrypoint()) return *code;
-///       …
-///       const elastic::run_result result = co_await elastic::launch(config, train, 3, "x");
-///       result.value_of<double>(0);
-///     }
-///
-/// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
-/// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
-///
-/// A worker is a new process of the same program, which knows the function only if the object
-/// exists before main asks: at namespace scope. What the function captures is what that process has
-/// put there, nothing of the launching one's (see `start_method` for that).
-///
-/// Errors: none here; two functions of one name are refused if the name is used.
-/// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
-template <class R, class... P>
-class entrypoint<R(P...)> {
-  static_assert((... && detail::json_argument<std::decay_t<P>>),
-                "each parameter must be of a type that nlohmann/json converts both ways");
-  static_assert((... &&
-                 !(std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)),
-                "a parameter that is a reference to what can be changed leads nowhere: the "
-                "function runs in another process");
-  static_assert(detail::json_result<R>, "the result must be of a type that nlohmann/json converts");
-
- public:
-  template <class Function>
-  entrypoint(std::string name, Function function) {
-    const auto one = std::make_shared<detail::registered_function>();
-    one->run = [name, function = std::move(function)](const nlohmann::json& given) mutable {
-      auto arguments = decoded(name, given);
-      return detail::json_of_call<R>(
-          [&]() -> R { return std::apply(function, std::move(arguments)); });
-    };
-    one->check = [name](const nlohmann::json& given) { decoded(name, given); };
-    one->name = std::move(name);
-    function_ = one;
-    detail::function_table::here().add(one);
-  }
-  entrypoint(const entrypoint&) = delete;
-  entrypoint& operator=(const entrypoint&) = delete;
-  ~entrypoint() { detail::function_table::here().remove(function_.get()); }
-
-  const std::string& name() const { return function_->name; }
-
-  /// The call of this function with these arguments, for `worker_spec::function`.
-  /// Errors: `errc::invalid_argument` if one cannot be written as JSON.
-  function_call call(std::decay_t<P>... arguments) const {
-    function_call made;
-    made.name = name();
-    (made.arguments.push_back(nlohmann::json(std::move(arguments))), ...);
-    validate(made);
-    return made;
-  }
-
- private:
-  static std::tuple<std::decay_t<P>...> decoded(const std::string& name,
-                                                const nlohmann::json& given) {
-    return detail::arguments_of<std::decay_t<P>...>(name, given, std::index_sequence_for<P...>());
-  }
-
-  std::shared_ptr<const detail::registered_function> function_;
-};
-
-namespace detail {
-
-template <class Function>
-struct signature_of;
-template <class R, class... P>
-struct signature_of<std::function<R(P...)>> {
-  using type = R(P...);
-};
-
-}  // namespace detail
-
-template <class Function>
-entrypoint(std::string, Function) -> entrypoint<
-    typename detail::signature_of<decltype(std::function(std::declval<Function>()))>::type>;
-
-/// Runs the function for which an agent has started this process, if it has. To be called by main,
-/// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
-///
-/// What the function throws goes where `record` would put it, and to the agent also if there are
-/// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
-/// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
-/// standard input is empty, and `is_worker()` is true.
-///
-/// Result: the exit code for main to return; none if this process is no such worker, so that
-/// main goes on.
-/// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
-ELASTIC_DECL std::optional<int> run_entrypoint();
-
-}  // namespace elastic
-
-// ---- elastic/launch/launcher.hpp ----
-
-namespace elastic {
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
@@ -6115,6 +5908,8 @@ class frame_reader {
 }  // namespace elastic
 
 // ---- elastic/net/tcp_message_channel.hpp ----
+
+#include <tuple>
 
 namespace elastic {
 
@@ -12971,6 +12766,219 @@ class file_keys final : public versioned_keys {
 
 }  // namespace elastic
 
+// ---- elastic/worker/entrypoint.hpp ----
+
+// Opt-in: includes nlohmann/json, which only workers that are functions need.
+
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+/// A function under its name, with JSON in the place of its types.
+struct registered_function {
+  std::string name;
+  /// Calls it with an array of arguments. Errors: those of `check`, and what the function throws.
+  std::function<nlohmann::json(const nlohmann::json& arguments)> run;
+  /// Whether the arguments fit. Errors: `errc::invalid_argument`, naming the one that does not.
+  std::function<void(const nlohmann::json& arguments)> check;
+};
+
+/// The functions of this program. Thread-safe.
+class function_table {
+ public:
+  ELASTIC_DECL static function_table& here();
+  ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
+  ELASTIC_DECL void remove(const registered_function* one) noexcept;
+
+  /// Errors: `errc::invalid_argument` if no function has this name, or several.
+  ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
+
+  /// Whether main has asked for calls: a program that does not would begin anew in each worker.
+  ELASTIC_DECL void note_main();
+  ELASTIC_DECL bool main_asks();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const registered_function>> all_;
+  bool main_asks_ = false;
+};
+
+template <class T>
+struct result_of {
+  using type = T;
+  static constexpr bool is_task = false;
+};
+template <class T>
+struct result_of<task<T>> {
+  using type = T;
+  static constexpr bool is_task = true;
+};
+
+/// Runs a coroutine on a context of its own, on this thread.
+ELASTIC_DECL void run_to_end(task<void> work);
+
+/// Calls a function; of what it returns, a task is run to its end.
+template <class R, class Call>
+nlohmann::json json_of_call(Call call) {
+  using value_type = typename result_of<R>::type;
+  if constexpr (!result_of<R>::is_task && std::is_void_v<R>) {
+    call();
+    return nullptr;
+  } else if constexpr (!result_of<R>::is_task) {
+    nlohmann::json value = call();
+    return value;
+  } else if constexpr (std::is_void_v<value_type>) {
+    run_to_end(call());
+    return nullptr;
+  } else {
+    std::optional<value_type> result;
+    run_to_end(keep_result(call(), result));
+    nlohmann::json value = *std::move(result);
+    return value;
+  }
+}
+
+template <class T>
+concept json_argument = !std::is_pointer_v<T> && std::is_constructible_v<nlohmann::json, T> &&
+                        requires(const nlohmann::json& value) { value.template get<T>(); };
+
+template <class T>
+concept json_result = std::is_void_v<typename result_of<T>::type> ||
+                      std::is_constructible_v<nlohmann::json, typename result_of<T>::type>;
+
+template <class T>
+T argument_of(const std::string& function, const nlohmann::json& arguments, std::size_t place) {
+  try {
+    return arguments[place].template get<T>();
+  } catch (const nlohmann::json::exception& failure) {
+    throw error(errc::invalid_argument, fmt::format("argument {} of function '{}' does not fit: {}",
+                                                    place + 1, function, json_complaint(failure)));
+  }
+}
+
+template <class... P, std::size_t... Place>
+std::tuple<P...> arguments_of(const std::string& function, const nlohmann::json& arguments,
+                              std::index_sequence<Place...>) {
+  if (!arguments.is_array() || arguments.size() != sizeof...(P)) {
+    throw error(errc::invalid_argument,
+                fmt::format("function '{}' takes {} arguments, {} were given", function,
+                            sizeof...(P), arguments.is_array() ? arguments.size() : 0));
+  }
+  return std::tuple<P...>{argument_of<P>(function, arguments, Place)...};
+}
+
+}  // namespace detail
+
+template <class Signature>
+class entrypoint;
+
+/// A function that workers can run, under a name that the program knows in every process:
+///
+///     const elastic::entrypoint train("train", [](int epochs, std::string path) {
+///       …
+///       return loss;
+///     });
+///
+///     int main() {
+///       if (const auto code = elastic::run_entrypoint()) return *code;
+///       …
+///       const elastic::run_result result = co_await elastic::launch(config, train, 3, "x");
+///       result.value_of<double>(0);
+///     }
+///
+/// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
+/// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
+///
+/// A worker is a new process of the same program, which knows the function only if the object
+/// exists before main asks: at namespace scope. What the function captures is what that process has
+/// put there, nothing of the launching one's (see `start_method` for that).
+///
+/// Errors: none here; two functions of one name are refused if the name is used.
+/// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
+template <class R, class... P>
+class entrypoint<R(P...)> {
+  static_assert((... && detail::json_argument<std::decay_t<P>>),
+                "each parameter must be of a type that nlohmann/json converts both ways");
+  static_assert((... &&
+                 !(std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)),
+                "a parameter that is a reference to what can be changed leads nowhere: the "
+                "function runs in another process");
+  static_assert(detail::json_result<R>, "the result must be of a type that nlohmann/json converts");
+
+ public:
+  template <class Function>
+  entrypoint(std::string name, Function function) {
+    const auto one = std::make_shared<detail::registered_function>();
+    one->run = [name, function = std::move(function)](const nlohmann::json& given) mutable {
+      auto arguments = decoded(name, given);
+      return detail::json_of_call<R>(
+          [&]() -> R { return std::apply(function, std::move(arguments)); });
+    };
+    one->check = [name](const nlohmann::json& given) { decoded(name, given); };
+    one->name = std::move(name);
+    function_ = one;
+    detail::function_table::here().add(one);
+  }
+  entrypoint(const entrypoint&) = delete;
+  entrypoint& operator=(const entrypoint&) = delete;
+  ~entrypoint() { detail::function_table::here().remove(function_.get()); }
+
+  const std::string& name() const { return function_->name; }
+
+  /// The call of this function with these arguments, for `worker_spec::function`.
+  /// Errors: `errc::invalid_argument` if one cannot be written as JSON.
+  function_call call(std::decay_t<P>... arguments) const {
+    function_call made;
+    made.name = name();
+    nlohmann::json list = nlohmann::json::array();
+    (list.push_back(nlohmann::json(std::move(arguments))), ...);
+    made.arguments = detail::call_text(list, limits::function_arguments_bytes,
+                                       detail::arguments_name(made.name));
+    validate(made);
+    return made;
+  }
+
+ private:
+  static std::tuple<std::decay_t<P>...> decoded(const std::string& name,
+                                                const nlohmann::json& given) {
+    return detail::arguments_of<std::decay_t<P>...>(name, given, std::index_sequence_for<P...>());
+  }
+
+  std::shared_ptr<const detail::registered_function> function_;
+};
+
+namespace detail {
+
+template <class Function>
+struct signature_of;
+template <class R, class... P>
+struct signature_of<std::function<R(P...)>> {
+  using type = R(P...);
+};
+
+}  // namespace detail
+
+template <class Function>
+entrypoint(std::string, Function) -> entrypoint<
+    typename detail::signature_of<decltype(std::function(std::declval<Function>()))>::type>;
+
+/// Runs the function for which an agent has started this process, if it has. To be called by main,
+/// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
+///
+/// What the function throws goes where `record` would put it, and to the agent also if there are
+/// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
+/// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// standard input is empty, and `is_worker()` is true.
+///
+/// Result: the exit code for main to return; none if this process is no such worker, so that
+/// main goes on.
+/// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
+ELASTIC_DECL std::optional<int> run_entrypoint();
+
+}  // namespace elastic
+
 #if defined(ELASTIC_HEADER_ONLY) || defined(ELASTIC_SOURCE)
 
 // ---- elastic/base/impl/log.ipp ----
@@ -13592,6 +13600,24 @@ ELASTIC_DECL std::int64_t worker_failure::timestamp() const {
 ELASTIC_DECL wall_time worker_failure::moment() const {
   if (error && error->timestamp != 0 && error->written) return *error->written;
   return at;
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/impl/run_result.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
+  const auto position = return_values.find(rank);
+  if (position != return_values.end()) return position->second;
+  const std::string ranks = return_values.empty()
+                                ? "since no function ran or the job did not succeed"
+                                : fmt::format("of ranks {} to {}", return_values.begin()->first,
+                                              return_values.rbegin()->first);
+  throw error(errc::invalid_argument,
+              fmt::format("there is no return value of rank {}: there are {} of this node, {}",
+                          rank, return_values.size(), ranks));
 }
 
 }  // namespace elastic
@@ -15324,9 +15350,27 @@ ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string&
   return {};
 }
 
-ELASTIC_DECL std::string arguments_text(const function_call& call) {
-  return call_text(call.arguments, limits::function_arguments_bytes,
-                   fmt::format("the list of arguments of function '{}'", call.name));
+ELASTIC_DECL std::string arguments_name(const std::string& function) {
+  return fmt::format("the list of arguments of function '{}'", function);
+}
+
+ELASTIC_DECL nlohmann::json arguments_of(const function_call& call) {
+  if (call.arguments.size() > limits::function_arguments_bytes) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} is {} bytes of JSON, {} are allowed", arguments_name(call.name),
+                            call.arguments.size(), limits::function_arguments_bytes));
+  }
+  nlohmann::json arguments;
+  try {
+    arguments = call_value(call.arguments, arguments_name(call.name));
+  } catch (const error& failure) {
+    throw error(errc::invalid_argument, failure.what());
+  }
+  if (!arguments.is_array()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the arguments of function '{}' are no JSON array", call.name));
+  }
+  return arguments;
 }
 
 }  // namespace detail
@@ -15345,11 +15389,7 @@ ELASTIC_DECL void validate(const function_call& call) {
                             "them zero",
                             call.name.size(), longest_name));
   }
-  if (!call.arguments.is_array()) {
-    throw error(errc::invalid_argument,
-                fmt::format("the arguments of function '{}' are no JSON array", call.name));
-  }
-  detail::arguments_text(call);
+  detail::arguments_of(call);
 }
 
 }  // namespace elastic
@@ -17104,8 +17144,8 @@ ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::strin
   return described;
 }
 
-ELASTIC_DECL std::map<int, nlohmann::json> worker_group::return_values() const {
-  std::map<int, nlohmann::json> values;
+ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
+  std::map<int, std::string> values;
   for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
     const worker& entry = attempt_.workers[slot];
     if (!entry.end || !entry.end->status.success()) continue;
@@ -17311,7 +17351,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
 }
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
-  attempt_.sheets.at(slot) = call_sheet::make(detail::arguments_text(*spec_.function),
+  attempt_.sheets.at(slot) = call_sheet::make(spec_.function->arguments,
                                               return_value_bound(spec_.nproc_per_node));
   process.stdin_fd = attempt_.sheets[slot].descriptor();
   const std::string variable = fmt::format("{}=", entrypoint_variable);
@@ -17320,12 +17360,13 @@ ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& proces
   process.environment.push_back(variable + spec_.function->name);
 }
 
-ELASTIC_DECL void worker_group::take_value(std::map<int, nlohmann::json>& values, int rank,
+ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
                                            call_answer answer) const {
   std::string problem;
   if (answer.kind == call_answer::what::value) {
     try {
-      values.emplace(rank, detail::call_value(answer.text, "it"));
+      detail::call_value(answer.text, "it");
+      values.emplace(rank, std::move(answer.text));
       return;
     } catch (const error& failure) {
       problem = failure.what();
@@ -19547,117 +19588,6 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
 
 }  // namespace elastic
 
-// ---- elastic/worker/impl/entrypoint.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-ELASTIC_DECL function_table& function_table::here() {
-  static function_table table;
-  return table;
-}
-
-ELASTIC_DECL void function_table::add(std::shared_ptr<const registered_function> one) {
-  const std::lock_guard<std::mutex> hold(mutex_);
-  all_.push_back(std::move(one));
-}
-
-ELASTIC_DECL void function_table::remove(const registered_function* one) noexcept {
-  const std::lock_guard<std::mutex> hold(mutex_);
-  std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
-}
-
-ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
-    const std::string& name) {
-  const std::lock_guard<std::mutex> hold(mutex_);
-  std::shared_ptr<const registered_function> found;
-  std::string names;
-  for (const auto& one : all_) {
-    if (!names.empty()) names += ", ";
-    names += "'" + one->name + "'";
-    if (one->name != name) continue;
-    if (found) {
-      throw error(errc::invalid_argument,
-                  fmt::format("two functions of this program are registered as '{}'", name));
-    }
-    found = one;
-  }
-  if (found) return found;
-  throw error(errc::invalid_argument,
-              fmt::format("no function of this program is registered as '{}': there {}", name,
-                          names.empty() ? "is none at all" : "is " + names));
-}
-
-ELASTIC_DECL void function_table::note_main() {
-  const std::lock_guard<std::mutex> hold(mutex_);
-  main_asks_ = true;
-}
-
-ELASTIC_DECL bool function_table::main_asks() {
-  const std::lock_guard<std::mutex> hold(mutex_);
-  return main_asks_;
-}
-
-ELASTIC_DECL void run_to_end(task<void> work) {
-  asio::io_context context(1);
-  bool has_ended = false;
-  std::exception_ptr failure;
-  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
-    has_ended = true;
-    failure = thrown;
-  });
-  context.run();
-  if (failure) std::rethrow_exception(failure);
-  if (!has_ended) {
-    throw error(errc::stopped, "the function waits for something that can no longer come");
-  }
-}
-
-/// Runs the function of this name with the arguments that the agent has given, and leaves what
-/// came of it. Result: the exit code of the worker.
-inline int answer_call(const std::string& name) {
-  call_sheet sheet;
-  try {
-    sheet = call_sheet::take();
-    const auto function = function_table::here().find(name);
-    const nlohmann::json arguments =
-        call_value(sheet.arguments(), fmt::format("the list of arguments of function '{}'", name));
-    const nlohmann::json value = function->run(arguments);
-    sheet.leave(
-        call_answer::what::value,
-        call_text(value, sheet.room(), fmt::format("the return value of function '{}'", name)));
-    return 0;
-  } catch (...) {
-    const std::exception_ptr thrown = std::current_exception();
-    const auto now = system_time().wall_now().time_since_epoch();
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(now).count();
-    leave_error(thrown, std::getenv("TORCHELASTIC_ERROR_FILE"), seconds);
-    try {
-      const std::string text =
-          error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
-      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
-    } catch (const std::exception& failure) {
-      std::fprintf(stderr, "%s\n", failure.what());
-    }
-    return 1;
-  }
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::optional<int> run_entrypoint() {
-  detail::function_table::here().note_main();
-  const char* const asked = std::getenv(entrypoint_variable);
-  if (!asked) return std::nullopt;
-  const std::string name = asked;
-  // What the function starts in turn is no worker that runs it.
-  ::unsetenv(entrypoint_variable);
-  return detail::answer_call(name);
-}
-
-}  // namespace elastic
-
 // ---- elastic/launch/impl/launcher.ipp ----
 
 namespace elastic {
@@ -19759,7 +19689,7 @@ inline void prepare_function(const launch_config& config, worker_spec& workers,
   }
   if (!config.workers.program.empty()) return;
   const auto function = function_table::here().find(config.workers.function->name);
-  function->check(config.workers.function->arguments);
+  function->check(arguments_of(*config.workers.function));
   workers.program = own_program();
   if (!is_forked) {
     if (function_table::here().main_asks()) return;
@@ -32930,6 +32860,117 @@ ELASTIC_DECL task<bool> file_keys::under_lock(std::function<outcome()> work) {
     co_await time_->sleep_until(next_try);
     pause = std::min<duration>(2 * pause, last_lock_pause);
   }
+}
+
+}  // namespace elastic
+
+// ---- elastic/worker/impl/entrypoint.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL function_table& function_table::here() {
+  static function_table table;
+  return table;
+}
+
+ELASTIC_DECL void function_table::add(std::shared_ptr<const registered_function> one) {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  all_.push_back(std::move(one));
+}
+
+ELASTIC_DECL void function_table::remove(const registered_function* one) noexcept {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
+}
+
+ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
+    const std::string& name) {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  std::shared_ptr<const registered_function> found;
+  std::string names;
+  for (const auto& one : all_) {
+    if (!names.empty()) names += ", ";
+    names += "'" + one->name + "'";
+    if (one->name != name) continue;
+    if (found) {
+      throw error(errc::invalid_argument,
+                  fmt::format("two functions of this program are registered as '{}'", name));
+    }
+    found = one;
+  }
+  if (found) return found;
+  throw error(errc::invalid_argument,
+              fmt::format("no function of this program is registered as '{}': there {}", name,
+                          names.empty() ? "is none at all" : "is " + names));
+}
+
+ELASTIC_DECL void function_table::note_main() {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  main_asks_ = true;
+}
+
+ELASTIC_DECL bool function_table::main_asks() {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  return main_asks_;
+}
+
+ELASTIC_DECL void run_to_end(task<void> work) {
+  asio::io_context context(1);
+  bool has_ended = false;
+  std::exception_ptr failure;
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
+    has_ended = true;
+    failure = thrown;
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  if (!has_ended) {
+    throw error(errc::stopped, "the function waits for something that can no longer come");
+  }
+}
+
+/// Runs the function of this name with the arguments that the agent has given, and leaves what
+/// came of it. Result: the exit code of the worker.
+inline int answer_call(const std::string& name) {
+  call_sheet sheet;
+  try {
+    sheet = call_sheet::take();
+    const auto function = function_table::here().find(name);
+    const nlohmann::json arguments =
+        call_value(sheet.arguments(), arguments_name(name));
+    const nlohmann::json value = function->run(arguments);
+    sheet.leave(
+        call_answer::what::value,
+        call_text(value, sheet.room(), fmt::format("the return value of function '{}'", name)));
+    return 0;
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    const auto now = system_time().wall_now().time_since_epoch();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now).count();
+    leave_error(thrown, std::getenv("TORCHELASTIC_ERROR_FILE"), seconds);
+    try {
+      const std::string text =
+          error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
+      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "%s\n", failure.what());
+    }
+    return 1;
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::optional<int> run_entrypoint() {
+  detail::function_table::here().note_main();
+  const char* const asked = std::getenv(entrypoint_variable);
+  if (!asked) return std::nullopt;
+  const std::string name = asked;
+  // What the function starts in turn is no worker that runs it.
+  ::unsetenv(entrypoint_variable);
+  return detail::answer_call(name);
 }
 
 }  // namespace elastic
