@@ -12,12 +12,15 @@
 
 namespace elastic::test {
 
-/// How long one coroutine test may take in real time.
+/// Whether a sanitizer watches, which takes time, and keeps memory that was given back.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::chrono::seconds test_limit{120};
+inline constexpr bool is_sanitized = true;
 #else
-inline constexpr std::chrono::seconds test_limit{30};
+inline constexpr bool is_sanitized = false;
 #endif
+
+/// How long one coroutine test may take in real time.
+inline constexpr std::chrono::seconds test_limit{is_sanitized ? 120 : 30};
 
 /// Runs a coroutine to its end on a context and a thread of its own choice: this one.
 ///
