@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 constexpr int features = 8, global_batch = 24, steps_per_epoch = 10, epochs = 5;
 using numbers = std::vector<double>;
 
