@@ -47,7 +47,7 @@ task<void> use_store_of_213(tcp_store_options options) {
   co_await client->connect();
   CHECK_AWAITED("hello", client->get("from torch"));
   CHECK(client->generation() == tcp_store_generation::torch_2_2);
-  co_await test::check_values(client, false);
+  co_await test::check_values(client, true);
   co_await test::check_waits(client);
   co_await test::check_cancelled_waits(client);
   const auto prefixed = std::make_shared<prefix_store>("some/prefix", client);
