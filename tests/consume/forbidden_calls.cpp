@@ -10,11 +10,11 @@
 using namespace elastic;
 
 task<void> launch_braced() {
-  co_await launch({.program = "/bin/true"});  // refused: deleted
+  co_await launch({.standalone = true});  // refused: deleted
 }
 
 task<void> launch_temporary() {
-  co_await launch(launch_config{.program = "/bin/true"});  // refused: deleted
+  co_await launch(launch_config{.standalone = true});  // refused: deleted
 }
 
 task<void> launch_moved(launch_config config) {
@@ -22,7 +22,7 @@ task<void> launch_moved(launch_config config) {
 }
 
 task<void> launch_braced_with_services(agent_services services) {
-  co_await launch({.program = "/bin/true"}, services);  // refused: deleted
+  co_await launch({.standalone = true}, services);  // refused: deleted
 }
 
 task<void> launch_with_braced_services(launch_config config) {
@@ -30,7 +30,7 @@ task<void> launch_with_braced_services(launch_config config) {
 }
 
 task<void> launch_all_braced() {
-  co_await launch({.program = "/bin/true"}, {.log = {}});  // refused: deleted
+  co_await launch({.standalone = true}, {.log = {}});  // refused: deleted
 }
 
 const entrypoint train("train", [](int epochs) { return epochs; });
