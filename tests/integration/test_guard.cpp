@@ -829,6 +829,8 @@ class emulated_guard {
     ::posix_spawn_file_actions_init(&actions);
     const int passed = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 5);
     ::posix_spawn_file_actions_adddup2(&actions, passed, detail::guard_socket);
+    // What the test inherited there is no agent to watch: CTest leaves its logs open.
+    ::posix_spawn_file_actions_addclose(&actions, detail::guard_agent);
     const int failure = ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
                                        test::detail::pointers(command).data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
