@@ -4,9 +4,12 @@
 #include <elastic/process/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
+#include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/skip.hpp>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,27 +44,32 @@ class job {
   std::string work = "exec sleep 60";
   std::vector<std::string> options;
 
+  // Stands before the name of the program.
+  std::vector<std::string> launcher;
+  // Where the nodes meet, if it is not at one of them.
+  std::vector<std::string> meeting = {"--rdzv-backend", "c10d", "--rdzv-endpoint",
+                                      fmt::format("localhost:{}", elastic::free_port("127.0.0.1"))};
+
   std::unique_ptr<running_program> start() {
-    std::vector<std::string> command = {
-        ELASTIC_ELASTICRUN, "--nnodes", sizes_, "--nproc-per-node", "2", "--rdzv-backend", "c10d",
-        "--rdzv-endpoint", fmt::format("localhost:{}", port_), "--rdzv-id", "job", "--rdzv-conf",
-        "last_call_timeout=0.5", "--max-restarts", "2"};
+    std::vector<std::string> command = launcher;
+    command.insert(command.end(),
+                   {ELASTIC_ELASTICRUN, "--nnodes", sizes_, "--nproc-per-node", "2", "--rdzv-id",
+                    "job", "--rdzv-conf", "last_call_timeout=0.5", "--max-restarts", "2"});
+    command.insert(command.end(), meeting.begin(), meeting.end());
     command.insert(command.end(), options.begin(), options.end());
     const std::string says =
         "echo \"$GROUP_RANK/$GROUP_WORLD_SIZE $RANK/$WORLD_SIZE $TORCHELASTIC_RESTART_COUNT\"; ";
-    for (const std::string& word : {std::string("--no-python"), std::string("sh"),
-                                    std::string("-c"), says + work}) {
+    for (const std::string& word :
+         {std::string("--no-python"), std::string("sh"), std::string("-c"), says + work}) {
       command.push_back(word);
     }
     return std::make_unique<running_program>(
-        command, std::map<std::string, std::string>{{left_.name, left_.value},
-                                                    {"OMP_NUM_THREADS", "1"},
-                                                    {"LOGLEVEL", "DEBUG"}});
+        command, std::map<std::string, std::string>{
+                     {left_.name, left_.value}, {"OMP_NUM_THREADS", "1"}, {"LOGLEVEL", "DEBUG"}});
   }
 
  private:
   std::string sizes_;
-  std::uint16_t port_ = elastic::free_port("127.0.0.1");
   leftovers left_;
 };
 
@@ -100,6 +108,40 @@ TEST_CASE("nodes: one that joins makes the world larger, and costs no restart",
   for (const auto* node : {&third, &second, &first}) {
     (*node)->signal(SIGTERM);
     CHECK((*node)->wait().code == 128 + SIGTERM);
+  }
+}
+
+// As two containers on one host that share its name and its network.
+TEST_CASE("nodes: two agents of the same host name and pid are two nodes", "[integration][nodes]") {
+  const std::vector<std::string> container = {"unshare", ::geteuid() == 0 ? "-pf" : "-Urpf",
+                                              "--mount-proc", "--kill-child=KILL"};
+  std::vector<std::string> trial = container;
+  trial.insert(trial.end(), {"sh", "-c", "exit 0"});
+  const program_result tried = elastic::test::run_program(trial);
+  if (tried.code != 0) return elastic::test::skip("it takes pid namespaces: " + tried.err);
+
+  const elastic::test::temporary_directory folder;
+  const std::string place = GENERATE("c10d", "file");
+  CAPTURE(place);
+  job twins("1:2");
+  twins.launcher = container;
+  if (place == "file") {
+    twins.meeting = {"--rdzv-backend", "file", "--rdzv-endpoint", folder / ""};
+  }
+  const auto first = twins.start();
+  first->await_out("/2 0\n", 2);
+  const auto second = twins.start();
+  first->await_out("/4 0\n", 2);
+  second->await_out("/4 0\n", 2);
+  CHECK(says(first->err(), "_1_0"));
+  const std::string all = first->out() + second->out();
+  for (int rank = 0; rank < 4; ++rank) {
+    CHECK(says(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+  }
+  // A first process of a namespace gets no signal that it does not handle; elasticrun handles it.
+  for (const auto* node : {&second, &first}) {
+    elastic::test::run_program({"pkill", "-TERM", "-P", std::to_string((*node)->pid())});
+    (*node)->wait();
   }
 }
 

@@ -10,6 +10,16 @@
 
 namespace elastic {
 
+/// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
+/// can take the agent's place, so no message or log for people shows it.
+struct node_number {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  friend auto operator<=>(const node_number&, const node_number&) = default;
+  friend bool operator==(const node_number&, const node_number&) = default;
+};
+
 /// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
 /// ranks, on every node the same.
 struct node_id {
@@ -19,17 +29,33 @@ struct node_id {
   std::int64_t pid = 0;
   /// Tells the agents of one process apart, from 0.
   std::int64_t local_id = 0;
+  /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
+  /// has no room for it.
+  node_number number = {};
 
   friend auto operator<=>(const node_id&, const node_id&) = default;
   friend bool operator==(const node_id&, const node_id&) = default;
 
-  /// "host_pid_localid", as messages show it.
+  /// "host_pid_localid", as messages show it: without what makes it unique.
   ELASTIC_DECL std::string text() const;
+
+  /// "host_pid_localid" with all of `local_id`, as the name of a key.
+  ELASTIC_DECL std::string key() const;
 };
 
-/// A new name for an agent of this process: each of its handlers is a node of its own.
+/// A number that no other agent has: from the kernel's source of randomness.
+/// Errors: what `std::random_device` throws if there is no such source.
+ELASTIC_DECL node_number new_node_number();
+
+/// A new name, without a number, for an agent of this process: each of its handlers is a node of
+/// its own.
 /// @param host  what the user calls this host; empty: its own name
 ELASTIC_DECL node_id new_node(const std::string& host);
+
+/// The same where only the first three members can be told to others: 40 random bits behind the
+/// local id tell it from one of another container. `text()` leaves them out.
+/// Errors: those of `new_node_number`.
+ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
 }  // namespace elastic
 

@@ -201,8 +201,7 @@ TEST_CASE("coordinator: a lost node ends the round after the grace, and the rest
   CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
 }
 
-TEST_CASE("coordinator: a node that comes back within the grace has lost nothing",
-          "[rendezvous]") {
+TEST_CASE("coordinator: a node that comes back within the grace has lost nothing", "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");
   job.forget();
@@ -233,9 +232,8 @@ TEST_CASE("coordinator: a place that is told again is that of the whole round", 
   job.rejoin("ab");
   job.forget();
   job.connect('c');
-  CHECK(job.told('c') ==
-        texts{"welcome back", "round 0: 2 of 3 at a.example, 0 restarts",
-              "round 0 changes: node c_1_0 is gone (0 restarts)"});
+  CHECK(job.told('c') == texts{"welcome back", "round 0: 2 of 3 at a.example, 0 restarts",
+                               "round 0 changes: node c_1_0 is gone (0 restarts)"});
 }
 
 TEST_CASE("coordinator: a new connection of a node takes the place of its former one",
@@ -441,8 +439,7 @@ TEST_CASE("coordinator: who comes after the end is told how it was", "[rendezvou
   }
 }
 
-TEST_CASE("coordinator: one that leaves does not close, and is missed at once",
-          "[rendezvous]") {
+TEST_CASE("coordinator: one that leaves does not close, and is missed at once", "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");
   job.forget();
@@ -509,17 +506,45 @@ TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rende
   CHECK(job.told('b') == texts{"welcome"});
 }
 
-TEST_CASE("coordinator: another version of the protocol is refused, both named",
-          "[rendezvous]") {
+TEST_CASE("coordinator: another version of the protocol is refused, both named", "[rendezvous]") {
   rendezvous_coordinator coordinator("job");
   coordinator.connected(1, {});
   hello greeting;
-  greeting.version = 2;
+  greeting.version = 1;
   coordinator.received(1, greeting, time_point(1h));
   const auto answers = coordinator.take_answers();
   REQUIRE(answers.size() == 1);
   CHECK(std::visit(in_words(), answers[0].what) ==
-        "refused: this node speaks version 2 of the rendezvous, the server version 1");
+        "refused: this node speaks version 1 of the rendezvous, the server version 2");
+}
+
+TEST_CASE("coordinator: nodes with a host name and a pid in common are two nodes", "[rendezvous]") {
+  rendezvous_coordinator coordinator("job");
+  const time_point now(1h);
+  hello greeting;
+  greeting.node = {"container", 1, 0, {}};
+  greeting.settings.min_nodes = 2;
+  greeting.settings.max_nodes = 2;
+  for (const int link : {1, 2}) {
+    coordinator.connected(link, {});
+    greeting.node.number = {0, 10 - static_cast<std::uint64_t>(link)};
+    coordinator.received(link, greeting, now);
+    coordinator.received(link, join{-1, 600s, {"a.example", 1, true}}, now);
+  }
+  CHECK(coordinator.take_dropped().empty());
+  texts placements;
+  for (const auto& answer : coordinator.take_answers()) {
+    if (std::holds_alternative<placed>(answer.what)) {
+      placements.push_back(fmt::format("{}: {}", answer.to, std::visit(in_words(), answer.what)));
+    }
+  }
+  std::sort(placements.begin(), placements.end());
+  CHECK(placements == texts{"1: round 0: 1 of 2 at a.example, 0 restarts",
+                            "2: round 0: 0 of 2 at a.example, 0 restarts"});
+  // Who comes with the number takes up its own connection, and no other.
+  coordinator.connected(3, {});
+  coordinator.received(3, greeting, now);
+  CHECK(coordinator.take_dropped() == std::vector<rendezvous_coordinator::connection>{2});
 }
 
 TEST_CASE("coordinator: who says anything before hello, or hello twice, is dropped",

@@ -27,7 +27,7 @@ using elastic::to_text;
 hello full_hello() {
   hello said;
   said.run_id = "a \"job\"";
-  said.node = {"häuschen", 4711, 2};
+  said.node = {"häuschen", 4711, 2, {1, 0xfedcba9876543210}};
   said.settings.min_nodes = 2;
   said.settings.max_nodes = 7;
   said.settings.last_call_timeout = 1500ms;
@@ -113,9 +113,11 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
       {R"({"kind": "failed", "round": 1})", "\"what\""},
       {R"({"kind": "close", "end": "maybe", "why": ""})", "maybe"},
       {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 65536,
-           "served": true})", "\"port\""},
+           "served": true})",
+       "\"port\""},
       {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 1,
-           "served": 1})", "\"served\""},
+           "served": 1})",
+       "\"served\""},
       {std::string(elastic::limits::rendezvous_message_bytes + 1, ' '), "bytes long"},
   };
   for (const refusal& one : all) {
@@ -128,6 +130,29 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
       CHECK(std::string(refused.what()).find(one.named) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("rendezvous message: a node's number is 32 hexadecimal digits, and nothing else shows it",
+          "[rendezvous]") {
+  const std::string text = to_text(full_hello());
+  const std::string digits = "0000000000000001fedcba9876543210";
+  REQUIRE(text.find(digits) != std::string::npos);
+  const auto read = std::get<hello>(parse_rendezvous_request(text));
+  CHECK(read.node == full_hello().node);
+  CHECK(read.node.text() == "häuschen_4711_2");
+  for (const std::string& wrong :
+       {std::string(), digits.substr(1), digits + "0", std::string(32, 'g'), " " + digits.substr(1),
+        "-" + digits.substr(1), "0x" + digits.substr(2)}) {
+    CAPTURE(wrong);
+    std::string changed = text;
+    changed.replace(changed.find(digits), digits.size(), wrong);
+    CHECK_THROWS_AS(parse_rendezvous_request(changed), elastic::error);
+  }
+  // One of before has none, and is told which version the server speaks.
+  std::string before = text;
+  before.replace(before.find("\"version\": 2"), 12, "\"version\": 1");
+  before.replace(before.find("\"number\""), 8, "\"nothing\"");
+  CHECK(std::get<hello>(parse_rendezvous_request(before)).version == 1);
 }
 
 TEST_CASE("rendezvous message: numbers out of bounds are refused", "[rendezvous]") {

@@ -47,7 +47,7 @@ class etcd_rendezvous_backend final : public rendezvous_backend {
   using json = nlohmann::json;
 
   std::string state_key() const { return root_ + "state"; }
-  std::string node_key(const node_id& node) const { return root_ + "node/" + node.text(); }
+  std::string node_key(const node_id& node) const { return root_ + "node/" + node.key(); }
 
   ELASTIC_DECL json range_of_nodes() const;
 

@@ -9,18 +9,50 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <random>
 
 #include <fmt/format.h>
 
 namespace elastic {
 
+namespace detail {
+
+inline constexpr int local_id_random_bits = 40;
+
+}  // namespace detail
+
 ELASTIC_DECL std::string node_id::text() const {
+  const std::int64_t count = local_id >> detail::local_id_random_bits;
+  return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
+}
+
+ELASTIC_DECL std::string node_id::key() const {
   return fmt::format("{}_{}_{}", host, pid, local_id);
+}
+
+ELASTIC_DECL node_number new_node_number() {
+  std::random_device device;
+  const auto next = [&device] {
+    const std::uint64_t high = device();
+    return high << 32 | device();
+  };
+  node_number number;
+  number.high = next();
+  number.low = next();
+  return number;
 }
 
 ELASTIC_DECL node_id new_node(const std::string& host) {
   static std::atomic<std::int64_t> next = 0;
-  return {host.empty() ? host_name() : host, ::getpid(), next++};
+  return {host.empty() ? host_name() : host, ::getpid(), next++, {}};
+}
+
+ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
+  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
+  node_id node = new_node(host);
+  const auto random = static_cast<std::int64_t>(new_node_number().low % end);
+  node.local_id = (node.local_id + 1) * end + random;
+  return node;
 }
 
 }  // namespace elastic

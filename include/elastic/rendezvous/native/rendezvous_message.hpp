@@ -23,7 +23,7 @@ namespace rendezvous_messages {
 
 /// The first word of a connection, also of one that takes up a broken one.
 struct hello {
-  static constexpr int current_version = 1;
+  static constexpr int current_version = 2;
   int version = current_version;
   std::string run_id;
   node_id node;

@@ -118,6 +118,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   rendezvous_messages::hello greeting;
   greeting.run_id = parameters_.run_id;
   greeting.node = new_node(parameters_.local_addr);
+  greeting.node.number = new_node_number();
   greeting.settings = settings_;
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
                                                     parameters_.time, parameters_.log);

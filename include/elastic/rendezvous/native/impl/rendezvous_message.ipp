@@ -8,8 +8,10 @@
 #include <elastic/base/json_object.hpp>
 #include <elastic/base/limits.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <limits>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -80,6 +82,29 @@ inline change_kind read_change_kind(const json_fields& fields) {
   fields.refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
 }
 
+/// 32 hexadecimal digits.
+inline std::string text_of(const node_number& number) {
+  return fmt::format("{:016x}{:016x}", number.high, number.low);
+}
+
+inline node_number read_node_number(const json_fields& fields) {
+  constexpr std::size_t half = 16;
+  const std::string digits = fields.text("number");
+  const auto read = [&](std::size_t begin) {
+    std::uint64_t value = 0;
+    const char* end = digits.data() + begin + half;
+    const auto [stop, failure] = std::from_chars(digits.data() + begin, end, value, 16);
+    if (failure != std::errc() || stop != end) {
+      fields.refuse("has a \"number\" that is not made of 32 hexadecimal digits");
+    }
+    return value;
+  };
+  if (digits.size() != 2 * half) {
+    fields.refuse("has a \"number\" that is not made of 32 hexadecimal digits");
+  }
+  return {read(0), read(half)};
+}
+
 /// Writes a message as JSON.
 struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
@@ -90,6 +115,7 @@ struct message_writer {
         .add("host", message.node.host)
         .add("pid", message.node.pid)
         .add("local_id", message.node.local_id)
+        .add("number", text_of(message.node.number))
         .add("min_nodes", settings.min_nodes)
         .add("max_nodes", settings.max_nodes)
         .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
@@ -169,6 +195,8 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   message.node.host = fields.text("host");
   message.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
   message.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  // One of another version is refused by the coordinator, whose sentence names both.
+  if (message.version == message.current_version) message.node.number = read_node_number(fields);
   rendezvous_settings& settings = message.settings;
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);

@@ -80,7 +80,7 @@ class job_failures {
   ELASTIC_DECL static counted_failures parse_failures(const std::string& text);
 
   std::string count_key() const { return prefix_ + "failures"; }
-  std::string key_of(const node_id& node) const { return prefix_ + "nodes/" + node.text(); }
+  std::string key_of(const node_id& node) const { return prefix_ + "nodes/" + node.key(); }
 
   ELASTIC_DECL std::vector<std::string> keys_of(const std::map<node_id, int>& members,
                                                 bool first_only) const;

@@ -256,8 +256,12 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
-    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed &&
-                                   is_on_other_node(greeting_.node, reply.what.what);
+    // Another node may have our name, but only what we reported can be about our workers.
+    const bool is_reported =
+        standing_request_ &&
+        std::holds_alternative<rendezvous_messages::failed>(*standing_request_);
+    const bool is_ours = is_reported && !is_on_other_node(greeting_.node, reply.what.what);
+    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed && !is_ours;
   }
 }
 

@@ -52,7 +52,7 @@ ELASTIC_DECL void pickle_writer::global(pickle_global which) {
 }
 
 ELASTIC_DECL void pickle_writer::node(const node_id& id, std::string_view host_attribute) {
-  once("node " + id.text(), [&] {
+  once("node " + id.key(), [&] {
     global(pickle_global::node);
     op(pickle_op::empty_tuple);
     op(pickle_op::newobj);
