@@ -50,12 +50,12 @@ BANNED = [
     (r"\bsteady_timer\b",
      HEADERS, r"include/elastic/base/", "names a timer; take a time_source"),
     (r"\b(sleep_for|sleep_until\s*\(\s*std::|usleep|nanosleep)\b",
-     r"include/elastic/|tests/unit/|tests/integration/|examples/", None,
+     r"include/elastic/|tests/unit/|tests/integration/|examples/|program/", None,
      "sleeps; wait for the event itself"),
     (r"\basio::detached\b",
      HEADERS, None, "starts a coroutine that nobody waits for"),
     (r"(?<![\w.>])(v?fork|popen|system)\s*\(",
-     r"include/elastic/|examples/", r"include/elastic/process/impl/fork_launcher\.ipp",
+     r"include/elastic/|examples/|program/", r"include/elastic/process/impl/fork_launcher\.ipp",
      "starts a process past process_launcher"),
     (r"\b(SYS_clone3|waitid|waitpid|pidfd_open|pidfd_send_signal|close_range|execvpe?|execve)\b",
      HEADERS, r"include/elastic/process/", "handles processes outside of process/"),
@@ -74,7 +74,8 @@ DEBRIS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "WI" + "P"]
 class Tree:
     """The files of a repository that the rules look at: path in the repository → lines."""
 
-    FOLDERS = ["include", "tests", "examples", "benchmarks", "scripts", "cmake", "docs", ".ci"]
+    FOLDERS = ["include", "tests", "examples", "program", "benchmarks", "scripts", "cmake",
+               "docs", ".ci"]
     SUFFIXES = {".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
     NAMES = {"run", ".clang-format", ".gitignore"}
 
