@@ -1,10 +1,16 @@
 # Finds liburing, which comes without a CMake package.
 #
 # Result: target Liburing::liburing, Liburing_FOUND, Liburing_VERSION where it is known.
-# Hint: Liburing_ROOT or CMAKE_PREFIX_PATH.
+# Hint: Liburing_ROOT or CMAKE_PREFIX_PATH. With Liburing_USE_STATIC_LIBS it has to be an archive.
 
 find_path(Liburing_INCLUDE_DIR liburing.h)
-find_library(Liburing_LIBRARY uring)
+set(_liburing_name uring)
+set(_liburing_hint "set ELASTIC_NO_RING=ON")
+if(Liburing_USE_STATIC_LIBS)
+  set(_liburing_name liburing.a)
+  set(_liburing_hint "set ELASTIC_NO_RING=ON, or ELASTIC_STATIC=OFF if it has no liburing.a")
+endif()
+find_library(Liburing_LIBRARY NAMES ${_liburing_name})
 mark_as_advanced(Liburing_INCLUDE_DIR Liburing_LIBRARY)
 
 # From 2.4 on the header says its version; before that only the pkg-config file does.
@@ -25,7 +31,7 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Liburing
   REQUIRED_VARS Liburing_LIBRARY Liburing_INCLUDE_DIR VERSION_VAR Liburing_VERSION
   REASON_FAILURE_MESSAGE
-  "install liburing-dev (Debian, Ubuntu) or liburing-devel (Fedora), or set ELASTIC_NO_RING=ON")
+  "install liburing-dev (Debian, Ubuntu) or liburing-devel (Fedora), or ${_liburing_hint}")
 
 if(Liburing_FOUND AND NOT TARGET Liburing::liburing)
   add_library(Liburing::liburing UNKNOWN IMPORTED)
