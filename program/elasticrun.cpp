@@ -12,6 +12,7 @@
 #include <elastic/elastic.hpp>
 #include <elastic/launch/command_line.hpp>
 #include <elastic/launch/console_log.hpp>
+#include <elastic/launch/default_python.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
@@ -46,6 +47,7 @@ elastic::command_line_facts look_around() {
   elastic::command_line_facts facts;
   facts.environment = elastic::environment_from(environ);
   facts.processors = elastic::count_processors();
+  facts.python = elastic::default_python();
   facts.accelerators = elastic::count_accelerators(elastic::list_devices(), facts.environment);
   return facts;
 }

@@ -65,6 +65,7 @@
 #include <elastic/launch/detail/impl/single_option_types.ipp>
 #include <elastic/launch/impl/command_line.ipp>
 #include <elastic/launch/impl/console_log.ipp>
+#include <elastic/launch/impl/default_python.ipp>
 #include <elastic/launch/impl/early_exit.ipp>
 #include <elastic/launch/impl/gpu_nodes.ipp>
 #include <elastic/launch/impl/io_choice.ipp>

@@ -4,6 +4,8 @@
 
 #include <elastic/contract/environment.hpp>
 
+#include <string>
+
 namespace elastic {
 
 /// What the command line is read against: all that is not in the arguments themselves.
@@ -13,6 +15,8 @@ struct command_line_facts {
   /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
   int processors = 1;
   int accelerators = 0;
+  /// What runs scripts if PYTHON_EXEC does not say: see default_python.
+  std::string python = "python3";
 };
 
 }  // namespace elastic

@@ -426,6 +426,19 @@ TEST_CASE("command_line: Python, a module, or a program of its own", "[launch]")
   }
 }
 
+TEST_CASE("command_line: PYTHON_EXEC goes before the Python of this environment", "[launch]") {
+  elastic::command_line_facts facts;
+  facts.python = "/venv/bin/python3";
+  const auto program = [&](const t::arguments& given) {
+    const auto outcome = elastic::parse_command_line(given, facts);
+    return std::get<elastic::command_line>(outcome).config.workers.program;
+  };
+  CHECK(program({"a.py"}) == "/venv/bin/python3");
+  CHECK(program({"--no-python", "./a"}) == "./a");
+  facts.environment = {{"PYTHON_EXEC", "/opt/python"}};
+  CHECK(program({"a.py"}) == "/opt/python");
+}
+
 TEST_CASE("command_line: contradictions are refused", "[launch]") {
   t::check_refusals({
       {{"-m", "--no-python", "x"}, "--module and --no-python exclude each other"},

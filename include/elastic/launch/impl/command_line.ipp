@@ -79,6 +79,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   command_line result;
   option_target target;
   target.config.workers.environment = facts.environment;
+  target.config.workers.program = facts.python;
   given.read_into(target, facts);
   result.threshold = read_log_level(facts.environment, result.warnings);
   result.io = read_io(facts.environment);

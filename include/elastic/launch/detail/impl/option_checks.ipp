@@ -184,7 +184,7 @@ ELASTIC_DECL void settle_program(const given_options& given,
     return;
   }
   const auto python = find_variable(workers.environment, "PYTHON_EXEC");
-  workers.program = python && !python->empty() ? *python : "python3";
+  if (python && !python->empty()) workers.program = *python;
   workers.arguments.emplace_back("-u");
   if (target.module) workers.arguments.emplace_back("-m");
   if (!target.module) config.script = operands[0];

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/launch/default_python.hpp>
+
+#include <support/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace {
+
+TEST_CASE("default python: that of the environment in which the program was started", "[launch]") {
+  struct row {
+    std::string started_as;
+    std::vector<std::string> files;
+    std::string python;
+  };
+  const std::vector<row> rows = {
+      {"/venv/bin/elasticrun", {"/venv/pyvenv.cfg", "/venv/bin/python3"}, "/venv/bin/python3"},
+      {"/conda/bin/elasticrun", {"/conda/conda-meta", "/conda/bin/python3"}, "/conda/bin/python3"},
+      // An environment that lost its Python, and a Python that is no environment's.
+      {"/venv/bin/elasticrun", {"/venv/pyvenv.cfg"}, "python3"},
+      {"/usr/bin/elasticrun", {"/usr/bin/python3"}, "python3"},
+      {"/home/me/.local/bin/elasticrun", {"/venv/pyvenv.cfg", "/venv/bin/python3"}, "python3"},
+      {"elasticrun", {}, "python3"},
+      {"", {"/pyvenv.cfg", "/python3"}, "python3"},
+  };
+  for (const row& each : rows) {
+    const auto is_there = [&](const std::filesystem::path& path) {
+      return std::find(each.files.begin(), each.files.end(), path.string()) != each.files.end();
+    };
+    CHECK(elastic::default_python(each.started_as, is_there) == each.python);
+  }
+}
+
+TEST_CASE("default python: test programs are in no environment", "[launch]") {
+  CHECK(elastic::default_python() == "python3");
+}
+
+}  // namespace
