@@ -58,6 +58,7 @@
 #include <elastic/health/impl/worker_liveness.ipp>
 #include <elastic/launch/detail/impl/given_options.ipp>
 #include <elastic/launch/detail/impl/option_checks.ipp>
+#include <elastic/launch/detail/impl/option_documents.ipp>
 #include <elastic/launch/detail/impl/option_help.ipp>
 #include <elastic/launch/detail/impl/option_row.ipp>
 #include <elastic/launch/detail/impl/option_scan.ipp>

@@ -786,12 +786,6 @@ TEST_CASE("command_line: no abbreviation of torchrun's is lost to an option of o
   t::check_refusals({{{"--restart-delay-", "1", "--restart", "9", "a.py"}, "is ambiguous"}});
 }
 
-TEST_CASE("command_line: what is not built is refused with its reason", "[launch]") {
-  t::check_refusals({
-      {{"--print-completion", "bash"}, "is not supported: "},
-  });
-}
-
 TEST_CASE("command_line: the start method is for functions, and changes nothing", "[launch]") {
   for (const char* method : {"spawn", "fork", "forkserver"}) {
     CHECK(t::config_of({"--start-method", method, "a.py"}).workers.arguments ==
@@ -870,11 +864,8 @@ TEST_CASE("command_line: the page of options has each with its value and default
     const std::string name = row.long_name();
     const auto line = std::find_if(lines.begin(), lines.end(), [&](const std::string& candidate) {
       const auto cell = candidate.substr(0, candidate.find(" | "));
-      return row.heading == nullptr
-                 ? candidate.starts_with("Refused")
-                 : cell.starts_with("| `") &&
-                       (cell + " ").find(name + (row.takes_value() ? " " : "`")) !=
-                           std::string::npos;
+      return cell.starts_with("| `") &&
+             (cell + " ").find(name + (row.takes_value() ? " " : "`")) != std::string::npos;
     });
     REQUIRE(line != lines.end());
     CHECK_THAT(*line, elastic::test::contains_text(name));
@@ -882,6 +873,29 @@ TEST_CASE("command_line: the page of options has each with its value and default
     const std::string value = row.type.show({});
     if (!value.empty()) CHECK_THAT(*line, elastic::test::contains_text("`" + value + "`"));
   }
+}
+
+TEST_CASE("command_line: completions and the manual page name every option", "[launch]") {
+  const std::vector<t::arguments> requests = {{"--print-completion", "bash"},
+                                              {"--print-completion=zsh"},
+                                              {"--print-completion", "fish"},
+                                              {"--print-man-page", "--nonsense"}};
+  for (const t::arguments& given : requests) {
+    const auto exit = t::ended(given);
+    CHECK(exit.code == 0);
+    CHECK_FALSE(exit.to_stderr);
+    // man wants a backslash before a dash, fish wants none.
+    std::string text = exit.text;
+    std::erase(text, '\\');
+    for (const auto& row : elastic::detail::option_rows()) {
+      const std::string name = row.long_name();
+      INFO(given[0] << ": " << name);
+      const bool is_fish = given.back() == "fish";
+      CHECK_THAT(text, elastic::test::contains_text(is_fish ? "-l " + name.substr(2) : name));
+    }
+  }
+  t::check_refusals({{{"--print-completion", "tcsh"},
+                      "--print-completion 'tcsh': allowed are bash, zsh and fish"}});
 }
 
 TEST_CASE("command_line: an error before --help is still an error", "[launch]") {

@@ -5,11 +5,18 @@
 #include <elastic/base/config.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace elastic::detail {
 
 /// What --help shows.
 ELASTIC_DECL std::string help_text();
+
+/// Parts of it that are not in the table of options: how it is used, the variables that it reads,
+/// and what it exits with. Lines as they are to be shown.
+ELASTIC_DECL std::string_view help_introduction();
+ELASTIC_DECL std::string_view help_environment();
+ELASTIC_DECL std::string_view help_exit_codes();
 
 }  // namespace elastic::detail
 

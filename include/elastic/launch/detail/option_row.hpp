@@ -35,6 +35,8 @@ struct option_type {
   std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
   /// The value that a target has, as the user would write it; empty: it has none.
   std::function<std::string(const option_target&)> show = {};
+  /// All values that there are, if these are few; for the completion of shells.
+  std::vector<std::string> choices = {};
 };
 
 /// All of one option of elasticrun: another option is another row.
@@ -43,7 +45,7 @@ struct option_row {
   const char* names;
   /// What stands for its value in the help; null for a flag.
   const char* value;
-  /// The heading under which --help lists it; null: it is refused, and `help` says why.
+  /// The heading under which --help lists it.
   const char* heading;
   const char* help;
   option_type type;
@@ -55,6 +57,8 @@ struct option_row {
   bool is_own = false;
   /// Every value given counts, not just the last.
   bool repeats = false;
+  /// elasticrun shows something and ends, instead of running a job.
+  bool shows = false;
 
   bool takes_value() const { return value != nullptr; }
   /// "--tee" of "-t,--tee".

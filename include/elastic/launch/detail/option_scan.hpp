@@ -24,8 +24,8 @@ struct scanned_arguments {
   std::vector<scanned_option> options;
   /// The script and what follows it.
   std::vector<std::string> operands;
-  bool help = false;
-  bool version = false;
+  /// The last of the options, if it is one that shows something: nothing after it was read.
+  bool shows = false;
 };
 
 /// Errors: `errc::invalid_argument` for an option that is unknown or ambiguous, and one that has a

@@ -112,6 +112,7 @@ option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
     }
     return std::string();
   };
+  for (const auto& [name, value] : choices) type.choices.push_back(name);
   return type;
 }
 

@@ -8,6 +8,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/detail/given_options.hpp>
 #include <elastic/launch/detail/option_checks.hpp>
+#include <elastic/launch/detail/option_documents.hpp>
 #include <elastic/launch/detail/option_help.hpp>
 #include <elastic/launch/detail/option_row.hpp>
 #include <elastic/launch/detail/option_scan.hpp>
@@ -74,6 +75,20 @@ inline bool names_password(std::string settings) {
   return ("," + settings).find(",password=") != std::string::npos;
 }
 
+/// Whether this is the option that shows something.
+inline bool shows(const scanned_arguments& scanned, std::string_view long_name) {
+  return scanned.options.back().row == &option_named(long_name);
+}
+
+inline std::string text_to_show(const scanned_arguments& scanned, const command_line_facts& facts) {
+  if (shows(scanned, "--help")) return help_text();
+  if (shows(scanned, "--print-man-page")) return man_page();
+  const auto& [row, shell] = scanned.options.back();
+  option_target unused;
+  row->type.read({shell, row->long_name()}, facts, unused);
+  return completion_script(shell);
+}
+
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
   const given_options given(scanned.options, facts.environment);
   command_line result;
@@ -107,9 +122,11 @@ ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_comma
     const std::vector<std::string>& arguments, const command_line_facts& facts) {
   try {
     const detail::scanned_arguments scanned = detail::scan_options(arguments);
-    if (scanned.help) return early_exit{0, detail::help_text(), false};
-    if (scanned.version) return version_request{detail::read_io(facts.environment)};
-    return detail::interpret(scanned, facts);
+    if (!scanned.shows) return detail::interpret(scanned, facts);
+    if (detail::shows(scanned, "--version")) {
+      return version_request{detail::read_io(facts.environment)};
+    }
+    return early_exit{0, detail::text_to_show(scanned, facts), false};
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }

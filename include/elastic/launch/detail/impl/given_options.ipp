@@ -4,7 +4,6 @@
 
 #include <elastic/launch/detail/given_options.hpp>
 
-#include <elastic/base/error.hpp>
 #include <elastic/base/nearest_name.hpp>
 #include <elastic/launch/early_exit.hpp>
 
@@ -44,11 +43,7 @@ ELASTIC_DECL void given_options::read_into(option_target& target,
   for (const option_row& row : option_rows()) {
     const auto values = values_.find(&row);
     if (values == values_.end()) continue;
-    if (row.heading == nullptr) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{} is not supported: {}", values->second.back().source, row.help));
-    }
-    if (!row.type.read) continue;
+    if (!row.type.read || row.shows) continue;
     const auto first = row.repeats ? values->second.begin() : values->second.end() - 1;
     std::for_each(first, values->second.end(),
                   [&](const option_value& value) { row.type.read(value, facts, target); });

@@ -55,10 +55,8 @@ inline std::string option_help(const option_row& row) {
   return line;
 }
 
-inline constexpr char help_head[] =
-    R"(Usage: elasticrun [options] script [arguments of the script]
-
-Starts several copies of a training script as one job, watches them, and starts
+inline constexpr char introduction_text[] =
+    R"(Starts several copies of a training script as one job, watches them, and starts
 all of them again when one fails. Takes torchrun's options; scripts for torchrun
 run unchanged.
 
@@ -73,11 +71,11 @@ the last counts. In the script's arguments, ${local_rank} becomes the worker's
 local rank.
 )";
 
-inline constexpr char help_tail[] = R"(
-Environment:
-  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; flags
+inline constexpr char environment_text[] =
+    R"(  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; flags
                     are 1 or 0. Empty is the same as not set.
-  PYTHON_EXEC       The Python to use. Default: python3 from PATH.
+  PYTHON_EXEC       The Python to use. Default: that of the environment (venv,
+                    conda) that elasticrun is in, else python3 from PATH.
   OMP_NUM_THREADS   Becomes 1 for several workers if it is not set.
   LOGLEVEL          DEBUG, INFO, WARNING, ERROR or CRITICAL. Default: WARNING.
   ELASTIC_IO        auto, ring (io_uring) or epoll. Default: auto.
@@ -90,9 +88,9 @@ Environment:
   TORCH_DISABLE_SHARE_RDZV_TCP_STORE
                     1: the worker of rank 0 serves the workers' store, and not
                     elasticrun (which the static rendezvous always does).
+)";
 
-Exit codes:
-  0         all workers succeeded
+inline constexpr char exit_codes_text[] = R"(  0         all workers succeeded
   1         workers failed, or the nodes did not meet
   2         the command line, a file or a port cannot be used; nothing ran
   126, 127  the program to run cannot be executed, does not exist
@@ -100,26 +98,21 @@ Exit codes:
             second SIGINT kills them at once
 )";
 
-inline std::string refused_names() {
-  std::string names;
-  for (const option_row& row : option_rows()) {
-    if (row.heading == nullptr) names += (names.empty() ? "" : ", ") + std::string(row.names);
-  }
-  return names;
-}
+ELASTIC_DECL std::string_view help_introduction() { return introduction_text; }
+ELASTIC_DECL std::string_view help_environment() { return environment_text; }
+ELASTIC_DECL std::string_view help_exit_codes() { return exit_codes_text; }
 
 ELASTIC_DECL std::string help_text() {
-  std::string text = help_head;
+  std::string text = "Usage: elasticrun [options] script [arguments of the script]\n\n";
+  text += introduction_text;
   const char* heading = nullptr;
   for (const option_row& row : option_rows()) {
-    if (row.heading == nullptr) continue;
     if (row.heading != heading) text += fmt::format("\n{}:\n", row.heading);
     heading = row.heading;
     text += option_help(row);
   }
-  text += "\nNot supported (each is refused with the reason):\n  ";
-  append_wrapped(text, refused_names(), 2);
-  return text + help_tail;
+  return text +
+         fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }
 
 }  // namespace elastic::detail

@@ -9,6 +9,7 @@
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/launch/detail/option_documents.hpp>
 #include <elastic/launch/detail/option_types.hpp>
 #include <elastic/launch/detail/single_option_types.hpp>
 #include <elastic/process/log_file.hpp>
@@ -430,17 +431,27 @@ inline std::vector<option_row> make_option_rows() {
        .value = nullptr,
        .heading = heading_other,
        .help = "Show this help and exit.",
-       .type = option_type()},
+       .type = option_type(),
+       .shows = true},
       {.names = "--version",
        .value = nullptr,
        .heading = heading_other,
        .help = "Show the version and the I/O in use, and exit.",
-       .type = option_type()},
+       .type = option_type(),
+       .shows = true},
       {.names = "--print-completion",
        .value = "SHELL",
-       .heading = nullptr,
-       .help = "elasticrun has no shell completion yet",
-       .type = option_type()},
+       .heading = heading_other,
+       .help = "Print what makes a shell complete these options, and exit: bash, zsh or fish.",
+       .type = ignored_choice_type(completion_shells()),
+       .shows = true},
+      {.names = "--print-man-page",
+       .value = nullptr,
+       .heading = heading_other,
+       .help = "Print the manual page, in the language of man, and exit.",
+       .type = option_type(),
+       .is_own = true,
+       .shows = true},
   };
 }
 

@@ -30,7 +30,7 @@ class option_scanner {
   explicit option_scanner(const std::vector<std::string>& arguments) : arguments_(arguments) {}
 
   scanned_arguments scan() {
-    while (next_ < arguments_.size() && !result_.help && !result_.version) {
+    while (next_ < arguments_.size() && !result_.shows) {
       const std::string& argument = arguments_[next_];
       const bool is_option = argument.size() > 1 && argument[0] == '-';
       if (!is_option) break;
@@ -83,9 +83,7 @@ class option_scanner {
       throw error(errc::invalid_argument,
                   fmt::format("{} takes no value, but was given {}", shown, in_quotes(*value)));
     }
-    const std::string name = option.long_name();
-    result_.help = result_.help || name == "--help";
-    result_.version = result_.version || name == "--version";
+    result_.shows = result_.shows || option.shows;
     result_.options.push_back({&option, value.value_or("1")});
   }
 

@@ -201,6 +201,7 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
     if (std::find(names.begin(), names.end(), given.text) != names.end()) return;
     refuse_value(given, "allowed are " + enumerated(names));
   };
+  type.choices = names;
   return type;
 }
 
