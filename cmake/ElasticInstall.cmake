@@ -1,4 +1,6 @@
-# Headers, the CMake package with its find modules, and elasticrun where it is built.
+# What is installed, in two parts: libelastic-dev (headers, the compiled library, the package of
+# CMake with its find modules, that of pkg-config) and elasticrun (the program if it is built, its
+# guard, manual page and completions).
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -11,19 +13,73 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/elastic-config.cmake.
 write_basic_package_version_file("${elastic_config_version}" COMPATIBILITY SameMinorVersion)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/elastic" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp")
+  COMPONENT libelastic-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp")
 install(TARGETS elastic elastic_compiled EXPORT elastic-targets
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}")
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev)
+install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}"
+  COMPONENT libelastic-dev)
 install(FILES
   "${elastic_config}"
   "${elastic_config_version}"
   "${PROJECT_SOURCE_DIR}/cmake/FindAsio.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindLiburing.cmake"
-  DESTINATION "${elastic_package_dir}")
+  DESTINATION "${elastic_package_dir}" COMPONENT libelastic-dev)
+
+# For builds without CMake. Asio has no file of its own there, nor needs it one.
+set(elastic_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH elastic_prefix "/${elastic_pkgconfig_dir}" "/")
+string(REGEX REPLACE "/$" "" elastic_prefix "${elastic_prefix}")
+set(elastic_requirements "fmt nlohmann_json")
+set(elastic_definitions "-DELASTIC_SEPARATE_COMPILATION=1")
+if(ELASTIC_NO_RING)
+  string(APPEND elastic_definitions " -DELASTIC_NO_RING=1")
+else()
+  string(APPEND elastic_requirements " liburing")
+endif()
+if(ELASTIC_WITH_TLS)
+  string(APPEND elastic_definitions " -DELASTIC_HAS_TLS=1")
+  string(APPEND elastic_requirements " openssl")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/elastic.pc.in" "${PROJECT_BINARY_DIR}/elastic.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/elastic.pc" DESTINATION "${elastic_pkgconfig_dir}"
+  COMPONENT libelastic-dev)
+
 if(TARGET guard_program)
-  install(PROGRAMS "${elastic_guard}" DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}")
+  install(PROGRAMS "${elastic_guard}" DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}"
+    COMPONENT elasticrun)
 endif()
 if(TARGET elasticrun)
-  install(TARGETS elasticrun DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS elasticrun DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT elasticrun)
+endif()
+if(TARGET elasticrun_documents)
+  elastic_install_documents("${CMAKE_INSTALL_DATADIR}" "${CMAKE_INSTALL_MANDIR}" elasticrun)
+endif()
+
+# ---- packages: cpack -G "DEB;TGZ" ----------------------------------------------------------------
+
+foreach(component libelastic-dev elasticrun)
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${component}" COMPONENT "${component}")
+endforeach()
+if(is_top_level)
+  set(CPACK_PACKAGE_NAME elastic)
+  set(CPACK_PACKAGE_VENDOR "The elastic authors")
+  set(CPACK_PACKAGE_CONTACT "The elastic authors")
+  set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+  set(CPACK_GENERATOR DEB TGZ)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_COMPONENTS_ALL libelastic-dev elasticrun)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_LIBELASTIC-DEV_PACKAGE_NAME libelastic-dev)
+  set(CPACK_DEBIAN_LIBELASTIC-DEV_PACKAGE_SECTION libdevel)
+  set(CPACK_DEBIAN_LIBELASTIC-DEV_PACKAGE_DEPENDS
+    "libasio-dev, libfmt-dev, nlohmann-json3-dev, liburing-dev, libssl-dev")
+  set(CPACK_COMPONENT_LIBELASTIC-DEV_DESCRIPTION "Elastic worker groups: the library")
+  set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_NAME elasticrun)
+  set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_COMPONENT_ELASTICRUN_DESCRIPTION "Elastic worker groups: the launcher elasticrun")
+  include(CPack)
 endif()

@@ -25,6 +25,13 @@ if(WAY STREQUAL "find_package")
   list(APPEND options -D "CMAKE_PREFIX_PATH=${BINARY}/prefix")
   if(EXISTS "${ELASTIC_BINARY}/elasticrun")
     run("${BINARY}/prefix/bin/elasticrun" --version)
+    foreach(file man/man1/elasticrun.1 bash-completion/completions/elasticrun
+        zsh/site-functions/_elasticrun fish/vendor_completions.d/elasticrun.fish)
+      file(READ "${BINARY}/prefix/share/${file}" text)
+      if(text STREQUAL "")
+        message(FATAL_ERROR "nothing is in share/${file}")
+      endif()
+    endforeach()
   endif()
 endif()
 run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${BINARY}/build"
@@ -38,3 +45,16 @@ if(WAY STREQUAL "add_subdirectory" AND MODE STREQUAL "header_only")
   endif()
 endif()
 run("${BINARY}/build/consumer")
+
+# Without CMake: pkg-config says what the compiled library needs.
+find_program(pkg_config pkg-config)
+if(WAY STREQUAL "find_package" AND MODE STREQUAL "compiled" AND pkg_config)
+  file(WRITE "${BINARY}/by_pkg_config.cpp" "#include <elastic/launch/early_exit.hpp>\n"
+    "int main() { return elastic::in_quotes(\"it\") == \"'it'\" ? 0 : 1; }\n")
+  file(GLOB_RECURSE description "${BINARY}/prefix/elastic.pc")
+  get_filename_component(folder "${description}" DIRECTORY)
+  set(ENV{PKG_CONFIG_PATH} "${folder}")
+  run(sh -c "'${CXX}' -std=c++20 '${BINARY}/by_pkg_config.cpp' -o '${BINARY}/by_pkg_config' \
+    $('${pkg_config}' --cflags --libs elastic)")
+  run("${BINARY}/by_pkg_config")
+endif()
