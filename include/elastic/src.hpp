@@ -86,9 +86,11 @@
 #include <elastic/net/impl/host_name.ipp>
 #include <elastic/net/impl/http_connection.ipp>
 #include <elastic/net/impl/http_response_parser.ipp>
+#include <elastic/net/impl/job_secret.ipp>
 #include <elastic/net/impl/keep_alive.ipp>
 #include <elastic/net/impl/local_address.ipp>
 #include <elastic/net/impl/message_frame.ipp>
+#include <elastic/net/impl/secure_session.ipp>
 #include <elastic/net/impl/tcp_message_channel.ipp>
 #include <elastic/net/impl/tcp_stream.ipp>
 #include <elastic/net/impl/tls_stream.ipp>

@@ -58,6 +58,15 @@ inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
 inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
+/// A job's secret: more is needed than can be guessed.
+inline constexpr std::size_t job_secret_least_bytes = 16;
+inline constexpr std::size_t job_secret_bytes = 4096;
+/// How long a client of a job with a secret may take to show that it holds it, and how many others
+/// may come meanwhile: above either it is disconnected.
+inline constexpr std::chrono::seconds store_handshake{10};
+inline constexpr std::size_t store_handshakes = 1024;
+/// Addresses that a server remembers so as to log only once that it turned one away.
+inline constexpr std::size_t store_refused_addresses = 1024;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.

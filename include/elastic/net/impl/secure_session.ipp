@@ -1,0 +1,328 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/secure_session.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+#if defined(ELASTIC_HAS_TLS)
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/ssl.h>
+#endif
+
+namespace elastic {
+
+namespace detail {
+
+// A TLS record begins with its type and the version's first byte.
+inline constexpr char alert_record = 0x15;
+inline constexpr char handshake_record = 0x16;
+inline constexpr char record_version = 0x03;
+
+// Fatal alerts: protocol_version is the answer to what is no TLS, insufficient_security that of a
+// side without a secret. No server that has one sends the latter.
+inline constexpr int insufficient_security = 71;
+inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
+inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47", 7);
+
+}  // namespace detail
+
+ELASTIC_DECL std::string_view no_secret_alert() { return detail::no_secret_record; }
+
+ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
+  return bytes.size() >= 2 && bytes[0] == detail::handshake_record &&
+         bytes[1] == detail::record_version;
+}
+
+ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
+  // As the length of a message these bytes are over every bound.
+  return bytes.size() >= 4 && bytes[0] == detail::alert_record &&
+         bytes[1] == detail::record_version && bytes[3] == 0;
+}
+
+#if defined(ELASTIC_HAS_TLS)
+
+namespace detail {
+
+inline constexpr std::string_view psk_identity = "elastic agent 1";
+inline constexpr std::size_t psk_bytes = 32;
+
+struct context_deleter {
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+};
+using context_pointer = std::unique_ptr<SSL_CTX, context_deleter>;
+
+struct job_secret_state {
+  job_secret_state() = default;
+  job_secret_state(const job_secret_state&) = delete;
+  job_secret_state& operator=(const job_secret_state&) = delete;
+  ~job_secret_state() { ::OPENSSL_cleanse(key.data(), key.size()); }
+
+  std::array<unsigned char, psk_bytes> key{};
+  context_pointer client;
+  context_pointer server;
+};
+
+[[noreturn]] inline void throw_no_openssl() {
+  throw error(errc::connection_failed, "OpenSSL has no memory left, or no TLS 1.3");
+}
+
+/// Result: null if OpenSSL has no memory for it.
+inline SSL_SESSION* session_of_key(SSL* connection) {
+  const auto* state =
+      static_cast<const job_secret_state*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(connection)));
+  constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
+  const SSL_CIPHER* cipher = ::SSL_CIPHER_find(connection, aes_128_gcm_sha256);
+  SSL_SESSION* session = ::SSL_SESSION_new();
+  const bool is_made =
+      session != nullptr && cipher != nullptr &&
+      ::SSL_SESSION_set1_master_key(session, state->key.data(), state->key.size()) == 1 &&
+      ::SSL_SESSION_set_cipher(session, cipher) == 1 &&
+      ::SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
+  if (is_made) return session;
+  ::SSL_SESSION_free(session);
+  return nullptr;
+}
+
+/// A client's answer to the question for its key.
+inline int use_psk(SSL* connection, const EVP_MD* digest, const unsigned char** identity,
+                   std::size_t* size, SSL_SESSION** session) {
+  *session = nullptr;
+  if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
+  *session = session_of_key(connection);
+  if (*session == nullptr) return 0;
+  *identity = reinterpret_cast<const unsigned char*>(psk_identity.data());
+  *size = psk_identity.size();
+  return 1;
+}
+
+/// A server's.
+inline int find_psk(SSL* connection, const unsigned char* identity, std::size_t size,
+                    SSL_SESSION** session) {
+  *session = nullptr;
+  if (std::string_view(reinterpret_cast<const char*>(identity), size) != psk_identity) return 1;
+  *session = session_of_key(connection);
+  return *session != nullptr ? 1 : 0;
+}
+
+inline context_pointer make_context(job_secret_state& state, session_role role) {
+  const bool is_server = role == session_role::server;
+  context_pointer made(::SSL_CTX_new(is_server ? ::TLS_server_method() : ::TLS_client_method()));
+  SSL_CTX* context = made.get();
+  const bool is_set =
+      context != nullptr && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
+      ::SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 &&
+      SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
+      ::SSL_CTX_set_num_tickets(context, 0) == 1 && ::SSL_CTX_set_max_early_data(context, 0) == 1;
+  if (!is_set) throw_no_openssl();
+  ::SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_app_data(context, &state);
+  if (is_server) {
+    ::SSL_CTX_set_psk_find_session_callback(context, &find_psk);
+  } else {
+    // No authority is known, so that a certificate convinces nobody.
+    ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    ::SSL_CTX_set_psk_use_session_callback(context, &use_psk);
+  }
+  return made;
+}
+
+ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes) {
+  // So that the bytes serve as no other key, whatever else they are used for.
+  constexpr std::string_view label = "elastic job secret 1";
+  const auto state = std::make_shared<job_secret_state>();
+  unsigned int size = 0;
+  const unsigned char* made = ::HMAC(::EVP_sha256(), bytes.data(), static_cast<int>(bytes.size()),
+                                     reinterpret_cast<const unsigned char*>(label.data()),
+                                     label.size(), state->key.data(), &size);
+  if (made == nullptr || size != psk_bytes) throw_no_openssl();
+  state->client = make_context(*state, session_role::client);
+  state->server = make_context(*state, session_role::server);
+  return state;
+}
+
+}  // namespace detail
+
+struct secure_session::engine {
+  struct deleter {
+    void operator()(SSL* freed) const { ::SSL_free(freed); }
+  };
+
+  engine(const job_secret& of, session_role role)
+      : secret(of),
+        connection(::SSL_new(role == session_role::client ? of.state().client.get()
+                                                          : of.state().server.get())) {
+    BIO* in = ::BIO_new(::BIO_s_mem());
+    BIO* out = ::BIO_new(::BIO_s_mem());
+    if (connection == nullptr || in == nullptr || out == nullptr) {
+      ::BIO_free(in);
+      ::BIO_free(out);
+      detail::throw_no_openssl();
+    }
+    ::SSL_set_bio(connection.get(), in, out);
+    if (role == session_role::client) {
+      ::SSL_set_connect_state(connection.get());
+    } else {
+      ::SSL_set_accept_state(connection.get());
+    }
+  }
+
+  bool wants_more(int result) const {
+    return ::SSL_get_error(connection.get(), result) == SSL_ERROR_WANT_READ;
+  }
+
+  // OpenSSL's context points into it.
+  job_secret secret;
+  std::unique_ptr<SSL, deleter> connection;
+};
+
+ELASTIC_DECL secure_session::secure_session(const job_secret& secret, session_role role)
+    : engine_(std::make_unique<engine>(secret, role)), role_(role) {
+  if (role == session_role::client) shake_hands();
+}
+
+ELASTIC_DECL secure_session::~secure_session() = default;
+
+ELASTIC_DECL void secure_session::send(std::string_view plain) {
+  if (!is_ready_) {
+    pending_.append(plain);
+    return;
+  }
+  if (plain.empty()) return;
+  std::size_t sent = 0;
+  ::ERR_clear_error();
+  const int result = ::SSL_write_ex(engine_->connection.get(), plain.data(), plain.size(), &sent);
+  // Nothing is ever in the way of a write to memory.
+  if (result != 1 || sent != plain.size()) refuse();
+}
+
+ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& plain) {
+  if (bytes.empty()) return;
+  if (!std::exchange(has_heard_, true)) check_first(bytes);
+  std::size_t written = 0;
+  BIO* in = ::SSL_get_rbio(engine_->connection.get());
+  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) detail::throw_no_openssl();
+  if (!is_ready_) shake_hands();
+  if (is_ready_) read_all(plain);
+}
+
+ELASTIC_DECL void secure_session::read_all(std::string& plain) {
+  std::array<char, 16 * 1024> piece;
+  for (;;) {
+    std::size_t size = 0;
+    ::ERR_clear_error();
+    const int result = ::SSL_read_ex(engine_->connection.get(), piece.data(), piece.size(), &size);
+    if (result == 1) {
+      plain.append(piece.data(), size);
+    } else if (engine_->wants_more(result)) {
+      return;
+    } else {
+      refuse();
+    }
+  }
+}
+
+ELASTIC_DECL std::string secure_session::take_output() {
+  std::string output = std::exchange(alert_, {});
+  BIO* out = ::SSL_get_wbio(engine_->connection.get());
+  const std::size_t size = ::BIO_ctrl_pending(out);
+  if (size == 0) return output;
+  const std::size_t before = output.size();
+  output.resize(before + size);
+  std::size_t read = 0;
+  ::BIO_read_ex(out, output.data() + before, size, &read);
+  output.resize(before + read);
+  return output;
+}
+
+// What is no TLS is not given to OpenSSL, so that the answer to it is always the same.
+ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
+  if (bytes[0] == detail::handshake_record) return;
+  if (role_ == session_role::server) {
+    alert_ = detail::secret_needed_record;
+    throw error(errc::protocol_violation, "it has no secret, and this job has one");
+  }
+  if (bytes[0] == detail::alert_record) return;
+  throw error(errc::invalid_argument, std::string(detail::peer_has_no_secret));
+}
+
+ELASTIC_DECL void secure_session::shake_hands() {
+  ::ERR_clear_error();
+  const int result = ::SSL_do_handshake(engine_->connection.get());
+  if (result != 1) {
+    if (engine_->wants_more(result)) return;
+    refuse();
+  }
+  // A handshake can succeed by a certificate, too; the key is what counts.
+  if (::SSL_session_reused(engine_->connection.get()) != 1) refuse();
+  is_ready_ = true;
+  send(std::exchange(pending_, {}));
+}
+
+ELASTIC_DECL void secure_session::refuse() {
+  const unsigned long failure = ::ERR_peek_last_error();
+  const char* reason = ::ERR_reason_error_string(failure);
+  const std::string text = reason != nullptr ? reason : "the other side has ended it";
+  ::ERR_clear_error();
+  if (is_ready_) {
+    throw error(errc::connection_failed, fmt::format("the connection broke: TLS: {}", text));
+  }
+  if (role_ == session_role::server) {
+    throw error(errc::protocol_violation,
+                fmt::format("it does not hold this job's secret (TLS: {})", text));
+  }
+  if (ERR_GET_REASON(failure) == SSL_AD_REASON_OFFSET + detail::insufficient_security) {
+    throw error(errc::invalid_argument, std::string(detail::peer_has_no_secret));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("the secret of this node (--rdzv-conf secret_file) is not that of the "
+                          "other side (TLS: {})",
+                          text));
+}
+
+#else
+
+namespace detail {
+
+struct job_secret_state {};
+
+ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view) {
+  throw error(errc::invalid_argument,
+              "a job's secret cannot be used: this program was built without TLS "
+              "(ELASTIC_WITH_TLS, which needs OpenSSL)");
+}
+
+}  // namespace detail
+
+// There is no secret to make a session of.
+struct secure_session::engine {};
+
+ELASTIC_DECL secure_session::secure_session(const job_secret&, session_role role) : role_(role) {
+  refuse();
+}
+ELASTIC_DECL secure_session::~secure_session() = default;
+ELASTIC_DECL void secure_session::send(std::string_view) {}
+ELASTIC_DECL void secure_session::received(std::string_view, std::string&) {}
+ELASTIC_DECL std::string secure_session::take_output() { return {}; }
+ELASTIC_DECL void secure_session::read_all(std::string&) {}
+ELASTIC_DECL void secure_session::check_first(std::string_view) {}
+ELASTIC_DECL void secure_session::shake_hands() {}
+ELASTIC_DECL void secure_session::refuse() {
+  throw error(errc::invalid_argument, "this program was built without TLS");
+}
+
+#endif
+
+}  // namespace elastic

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+namespace detail {
+
+struct job_secret_state;
+
+/// What OpenSSL makes of a secret, once for all of its sessions.
+/// Errors: `errc::invalid_argument` if the build has no TLS.
+ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes);
+
+}  // namespace detail
+
+/// What the agents of a job know and nobody else does: who holds it may take part.
+///
+/// Copies share one state. No member shows the bytes, and no message of this library does.
+///
+/// Thread-safety: may be used from any number of threads at a time.
+class job_secret {
+ public:
+  /// @param bytes  `limits::job_secret_least_bytes` to `limits::job_secret_bytes`, from a source of
+  ///               randomness: who records a handshake can try guesses
+  /// Errors: `errc::invalid_argument`, also if the build has no TLS.
+  ELASTIC_DECL explicit job_secret(std::string_view bytes);
+
+  /// The secret in a file, without the ends of lines behind it. The file has to belong to this user
+  /// or to root, and nobody else may read or write it.
+  /// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
+  ELASTIC_DECL static job_secret read(const std::string& path);
+
+  const detail::job_secret_state& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<const detail::job_secret_state> state_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/job_secret.ipp>
+#endif

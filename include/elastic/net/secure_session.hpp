@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/net/job_secret.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr std::string_view peer_has_no_secret =
+    "this node has a secret (--rdzv-conf secret_file), the other side has none";
+inline constexpr std::string_view own_secret_is_missing =
+    "the other side has a secret, this node has none (--rdzv-conf secret_file)";
+
+}  // namespace detail
+
+/// Which end of a connection this is: who connected, or who was connected to.
+enum class session_role { client, server };
+
+/// One end of a connection between two agents that hold the secret of their job, without its
+/// socket: TLS 1.3 with the secret as an external pre-shared key and a fresh Diffie-Hellman
+/// exchange (psk_dhe_ke), without certificates, tickets and early data.
+///
+/// What the other side sent goes in by `received`; after each call of a member, what `take_output`
+/// gives is to be sent, also if the call threw. A client begins with output.
+///
+/// Thread-safety: one strand at a time.
+class secure_session {
+ public:
+  ELASTIC_DECL secure_session(const job_secret& secret, session_role role);
+  ELASTIC_DECL ~secure_session();
+  secure_session(const secure_session&) = delete;
+  secure_session& operator=(const secure_session&) = delete;
+
+  /// Whether the other side has shown that it holds the secret.
+  bool is_ready() const { return is_ready_; }
+
+  /// Bytes for the other side; they wait until it is known that it holds the secret.
+  ELASTIC_DECL void send(std::string_view plain);
+
+  /// Takes bytes that have arrived, in whatever pieces, and appends what they mean to `plain`. At
+  /// most one record that is not whole is kept.
+  ///
+  /// Errors: of a client before it is ready `errc::invalid_argument` if the other side has no
+  /// secret or another one, of a server `errc::protocol_violation`; `errc::connection_failed` if
+  /// bytes were changed on their way. The session is of no use then.
+  ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
+
+  /// What is to be sent now; empty if nothing is.
+  ELASTIC_DECL std::string take_output();
+
+ private:
+  struct engine;
+
+  ELASTIC_DECL void check_first(std::string_view bytes);
+  ELASTIC_DECL void shake_hands();
+  ELASTIC_DECL void read_all(std::string& plain);
+  [[noreturn]] ELASTIC_DECL void refuse();
+
+  std::unique_ptr<engine> engine_;
+  session_role role_;
+  bool is_ready_ = false;
+  bool has_heard_ = false;
+  std::string pending_;
+  std::string alert_;
+};
+
+/// What a side without a secret answers to the first bytes of one that has one, before it hangs up.
+ELASTIC_DECL std::string_view no_secret_alert();
+
+/// Whether bytes begin a connection of a side that has a secret.
+ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
+
+/// Whether the first four bytes or more of an answer to a side without a secret say that one is
+/// needed.
+ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/secure_session.ipp>
+#endif

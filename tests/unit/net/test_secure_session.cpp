@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/net/job_secret.hpp>
+#include <elastic/net/secure_session.hpp>
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace secure_session_tests {
+
+using elastic::errc;
+using elastic::job_secret;
+using elastic::secure_session;
+using elastic::session_role;
+
+const std::string bytes_of_a = "0123456789abcdef0123456789abcdef";
+const std::string bytes_of_b = "fedcba9876543210fedcba9876543210";
+
+/// What `session` makes of bytes: the plain text, or the error.
+struct outcome {
+  std::string plain;
+  std::optional<errc> failure;
+  std::string why;
+};
+
+outcome take(secure_session& session, std::string_view bytes) {
+  outcome result;
+  try {
+    session.received(bytes, result.plain);
+  } catch (const elastic::error& refused) {
+    result.failure = static_cast<errc>(refused.code().value());
+    result.why = refused.what();
+  }
+  return result;
+}
+
+/// Two ends, and everything that goes between them until neither has anything to say.
+struct pair {
+  explicit pair(const std::string& of_client = bytes_of_a,
+                const std::string& of_server = bytes_of_a)
+      : client(job_secret(of_client), session_role::client),
+        server(job_secret(of_server), session_role::server) {}
+
+  /// @param piece  how many bytes arrive at a time
+  void talk(std::size_t piece = 1 << 20) {
+    for (bool is_over = false; !is_over;) {
+      is_over = !pass(client, server, at_server, piece) & !pass(server, client, at_client, piece);
+    }
+  }
+
+  secure_session client;
+  secure_session server;
+  outcome at_client;
+  outcome at_server;
+
+ private:
+  static bool pass(secure_session& from, secure_session& to, outcome& there, std::size_t piece) {
+    const std::string bytes = from.take_output();
+    for (std::size_t i = 0; i < bytes.size() && !there.failure; i += piece) {
+      outcome result = take(to, std::string_view(bytes).substr(i, piece));
+      there.plain += result.plain;
+      there.failure = result.failure;
+      there.why = result.why;
+    }
+    return !bytes.empty();
+  }
+};
+
+TEST_CASE("secure session: two ends with one secret understand each other, in whatever pieces",
+          "[net][tls]") {
+  const std::size_t piece = GENERATE(1, 7, 1 << 20);
+  CAPTURE(piece);
+  pair ends;
+  // What is said before the other side has shown its secret waits.
+  ends.client.send("elastic rendezvous\n");
+  ends.talk(piece);
+  REQUIRE(ends.client.is_ready());
+  REQUIRE(ends.server.is_ready());
+  CHECK(ends.at_server.plain == "elastic rendezvous\n");
+  const std::string much(100'000, 'x');
+  ends.server.send(much);
+  ends.client.send("a");
+  ends.client.send("b");
+  ends.talk(piece);
+  CHECK(ends.at_client.plain == much);
+  CHECK(ends.at_server.plain == "elastic rendezvous\nab");
+  CHECK(!ends.at_client.failure);
+  CHECK(!ends.at_server.failure);
+}
+
+TEST_CASE("secure session: nothing of what is said, nor of the secret, is in what is sent",
+          "[net][tls]") {
+  pair ends;
+  ends.client.send("the run id");
+  std::string wire = ends.client.take_output();
+  outcome result = take(ends.server, wire);
+  const std::string answer = ends.server.take_output();
+  take(ends.client, answer);
+  wire += answer + ends.client.take_output();
+  REQUIRE(ends.client.is_ready());
+  CHECK(wire.find("the run id") == wire.npos);
+  CHECK(wire.find(bytes_of_a.substr(0, 8)) == wire.npos);
+}
+
+TEST_CASE("secure session: another secret is told apart at both ends", "[net][tls]") {
+  pair ends(bytes_of_a, bytes_of_b);
+  ends.client.send("words");
+  ends.talk();
+  CHECK(ends.at_server.failure == errc::protocol_violation);
+  CHECK(ends.at_server.why.find("does not hold this job's secret") != std::string::npos);
+  CHECK(ends.at_client.failure == errc::invalid_argument);
+  CHECK(ends.at_client.why.find("is not that of the other side") != std::string::npos);
+  CHECK(!ends.client.is_ready());
+  CHECK(!ends.server.is_ready());
+  CHECK(ends.at_server.plain.empty());
+}
+
+TEST_CASE("secure session: a server answers a client without a secret that one is needed",
+          "[net][tls]") {
+  secure_session server(job_secret(bytes_of_a), session_role::server);
+  const outcome result = take(server, "elastic rendezvous\n");
+  CHECK(result.failure == errc::protocol_violation);
+  const std::string answer = server.take_output();
+  CHECK(elastic::is_secret_needed(answer));
+  CHECK(!elastic::is_secret_needed(elastic::no_secret_alert().substr(0, 3)));
+}
+
+TEST_CASE("secure session: a client tells who has no secret", "[net][tls]") {
+  const std::string answer =
+      GENERATE(as<std::string>(), std::string(elastic::no_secret_alert()), "\x02", "HTTP/1.1 400");
+  secure_session client(job_secret(bytes_of_a), session_role::client);
+  CHECK(elastic::is_secure_greeting(client.take_output()));
+  const outcome result = take(client, answer);
+  CHECK(result.failure == errc::invalid_argument);
+  CHECK(result.why == "this node has a secret (--rdzv-conf secret_file), the other side has none");
+}
+
+TEST_CASE("secure session: one that is fed its own bytes believes nothing", "[net][tls]") {
+  secure_session client(job_secret(bytes_of_a), session_role::client);
+  const std::string greeting = client.take_output();
+  CHECK(take(client, greeting).failure);
+  CHECK(!client.is_ready());
+  // Nor one that is fed what another client said.
+  pair ends;
+  ends.client.send("words");
+  const std::string first = ends.client.take_output();
+  take(ends.server, first);
+  const std::string second = ends.server.take_output();
+  CHECK(take(ends.client, second).plain.empty());
+  secure_session third(job_secret(bytes_of_a), session_role::client);
+  third.take_output();
+  CHECK(take(third, second).failure);
+}
+
+TEST_CASE("secure session: a conversation that is recorded cannot be played again", "[net][tls]") {
+  pair ends;
+  ends.client.send("words");
+  const std::string hello = ends.client.take_output();
+  take(ends.server, hello);
+  take(ends.client, ends.server.take_output());
+  const std::string rest = ends.client.take_output();
+  CHECK(take(ends.server, rest).plain == "words");
+  secure_session again(job_secret(bytes_of_a), session_role::server);
+  CHECK(!take(again, hello).failure);
+  CHECK(take(again, rest).failure == errc::protocol_violation);
+  CHECK(!again.is_ready());
+}
+
+/// What a client says up to and with its first words, and what a server says up to then.
+std::pair<std::string, std::string> recorded() {
+  pair ends;
+  ends.client.send("words");
+  std::string from_client = ends.client.take_output();
+  take(ends.server, from_client);
+  const std::string from_server = ends.server.take_output();
+  take(ends.client, from_server);
+  return {from_client + ends.client.take_output(), from_server};
+}
+
+TEST_CASE("secure session: whatever byte is cut off or changed, nothing is believed",
+          "[net][tls]") {
+  const auto [from_client, from_server] = recorded();
+  REQUIRE(from_client.size() > 100);
+  for (std::size_t i = 0; i < from_client.size(); ++i) {
+    // Without its end: the server waits for it, or refuses.
+    secure_session server(job_secret(bytes_of_a), session_role::server);
+    const outcome cut = take(server, std::string_view(from_client).substr(0, i));
+    CHECK(cut.plain.empty());
+    CHECK(!server.is_ready());
+  }
+  const std::size_t hello_size = [] {
+    secure_session client(job_secret(bytes_of_a), session_role::client);
+    return client.take_output().size();
+  }();
+  // TLS neither looks at the minor version of the first record nor protects it.
+  constexpr std::size_t ignored = 2;
+  for (std::size_t i = 0; i < hello_size; ++i) {
+    if (i == ignored) continue;
+    CAPTURE(i);
+    pair ends;
+    std::string hello = ends.client.take_output();
+    hello[i] = static_cast<char>(hello[i] ^ 0x20);
+    outcome result = take(ends.server, hello);
+    const std::string answer = ends.server.take_output();
+    if (!answer.empty()) take(ends.client, answer);
+    take(ends.server, ends.client.take_output());
+    CHECK(!ends.server.is_ready());
+  }
+}
+
+TEST_CASE("secure session: a record of more than TLS allows ends the connection", "[net][tls]") {
+  pair ends;
+  ends.talk();
+  REQUIRE(ends.server.is_ready());
+  std::string record("\x17\x03\x03\x48\x00", 5);
+  record.append(0x4800, 'x');
+  const outcome result = take(ends.server, record);
+  CHECK(result.failure == errc::connection_failed);
+  CHECK(result.plain.empty());
+}
+
+TEST_CASE("secure session: a byte that is changed on its way ends the connection", "[net][tls]") {
+  pair ends;
+  ends.talk();
+  ends.client.send("words");
+  std::string bytes = ends.client.take_output();
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  const outcome result = take(ends.server, bytes);
+  CHECK(result.failure == errc::connection_failed);
+  CHECK(result.plain.empty());
+}
+
+// ---- the secret ---------------------------------------------------------------------------------
+
+std::string refusal(const std::string& path) {
+  try {
+    job_secret::read(path);
+    return "";
+  } catch (const elastic::error& refused) {
+    CHECK(refused.code() == errc::invalid_argument);
+    return refused.what();
+  }
+}
+
+TEST_CASE("job secret: a file that others may open, or that holds none, is refused", "[net][tls]") {
+  const elastic::test::temporary_directory folder;
+  const std::string path = folder / "secret";
+  const auto write = [&](const std::string& content, mode_t mode) {
+    std::ofstream(path) << content;
+    REQUIRE(::chmod(path.c_str(), mode) == 0);
+  };
+  const std::string subject = fmt::format("the job's secret in the file '{}' ", path);
+  CHECK(refusal(path) == subject + "cannot be read: No such file or directory");
+  write("", 0600);
+  CHECK(refusal(path) == subject + "is empty");
+  write("\n", 0600);
+  CHECK(refusal(path) == subject + "is empty");
+  write("0123456789abcde\n", 0600);
+  CHECK(refusal(path) == subject + "has 15 bytes; 16 are the least");
+  write(std::string(5000, 'x'), 0600);
+  CHECK(refusal(path) == subject + "has over 4096 bytes");
+  write(bytes_of_a, 0640);
+  CHECK(refusal(path) == subject + "is open to others (mode 0640): chmod 600");
+  write(bytes_of_a, 0604);
+  CHECK(refusal(path) == subject + "is open to others (mode 0604): chmod 600");
+  CHECK(refusal(folder / "").find("it is no regular file") != std::string::npos);
+  write(bytes_of_a + "\r\n", 0400);
+  CHECK(refusal(path).empty());
+  // The end of a line is no part of it.
+  pair ends;
+  const job_secret from_file = job_secret::read(path);
+  secure_session client(from_file, session_role::client);
+  take(ends.server, client.take_output());
+  CHECK(!take(client, ends.server.take_output()).failure);
+  CHECK(client.is_ready());
+}
+
+}  // namespace secure_session_tests
