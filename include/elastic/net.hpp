@@ -6,9 +6,11 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/net/message_frame.hpp>
+#include <elastic/net/secure_session.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/net/tcp_stream.hpp>

@@ -74,6 +74,9 @@ class secure_session {
 /// What a side without a secret answers to the first bytes of one that has one, before it hangs up.
 ELASTIC_DECL std::string_view no_secret_alert();
 
+/// What a side with a secret answers to one that has none, before it hangs up.
+ELASTIC_DECL std::string_view secret_needed_alert();
+
 /// Whether bytes begin a connection of a side that has a secret.
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
 

@@ -6,12 +6,15 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/net/message_frame.hpp>
+#include <elastic/net/secure_session.hpp>
 
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -24,12 +27,18 @@ namespace elastic {
 class tcp_message_channel final : public message_channel,
                                   public std::enable_shared_from_this<tcp_message_channel> {
  public:
-  /// @param bound  the most bytes of a message that is taken
-  ELASTIC_DECL tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound);
+  /// @param bound   the most bytes of a message that is taken
+  /// @param secret  what the other side has to hold; what is sent before it has shown that it does
+  ///                waits, and leaves while a message is received
+  ELASTIC_DECL tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound,
+                                   const std::optional<job_secret>& secret = std::nullopt);
 
   /// Sends bytes that are no message, such as a greeting.
   ELASTIC_DECL void send_raw(std::string_view bytes);
   ELASTIC_DECL void send(std::string message) override;
+
+  /// Errors: `errc::invalid_argument`, too, if only one of both sides has a secret, or each another
+  /// one.
   ELASTIC_DECL task<std::string> receive() override;
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
@@ -37,20 +46,25 @@ class tcp_message_channel final : public message_channel,
 
  private:
   ELASTIC_DECL static std::string why(asio::error_code failure);
+  ELASTIC_DECL void send_bytes(std::string_view bytes);
+  ELASTIC_DECL void take_in(std::string_view bytes);
   ELASTIC_DECL void send_all();
 
   asio::ip::tcp::socket socket_;
   event_flag flushed_;
+  std::unique_ptr<secure_session> secure_;
   frame_reader in_;
   std::array<char, 1024> piece_;
   std::string out_;
   bool is_sending_ = false;
+  bool has_heard_ = false;
 };
 
 /// Connects to a port at which messages are spoken after a greeting.
 class tcp_message_connector final : public message_connector {
  public:
-  ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound);
+  ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound,
+                                     std::optional<job_secret> secret = std::nullopt);
   ELASTIC_DECL std::string name() const override;
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
@@ -62,6 +76,7 @@ class tcp_message_connector final : public message_connector {
   endpoint at_;
   std::string greeting_;
   std::size_t bound_;
+  std::optional<job_secret> secret_;
 };
 
 }  // namespace elastic

@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <functional>
@@ -39,6 +40,10 @@ struct rendezvous_parameters {
   /// Further settings of the backend, the `--rdzv-conf` pairs.
   std::map<std::string, std::string, std::less<>> conf;
 
+  /// What the agents of the job know and nobody else does: only who holds it takes part. None: as
+  /// `secret_file` of `conf` says.
+  std::optional<job_secret> secret;
+
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 
@@ -59,9 +64,14 @@ struct rendezvous_parameters {
   /// waits that do not exist here.
   ELASTIC_DECL rendezvous_settings settings() const;
 
+  /// `secret`, or what the file holds that `secret_file` names; none if there is neither.
+  /// Errors: those of `job_secret::read`; `errc::invalid_argument` if there are both.
+  ELASTIC_DECL std::optional<job_secret> chosen_secret() const;
+
   /// Warns of settings that other backends of this library have, but not `backend`, which has
   /// those in `used`. Values are not shown: one may be a password.
-  /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has.
+  /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has;
+  /// for a secret, if `used` does not name `secret_file`.
   ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
 

@@ -9,6 +9,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/tcp_store_link.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 #include <elastic/store/store.hpp>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -40,6 +42,8 @@ struct tcp_store_options {
   std::size_t value_bytes = limits::store_value_bytes;
   /// With `generation = probe`: how long an old server may take to answer.
   std::chrono::milliseconds probe_silence{500};
+  /// Only a server that holds it is spoken with; none: one that has none.
+  std::optional<job_secret> secret;
   logger log;
   /// Empty: the clocks of the machine.
   std::shared_ptr<time_source> time;
@@ -73,7 +77,8 @@ class tcp_store final : public store {
   /// Connects, and tries again for as long as the server cannot be reached: bound it by
   /// `with_deadline`, and say `last_problem()` when that passes.
   ///
-  /// Errors: `errc::protocol_violation` if something else answers, `errc::stopped`.
+  /// Errors: `errc::protocol_violation` if something else answers, `errc::stopped`,
+  /// `errc::invalid_argument` if only one of both sides has a secret, or each another one.
   /// Cancellation: all types.
   ELASTIC_DECL task<void> connect();
 
@@ -137,6 +142,7 @@ class tcp_store final : public store {
   ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> addresses();
   ELASTIC_DECL task<void> probe();
   ELASTIC_DECL task<void> confirm(lease& on);
+  [[noreturn]] ELASTIC_DECL void throw_no_store(char reply) const;
   ELASTIC_DECL task<void> announce(lease& on);
 
   template <class T>

@@ -9,6 +9,7 @@
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
 #include <elastic/store/key_value_engine.hpp>
@@ -20,7 +21,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,6 +48,9 @@ struct tcp_store_server_options {
   tcp_store_legacy_dialect legacy_dialect = tcp_store_legacy_dialect::guess;
   /// Whether the clients' bytes move through an io_uring if the kernel allows one.
   bool use_ring = true;
+  /// Only clients that hold it are served, within bounds on how many show that and how long it may
+  /// take (`limits::store_handshake`); none: everybody.
+  std::optional<job_secret> secret;
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
   std::shared_ptr<key_value_engine> engine;
@@ -169,6 +176,21 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6);
   ELASTIC_DECL void serve(const std::shared_ptr<tcp_store_connection>& connection);
 
+  // ---- strangers -----------------------------------------------------------------------------
+
+  struct handshake {
+    std::weak_ptr<tcp_store_connection> client;
+    time_point deadline;
+  };
+
+  // The client has to show that it holds the secret, in time and before too many others have come.
+  ELASTIC_DECL void begin_handshake(const std::shared_ptr<tcp_store_connection>& connection);
+  ELASTIC_DECL task<void> end_late_handshakes();
+  ELASTIC_DECL void end_first_handshake(const std::string& complaint);
+
+  // Says it once for each address.
+  ELASTIC_DECL void note_stranger(const asio::ip::address& from, const std::string& why);
+
   // ---- ends ----------------------------------------------------------------------------------
 
   ELASTIC_DECL void stop_accepting();
@@ -191,6 +213,10 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::unique_ptr<char[]> scratch_;
   bool is_closed_ = false;
   bool has_backed_off_ = false;
+  // In the order of their deadlines; some have succeeded, or their clients are gone.
+  std::deque<handshake> handshakes_;
+  event_flag has_handshakes_;
+  std::set<asio::ip::address> strangers_;
   // No connection is left, and none will come.
   event_flag disconnected_;
   task_group tasks_;

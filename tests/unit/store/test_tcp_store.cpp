@@ -5,6 +5,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/task_group.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -19,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,8 +37,9 @@ constexpr generation all_generations[] = {generation::torch_1_13, generation::to
                                           generation::torch_2_2, generation::probe};
 
 std::shared_ptr<tcp_store> client_of(asio::any_io_executor executor, std::uint16_t port,
-                                     generation of) {
+                                     generation of, std::optional<job_secret> secret = {}) {
   tcp_store_options options;
+  options.secret = std::move(secret);
   options.port = port;
   options.generation = of;
   return std::make_shared<tcp_store>(std::move(executor), options);
@@ -45,13 +48,16 @@ std::shared_ptr<tcp_store> client_of(asio::any_io_executor executor, std::uint16
 // A client of each generation against a server of ours.
 using client_test = task<void> (*)(std::shared_ptr<tcp_store>, generation);
 
-task<void> with_server(client_test body, generation of) {
+task<void> with_server(client_test body, generation of, std::optional<job_secret> secret = {},
+                       bool use_ring = true) {
   auto executor = co_await asio::this_coro::executor;
   tcp_store_server_options options;
+  options.secret = secret;
+  options.use_ring = use_ring;
   // A client of 2.1 has not shown yet what it is when it first erases or appends.
   if (of == generation::torch_2_1) options.legacy_dialect = tcp_store_legacy_dialect::torch_2_1;
   tcp_store_server server(executor, options);
-  const auto client = client_of(executor, server.port(), of);
+  const auto client = client_of(executor, server.port(), of, secret);
   co_await body(client, of);
   CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
   client->close();
@@ -64,6 +70,13 @@ void for_each_generation(client_test body) {
     INFO("generation " << static_cast<int>(of));
     test::run_test(with_server(body, of));
   }
+#if defined(ELASTIC_HAS_TLS)
+  for (const bool use_ring : {true, false}) {
+    INFO("with a secret, " << (use_ring ? "with a ring" : "without a ring"));
+    const job_secret secret("0123456789abcdef");
+    test::run_test(with_server(body, generation::torch_2_2, secret, use_ring));
+  }
+#endif
 }
 
 TEST_CASE("tcp_store: has the operations of PyTorch's store, in every generation", "[store]") {

@@ -306,7 +306,7 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
     background_store server(options);
     raw_client good(server->port());
     std::size_t lines = 0;
-    for (const char* hex : {"474554202f20485454502f312e300d0a0d0a", "16030100", "ff", "0c",
+    for (const char* hex : {"474554202f20485454502f312e300d0a0d0a", "ff", "0c",
                             "0001ffffffffffffff", "05ffffffffffffffff",
                             "00cef7853c"
                             "00cef7853c",
@@ -328,6 +328,39 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
     }
     CHECK(comes_true([&] { return server->connections() == 1; }));
     CHECK(log->disconnected() == lines);
+  });
+}
+
+TEST_CASE("tcp_store_server: a client with a secret is told that this server has none", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    raw_client client(server->port());
+    client.send(from_hex("16030100"));
+    CHECK(client.receive(100) == from_hex("15030300020247"));
+    CHECK(client.is_closed());
+  });
+}
+
+TEST_CASE("tcp_store_server: with a secret only those who hold it are served", "[store][tls]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    options.secret.emplace("0123456789abcdef");
+    background_store server(options);
+    for (const char* hex : {"00cef7853c", "04", "474554202f"}) {
+      raw_client stranger(server->port());
+      stranger.send(from_hex(hex));
+      CHECK(stranger.receive(100) == from_hex("15030300020246"));
+      CHECK(stranger.is_closed());
+    }
+    // What begins as TLS and is none.
+    raw_client liar(server->port());
+    liar.send(from_hex("160301000400000000"));
+    CHECK(liar.receive(2) == from_hex("1503"));
+    liar.receive(100);
+    CHECK(liar.is_closed());
+    CHECK(comes_true([&] { return server->connections() == 0; }));
+    CHECK(log->disconnected() == 0);
   });
 }
 

@@ -236,6 +236,7 @@ ELASTIC_DECL hang_hook_call worker_group::hook_for(hung_worker hung) const {
   call.environment = spec_.environment;
   // What a launcher around this one said about its own channel is not for the hook.
   call.environment.erase("ELASTIC_CONTROL");
+  call.environment.erase("ELASTIC_JOB_SECRET_FILE");
   call.directory = spec_.directory;
   call.log_directory = layout_.directory(hung.local_rank);
   if (layout_.keeps_files()) call.output_file = layout_.hang_file(hung.local_rank);
@@ -301,6 +302,8 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     const worker_identity& identity, const worker_surroundings& job,
     const std::string& error_file) const {
   environment_map variables = spec_.environment;
+  // Workers are no agents.
+  variables.erase("ELASTIC_JOB_SECRET_FILE");
   for (const auto& [name, value] : channels_.environment()) {
     // What a launcher around this one said about its own channel is not for our workers.
     if (value.empty())
@@ -344,8 +347,8 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
 }
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
-  attempt_.sheets.at(slot) = call_sheet::make(spec_.function->arguments,
-                                              return_value_bound(spec_.nproc_per_node));
+  attempt_.sheets.at(slot) =
+      call_sheet::make(spec_.function->arguments, return_value_bound(spec_.nproc_per_node));
   process.stdin_fd = attempt_.sheets[slot].descriptor();
   const std::string variable = fmt::format("{}=", entrypoint_variable);
   std::erase_if(process.environment,

@@ -56,6 +56,10 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     master.port = config.master_port;
     parameters.endpoint = to_text(master);
   }
+  const auto secret_file = find_variable(config.workers.environment, "ELASTIC_JOB_SECRET_FILE");
+  if (secret_file && !secret_file->empty() && !parameters.secret) {
+    parameters.conf.emplace("secret_file", *secret_file);
+  }
   const auto is_unshared =
       find_variable(config.workers.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE");
   if (is_unshared == "1") parameters.share_worker_store = false;

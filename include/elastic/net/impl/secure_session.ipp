@@ -38,6 +38,8 @@ inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47
 
 ELASTIC_DECL std::string_view no_secret_alert() { return detail::no_secret_record; }
 
+ELASTIC_DECL std::string_view secret_needed_alert() { return detail::secret_needed_record; }
+
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
   return bytes.size() >= 2 && bytes[0] == detail::handshake_record &&
          bytes[1] == detail::record_version;

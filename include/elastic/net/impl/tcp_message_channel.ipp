@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 
 #include <fcntl.h>
@@ -18,18 +19,28 @@
 namespace elastic {
 
 ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
-                                                      std::size_t bound)
+                                                      std::size_t bound,
+                                                      const std::optional<job_secret>& secret)
     : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
   flushed_.set();
+  if (secret) secure_ = std::make_unique<secure_session>(*secret, session_role::client);
 }
 
-ELASTIC_DECL void tcp_message_channel::send_raw(std::string_view bytes) {
-  out_.append(bytes);
-  if (!is_sending_) send_all();
-}
+ELASTIC_DECL void tcp_message_channel::send_raw(std::string_view bytes) { send_bytes(bytes); }
 
 ELASTIC_DECL void tcp_message_channel::send(std::string message) {
-  append_frame(out_, message);
+  std::string frame;
+  append_frame(frame, message);
+  send_bytes(frame);
+}
+
+ELASTIC_DECL void tcp_message_channel::send_bytes(std::string_view bytes) {
+  if (secure_) {
+    secure_->send(bytes);
+    out_ += secure_->take_output();
+  } else {
+    out_.append(bytes);
+  }
   if (!is_sending_) send_all();
 }
 
@@ -42,8 +53,21 @@ ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
       throw std::system_error(failure);
     }
     if (failure) throw error(errc::connection_failed, why(failure));
-    in_.append({piece_.data(), size});
+    take_in({piece_.data(), size});
   }
+}
+
+ELASTIC_DECL void tcp_message_channel::take_in(std::string_view bytes) {
+  if (!secure_) {
+    in_.append(bytes);
+    if (std::exchange(has_heard_, true) || !is_secret_needed(bytes)) return;
+    throw error(errc::invalid_argument, std::string(detail::own_secret_is_missing));
+  }
+  std::string plain;
+  secure_->received(bytes, plain);
+  in_.append(plain);
+  out_ += secure_->take_output();
+  if (!is_sending_) send_all();
 }
 
 ELASTIC_DECL task<void> tcp_message_channel::flush() {
@@ -85,8 +109,12 @@ ELASTIC_DECL void tcp_message_channel::send_all() {
 }
 
 ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint at, std::string greeting,
-                                                          std::size_t bound)
-    : at_(std::move(at)), greeting_(std::move(greeting)), bound_(bound) {}
+                                                          std::size_t bound,
+                                                          std::optional<job_secret> secret)
+    : at_(std::move(at)),
+      greeting_(std::move(greeting)),
+      bound_(bound),
+      secret_(std::move(secret)) {}
 
 ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at_); }
 
@@ -125,7 +153,7 @@ ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   keep_alive_as_client(socket.native_handle());
-  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_);
+  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
   channel->send_raw(greeting_);
   return channel;
 }

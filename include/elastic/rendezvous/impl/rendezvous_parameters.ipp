@@ -105,10 +105,27 @@ inline std::vector<std::string> known_settings() {
           "password",
           "password_file",
           "etcd_prefix",
-          "store_type"};
+          "store_type",
+          "secret_file"};
+}
+
+ELASTIC_DECL std::optional<job_secret> rendezvous_parameters::chosen_secret() const {
+  const auto file = conf.find("secret_file");
+  if (file == conf.end()) return secret;
+  if (!secret) return job_secret::read(file->second);
+  throw error(errc::invalid_argument,
+              "--rdzv-conf secret_file: the job has a secret already, which the program gave");
 }
 
 ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view> used) const {
+  const bool has_secret = secret || conf.find("secret_file") != conf.end();
+  if (has_secret && std::find(used.begin(), used.end(), "secret_file") == used.end()) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--rdzv-conf secret_file: the rendezvous backend '{}' cannot keep others "
+                    "out by a job's secret, only c10d can",
+                    backend));
+  }
   std::vector<std::string> known = known_settings();
   known.insert(known.end(), used.begin(), used.end());
   for (const auto& [name, value] : conf) {

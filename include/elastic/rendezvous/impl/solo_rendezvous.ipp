@@ -30,9 +30,10 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   // One node waits for nobody; what is no time or number is refused all the same.
   parameters_.settings();
   parameters_.yes_or_no("is_host");
+  parameters_.secret = parameters_.chosen_secret();
   parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect"});
+                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file"});
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
@@ -45,6 +46,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     options.address = endpoint_.host;
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
+    options.secret = parameters_.secret;
     options.log = parameters_.log;
     server_ = std::make_unique<tcp_store_server>(executor, options);
   }

@@ -31,7 +31,8 @@ namespace elastic {
 /// Thread-safety: one strand at a time.
 class mixed_rendezvous final : public detail::chosen_rendezvous {
  public:
-  /// Errors: those of `c10d_rendezvous`, and for a `dialect` that there is not.
+  /// Errors: those of `c10d_rendezvous`; for a `dialect` that does not exist, and for any together
+  /// with a secret.
   ELASTIC_DECL explicit mixed_rendezvous(rendezvous_parameters parameters);
 
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
@@ -70,6 +71,7 @@ class mixed_rendezvous final : public detail::chosen_rendezvous {
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   std::optional<torch_dialect> dialect_;
+  bool has_secret_ = false;
   bool meets_as_torch_ = false;
   std::unique_ptr<rendezvous_host> host_;
   bool has_succeeded_ = false;

@@ -4,6 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/job_secret.hpp>
+#include <elastic/net/secure_session.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
@@ -13,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,8 +48,16 @@ class tcp_store_connection : public key_value_engine::listener,
   tcp_store_connection(const tcp_store_connection&) = delete;
   tcp_store_connection& operator=(const tcp_store_connection&) = delete;
 
-  /// Begins to read. `further` may be null.
-  ELASTIC_DECL void start(std::shared_ptr<store_extension> further);
+  /// Begins to read. `further` may be null. With a secret the client has to show that it holds it
+  /// before anything that it says is looked at.
+  ELASTIC_DECL void start(std::shared_ptr<store_extension> further,
+                          const std::optional<job_secret>& secret);
+
+  /// The client's address, as it was when `start` was called.
+  const asio::ip::address& peer() const { return peer_; }
+
+  /// Whether what the client says is looked at.
+  bool is_trusted() const { return !secret_ || (secure_ && secure_->is_ready()); }
 
   /// Closes it as soon as what it has to say is said.
   ELASTIC_DECL void finish();
@@ -109,6 +120,12 @@ class tcp_store_connection : public key_value_engine::listener,
   bool is_sending_ = false;
 
  private:
+  bool is_output_due() const { return session_.unsent() != 0 || !wire_.empty(); }
+  ELASTIC_DECL void transmit_output();
+
+  // Bytes as they arrive of a client that is to hold the secret.
+  ELASTIC_DECL void decipher(std::string_view bytes);
+
   // What another client caused. The requests of this one are left alone: each would otherwise run
   // within a request of the other.
   ELASTIC_DECL void send_aside();
@@ -122,6 +139,12 @@ class tcp_store_connection : public key_value_engine::listener,
   ELASTIC_DECL asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const;
 
   tcp_store_session session_;
+  std::optional<job_secret> secret_;
+  asio::ip::address peer_;
+  // Made when the client says its first word.
+  std::unique_ptr<secure_session> secure_;
+  // What is enciphered and not yet handed to the transport.
+  std::string wire_;
   std::shared_ptr<tcp_store_budget> budget_;
   gone_handler on_gone_;
   std::size_t settled_ = 0;

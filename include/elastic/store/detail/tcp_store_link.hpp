@@ -5,11 +5,16 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/job_secret.hpp>
+#include <elastic/net/secure_session.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +33,10 @@ class tcp_store_link {
 
   /// Connects to the first address that accepts.
   ELASTIC_DECL task<void> connect(std::vector<asio::ip::tcp::endpoint> addresses);
+
+  /// Has everything from now on go to a server that holds the secret, and to no other.
+  /// Errors: those of `secure_session::received`.
+  ELASTIC_DECL task<void> secure(job_secret secret);
 
   /// Ends what is under way with `operation_aborted`.
   ELASTIC_DECL void close();
@@ -55,6 +64,10 @@ class tcp_store_link {
   ELASTIC_DECL bool cancel_wait(const request_writer& write);
 
  private:
+  // The bytes as they go over the socket.
+  ELASTIC_DECL std::string enciphered(std::string bytes);
+  ELASTIC_DECL void take_in(std::string_view bytes);
+
   // Each cancelled wait is answered by WAIT_CANCELED, after the STOP_WAITING of one that ended
   // before the server heard of it.
   ELASTIC_DECL task<void> settle();
@@ -73,6 +86,7 @@ class tcp_store_link {
   ELASTIC_DECL void take(std::size_t size);
 
   asio::ip::tcp::socket socket_;
+  std::unique_ptr<secure_session> secure_;
   std::string out_;
   std::string in_;
   std::size_t taken_ = 0;

@@ -5,6 +5,7 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/net/secure_session.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
 #include <algorithm>
@@ -103,6 +104,18 @@ ELASTIC_DECL task<tcp_store::lease> tcp_store::new_link() {
 ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
   lease on(*this, std::make_unique<link>(executor_));
   co_await on->connect(co_await addresses());
+  if (options_.secret) {
+    std::string problem;
+    try {
+      co_await on->secure(*options_.secret);
+    } catch (const error& refused) {
+      if (refused.code() != errc::invalid_argument) throw;
+      problem = refused.what();
+    }
+    if (!problem.empty()) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", where(), problem));
+    }
+  }
   if (is_closed_) throw error(errc::stopped, "the store was closed");
   co_return on;
 }
@@ -141,9 +154,7 @@ ELASTIC_DECL task<void> tcp_store::probe() {
                          failure.code() == asio::error::broken_pipe;
     if (!hung_up) throw;
   }
-  if (answer && *answer != detail::reply_ready) {
-    throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
-  }
+  if (answer && *answer != detail::reply_ready) throw_no_store(*answer);
   generation_ = answer ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
 }
 
@@ -153,9 +164,16 @@ ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
   write().with_keys(on->out(), op::check, no_keys);
   co_await on->flush();
   const char reply = co_await on->read_byte();
-  if (reply != detail::reply_ready) {
-    throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
+  if (reply != detail::reply_ready) throw_no_store(reply);
+}
+
+ELASTIC_DECL void tcp_store::throw_no_store(char reply) const {
+  // The first byte of the answer by which a server with a secret turns others away.
+  if (reply == secret_needed_alert().front()) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: {}", where(), detail::own_secret_is_missing));
   }
+  throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
 }
 
 ELASTIC_DECL task<void> tcp_store::announce(lease& on) {

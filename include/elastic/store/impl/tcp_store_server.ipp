@@ -112,6 +112,7 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       options_(std::move(options)),
       budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
+      has_handshakes_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
@@ -125,6 +126,7 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
 ELASTIC_DECL void tcp_store_server_core::start() {
   const auto self = shared_from_this();
   if (options_.extension) tasks_.spawn(run_and_log(self, options_.extension->run()));
+  if (options_.secret) tasks_.spawn(run_and_log(self, end_late_handshakes()));
   for (acceptor& listening : acceptors_) tasks_.spawn(run_and_log(self, accept_all(listening)));
 }
 
@@ -281,7 +283,46 @@ ELASTIC_DECL void tcp_store_server_core::serve(
   if (!connection) return;
   connections_.emplace(connection.get(), connection);
   connected_.store(connections_.size(), std::memory_order_relaxed);
-  connection->start(options_.extension);
+  if (options_.secret) begin_handshake(connection);
+  connection->start(options_.extension, options_.secret);
+}
+
+ELASTIC_DECL void tcp_store_server_core::begin_handshake(
+    const std::shared_ptr<tcp_store_connection>& connection) {
+  if (handshakes_.size() >= limits::store_handshakes) {
+    end_first_handshake("it has not shown that it holds this job's secret while many others came");
+  }
+  handshakes_.push_back({connection, options_.time->now() + limits::store_handshake});
+  has_handshakes_.set();
+}
+
+ELASTIC_DECL task<void> tcp_store_server_core::end_late_handshakes() {
+  for (;;) {
+    co_await has_handshakes_.wait();
+    while (!handshakes_.empty()) {
+      const time_point due = handshakes_.front().deadline;
+      if (due > options_.time->now()) {
+        co_await options_.time->sleep_until(due);
+        continue;
+      }
+      end_first_handshake("it has not shown in time that it holds this job's secret");
+    }
+    has_handshakes_.reset();
+  }
+}
+
+ELASTIC_DECL void tcp_store_server_core::end_first_handshake(const std::string& complaint) {
+  const auto client = handshakes_.front().client.lock();
+  handshakes_.pop_front();
+  if (client && !client->is_trusted()) client->drop(complaint);
+}
+
+ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& from,
+                                                       const std::string& why) {
+  if (strangers_.size() >= limits::store_refused_addresses) return;
+  if (!strangers_.insert(from).second) return;
+  options_.log.warning("port {}: turned away {}: {}; more of it is not logged", endpoint_.port,
+                       from.to_string(), why);
 }
 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
@@ -303,7 +344,9 @@ tcp_store_server_core::all_connections() const {
 
 ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection& connection,
                                                             const std::string& complaint) {
-  if (!complaint.empty()) {
+  if (!complaint.empty() && !connection.is_trusted()) {
+    note_stranger(connection.peer(), complaint);
+  } else if (!complaint.empty()) {
     options_.log.info("store at {}: disconnected a client: {}", to_text(endpoint_), complaint);
   }
   connections_.erase(&connection);

@@ -38,9 +38,10 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   }
   settings_ = parameters_.settings();
   is_host_ = parameters_.yes_or_no("is_host");
+  parameters_.secret = parameters_.chosen_secret();
   parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect"});
+                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file"});
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
@@ -129,7 +130,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
   host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
                                              rendezvous_protocol::native);
   connector_ = std::make_shared<tcp_message_connector>(
-      endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes);
+      endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
+      parameters_.secret);
   if (host_) {
     agents_ = std::make_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
@@ -138,6 +140,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
   tcp_store_options options;
   options.host = endpoint_.host;
   options.port = endpoint_.port;
+  options.secret = parameters_.secret;
   options.log = parameters_.log;
   agents_ = std::make_shared<tcp_store>(executor, options);
 }

@@ -41,6 +41,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   options.address = address;
   options.port = port;
   options.use_ring = parameters.use_ring;
+  options.secret = parameters.secret;
   options.log = parameters.log;
   options.time = parameters.time;
   if (protocol == rendezvous_protocol::native) {

@@ -28,7 +28,15 @@ namespace elastic {
 ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters)
     : chosen_rendezvous("c10d", parameters.run_id, nullptr),
       parameters_(std::move(parameters)),
-      dialect_(dialect_of(parameters_)) {
+      dialect_(dialect_of(parameters_)),
+      has_secret_(parameters_.chosen_secret().has_value()) {
+  if (has_secret_ && dialect_) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
+                    "cannot be used with dialect={}",
+                    to_text(*dialect_)));
+  }
   auto native = std::make_shared<c10d_rendezvous>(parameters_);
   native->meet_beside_torch([run_id = parameters_.run_id,
                              log = parameters_.log](std::shared_ptr<key_value_engine> table) {
@@ -49,7 +57,7 @@ ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
     co_return co_await chosen_->next_round();
   } catch (const error& failure) {
     // Whoever serves there does not know what only elasticrun says.
-    if (failure.code() != errc::protocol_violation) throw;
+    if (failure.code() != errc::protocol_violation || has_secret_) throw;
     refusal = failure.what();
   }
   parameters_.log.debug("trying to meet in torchrun's way: {}", refusal);

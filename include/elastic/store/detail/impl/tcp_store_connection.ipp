@@ -5,7 +5,9 @@
 #include <elastic/store/detail/tcp_store_connection.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/local_address.hpp>
 
 #include <sys/socket.h>
 
@@ -30,7 +32,10 @@ ELASTIC_DECL tcp_store_connection::~tcp_store_connection() {
   if (settled_ != 0) budget_->set(*this, 0);
 }
 
-ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> further) {
+ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> further,
+                                              const std::optional<job_secret>& secret) {
+  secret_ = secret;
+  if (secret) peer_ = plain_address(there().address());
   session_.listen(weak_from_this());
   if (further) session_.extend(std::move(further), *this);
   receive();
@@ -55,6 +60,7 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   is_dropped_ = true;
   session_.fail(std::move(complaint));
   session_.output() = {};
+  wire_ = {};
   // Not from here: a request of another client may be under way, in an extension that goes through
   // its clients.
   asio::post(strand_, [self = shared_from_this()] { self->close(); });
@@ -122,9 +128,39 @@ ELASTIC_DECL bool tcp_store_connection::is_backed_up() const {
 
 ELASTIC_DECL void tcp_store_connection::received(std::string_view bytes) {
   is_executing_ = true;
-  session_.consume(bytes);
+  if (secret_) {
+    decipher(bytes);
+  } else {
+    session_.consume(bytes);
+  }
   is_executing_ = false;
   settle();
+}
+
+ELASTIC_DECL void tcp_store_connection::decipher(std::string_view bytes) {
+  if (session_.current() == tcp_store_session::state::ended) return;
+  std::string plain;
+  try {
+    if (!secure_) secure_ = std::make_unique<secure_session>(*secret_, session_role::server);
+    secure_->received(bytes, plain);
+  } catch (const error& refused) {
+    session_.fail(refused.what());
+  }
+  if (secure_) wire_ += secure_->take_output();
+  if (!plain.empty()) session_.consume(plain);
+}
+
+ELASTIC_DECL void tcp_store_connection::transmit_output() {
+  if (!secret_) return transmit(session_.output());
+  if (secure_ && session_.unsent() != 0) {
+    try {
+      secure_->send(std::exchange(session_.output(), {}));
+      wire_ += secure_->take_output();
+    } catch (const error& failure) {
+      return drop(failure.what());
+    }
+  }
+  if (!wire_.empty()) transmit(wire_);
 }
 
 ELASTIC_DECL void tcp_store_connection::advance() {
@@ -134,7 +170,7 @@ ELASTIC_DECL void tcp_store_connection::advance() {
   constexpr int most_rounds = 16;
   is_executing_ = true;
   for (int round = 0; round < most_rounds && !is_closed_ && !is_dropped_; ++round) {
-    if (!session_.output().empty()) transmit(session_.output());
+    if (is_output_due()) transmit_output();
     if (is_closed_ || is_sending_) break;
     if (!is_paused() || is_finishing_) break;
     session_.resume();
@@ -145,7 +181,7 @@ ELASTIC_DECL void tcp_store_connection::advance() {
   if (is_dropped_) return close();
   if (is_sending_) return;
   if (is_finishing_) return close();
-  if (!session_.output().empty()) {
+  if (is_output_due()) {
     asio::post(strand_, [self = shared_from_this()] {
       if (!self->is_closed_) self->advance();
     });
@@ -166,7 +202,7 @@ ELASTIC_DECL void tcp_store_connection::tell_if_gone() {
 ELASTIC_DECL void tcp_store_connection::send_aside() {
   if (is_closed_ || is_dropped_ || is_executing_ || is_sending_) return;
   is_executing_ = true;
-  transmit(session_.output());
+  transmit_output();
   is_executing_ = false;
   settle();
   tell_if_gone();

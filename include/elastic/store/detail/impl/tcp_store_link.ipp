@@ -37,6 +37,32 @@ ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpo
   keep_alive_as_client(socket_.native_handle());
 }
 
+ELASTIC_DECL task<void> tcp_store_link::secure(job_secret secret) {
+  std::array<char, 1024> piece;
+  secure_ = std::make_unique<secure_session>(secret, session_role::client);
+  while (!secure_->is_ready()) {
+    const std::string output = secure_->take_output();
+    co_await asio::async_write(socket_, asio::buffer(output), asio::use_awaitable);
+    const std::size_t count =
+        co_await socket_.async_read_some(asio::buffer(piece), asio::use_awaitable);
+    take_in({piece.data(), count});
+  }
+}
+
+ELASTIC_DECL std::string tcp_store_link::enciphered(std::string bytes) {
+  if (!secure_) return bytes;
+  secure_->send(bytes);
+  return secure_->take_output();
+}
+
+ELASTIC_DECL void tcp_store_link::take_in(std::string_view bytes) {
+  if (secure_) {
+    secure_->received(bytes, in_);
+  } else {
+    in_.append(bytes);
+  }
+}
+
 ELASTIC_DECL void tcp_store_link::close() {
   asio::error_code ignored;
   socket_.close(ignored);
@@ -51,7 +77,7 @@ ELASTIC_DECL bool tcp_store_link::is_open() {
 }
 
 ELASTIC_DECL task<void> tcp_store_link::flush() {
-  const std::string sending = std::exchange(out_, {});
+  const std::string sending = enciphered(std::exchange(out_, {}));
   co_await asio::async_write(socket_, asio::buffer(sending), asio::use_awaitable);
 }
 
@@ -84,6 +110,7 @@ ELASTIC_DECL bool tcp_store_link::cancel_wait(const request_writer& write) {
   if (!write.knows(store_op::cancel_wait) || !socket_.is_open()) return false;
   std::string request;
   write.operation(request, store_op::cancel_wait);
+  request = enciphered(std::move(request));
   asio::error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(request), failure);
   if (failure || sent != request.size()) return false;
@@ -114,7 +141,7 @@ ELASTIC_DECL task<void> tcp_store_link::fill(std::size_t size) {
   while (in_.size() - taken_ < size) {
     const std::size_t count =
         co_await socket_.async_read_some(asio::buffer(piece), asio::use_awaitable);
-    in_.append(piece.data(), count);
+    take_in({piece.data(), count});
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/secure_session.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -123,6 +124,11 @@ ELASTIC_DECL void tcp_store_session::pause() {
 ELASTIC_DECL bool tcp_store_session::decide(std::string_view input, std::size_t& done) {
   if (extension_ && input.front() == extension_->greeting().front()) {
     return decide_extension(input, done);
+  }
+  if (is_secure_greeting(input)) {
+    output_ += no_secret_alert();
+    fail("it has a secret, and this job has none");
+    return false;
   }
   generation_ = classify(input);
   if (generation_ == first_bytes::modern) done += greeting_bytes;

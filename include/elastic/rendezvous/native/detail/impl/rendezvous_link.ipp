@@ -178,6 +178,11 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     }
   } catch (const error& failure) {
     last_problem_ = failure.what();
+    // Only one of both sides has a secret, or each another one.
+    if (failure.code() == errc::invalid_argument && !was_connected_) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: {}", connector_->name(), failure.what()));
+    }
     const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
     if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
   }

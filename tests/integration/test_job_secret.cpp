@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Jobs whose agents hold a secret, and who else comes to their ports.
+
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+#include <support/raw_client.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <sys/stat.h>
+
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+namespace job_secret_tests {
+
+using elastic::test::leftovers;
+using elastic::test::program_result;
+using elastic::test::running_program;
+using words = std::vector<std::string>;
+
+const std::string secret_text = "correct-horse-battery-staple";
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// The nodes of a job on this host, which meet at one port.
+class stage {
+ public:
+  stage() {
+    write("secret", secret_text + "\n", 0600);
+    write("other", "another-secret-of-some-length\n", 0600);
+  }
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
+  ~stage() { CHECK(left_.processes().empty()); }
+
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  std::string sizes = "2";
+  // What a worker does after it has said its place.
+  std::string work = "exec sleep 60";
+
+  std::string path(const std::string& name) const { return folder_ / name; }
+
+  void write(const std::string& name, const std::string& text, mode_t mode) const {
+    std::ofstream(path(name)) << text;
+    REQUIRE(::chmod(path(name).c_str(), mode) == 0);
+  }
+
+  /// @param conf       further settings of the rendezvous, with a comma before each
+  /// @param variables  further ones of its environment
+  std::unique_ptr<running_program> start(const std::string& conf,
+                                         std::map<std::string, std::string> variables = {}) const {
+    const words command = {ELASTIC_ELASTICRUN,
+                           "--nnodes",
+                           sizes,
+                           "--rdzv-backend",
+                           "c10d",
+                           "--rdzv-endpoint",
+                           fmt::format("localhost:{}", port),
+                           "--rdzv-id",
+                           "job",
+                           "--rdzv-conf",
+                           "last_call_timeout=0.3" + conf,
+                           "--max-restarts",
+                           "1",
+                           "--no-python",
+                           "sh",
+                           "-c",
+                           "echo \"$RANK/$WORLD_SIZE $TORCHELASTIC_RESTART_COUNT\"; " + work};
+    variables.emplace(left_.name, left_.value);
+    variables.emplace("LOGLEVEL", "DEBUG");
+    return std::make_unique<running_program>(command, variables);
+  }
+
+ private:
+  leftovers left_;
+  elastic::test::temporary_directory folder_;
+};
+
+TEST_CASE("secret: nodes that hold it meet, restart and end together",
+          "[integration][secret][io]") {
+  stage job;
+  // The first attempt fails, and shows what workers get.
+  job.work = "env; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 1";
+  const auto first = job.start(",secret_file=" + job.path("secret"));
+  const auto second = job.start("", {{"ELASTIC_JOB_SECRET_FILE", job.path("secret")}});
+  const program_result one = first->wait();
+  const program_result two = second->wait();
+  CHECK(one.code == 0);
+  CHECK(two.code == 0);
+  const std::string all = one.out + two.out;
+  // One of the first attempt may be stopped before it has said anything.
+  for (const char* place : {"/2 0\n", "0/2 1\n", "1/2 1\n"}) CHECK(says(all, place));
+  CHECK(!says(all, "ELASTIC_JOB_SECRET_FILE"));
+  CHECK(!says(all + one.err + two.err, secret_text));
+}
+
+TEST_CASE("secret: each who has none, or another one, is told so and turned away",
+          "[integration][secret][io]") {
+  stage job;
+  job.sizes = "1:2";
+  struct meeting {
+    std::string host;
+    std::string comer;
+    std::string why;
+  };
+  const std::string needs_one =
+      "the other side has a secret, this node has none (--rdzv-conf secret_file)";
+  const std::string has_one =
+      "this node has a secret (--rdzv-conf secret_file), the other side has none";
+  const std::string differs =
+      "the secret of this node (--rdzv-conf secret_file) is not that of the other side";
+  // A file with a secret, a dialect, or nothing.
+  const auto entry = GENERATE_COPY(values<meeting>({
+      {"secret", "", needs_one},
+      {"secret", ",dialect=2.6", needs_one},
+      {"", "secret", has_one},
+      {",dialect=2.6", "secret", has_one},
+      {"secret", "other", differs},
+  }));
+  CAPTURE(entry.host, entry.comer);
+  const auto conf_of = [&](const std::string& side) {
+    return side.empty() || side[0] == ',' ? side : ",secret_file=" + job.path(side);
+  };
+  const auto host = job.start(conf_of(entry.host));
+  host->await_out("0/1 0\n");
+  const auto comer = job.start(conf_of(entry.comer));
+  const program_result refused = comer->wait();
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.out.empty());
+  CHECK(says(refused.err, entry.why));
+  CHECK(!says(refused.err + host->err(), secret_text));
+  host->signal(SIGTERM);
+  const program_result ended = host->wait();
+  CHECK(ended.code == 128 + SIGTERM);
+  CHECK(ended.out == "0/1 0\n");
+}
+
+TEST_CASE("secret: whoever speaks without it is answered by an alert, and changes nothing",
+          "[integration][secret][io]") {
+  stage job;
+  job.sizes = "1:2";
+  const auto host = job.start(",secret_file=" + job.path("secret"));
+  host->await_out("0/1 0\n");
+  const std::string alert("\x15\x03\x03\x00\x02\x02\x46", 7);
+  // A client of PyTorch's store, torchrun's or a worker's, a browser, and one of elasticrun.
+  for (const std::string& greeting :
+       {std::string("\x00\x3c\x85\xf7\x3c", 5), std::string("\x04\x00\x00", 3),
+        std::string("GET / HTTP/1.1\r\n\r\n"), std::string("elastic rendezvous\n")}) {
+    elastic::test::raw_client stranger(job.port);
+    REQUIRE(stranger.send(greeting));
+    CHECK(stranger.receive(100) == alert);
+  }
+  host->await_err("turned away");
+  const auto second = job.start(",secret_file=" + job.path("secret"));
+  second->await_out("1/2 0\n");
+  for (const auto* node : {&second, &host}) (*node)->signal(SIGTERM);
+  for (const auto* node : {&second, &host}) CHECK((*node)->wait().code == 128 + SIGTERM);
+  // Once for an address.
+  const std::string& log = host->err();
+  const auto first = log.find("turned away");
+  CHECK(log.find("turned away", first + 1) == std::string::npos);
+}
+
+TEST_CASE("secret: a file that cannot be used, or a rendezvous that cannot use it, starts nothing",
+          "[integration][secret]") {
+  stage job;
+  job.write("short", "0123456789\n", 0600);
+  job.write("empty", "", 0600);
+  job.write("open", secret_text, 0644);
+  struct refusal {
+    std::string file;
+    words meeting;
+    std::string why;
+  };
+  const words c10d = {"--rdzv-backend", "c10d"};
+  const auto entry = GENERATE_COPY(values<refusal>({
+      {"missing", c10d, "cannot be read: No such file or directory"},
+      {"empty", c10d, "is empty"},
+      {"short", c10d, "has 10 bytes; 16 are the least"},
+      {"open", c10d, "is open to others (mode 0644): chmod 600"},
+      {"secret", {"--rdzv-backend", "static"}, "the rendezvous backend 'static' cannot"},
+      {"secret", {"--rdzv-backend", "etcd"}, "the rendezvous backend 'etcd' cannot"},
+      {"secret", {"--rdzv-backend", "file"}, "the rendezvous backend 'file' cannot"},
+  }));
+  CAPTURE(entry.file, entry.meeting[1]);
+  words command = {ELASTIC_ELASTICRUN,
+                   "--nnodes",
+                   "2",
+                   "--rdzv-endpoint",
+                   "127.0.0.1:1",
+                   "--rdzv-id",
+                   "job",
+                   "--rdzv-conf",
+                   "secret_file=" + job.path(entry.file)};
+  command.insert(command.end(), entry.meeting.begin(), entry.meeting.end());
+  command.insert(command.end(), {"--no-python", "sh", "-c", "echo started"});
+  const program_result result = elastic::test::run_program(command);
+  INFO(result.err);
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  CHECK(says(result.err, entry.why));
+  CHECK(!says(result.err, secret_text));
+}
+
+TEST_CASE("secret: it cannot be used with a dialect of torchrun's", "[integration][secret]") {
+  stage job;
+  const auto node = job.start(",dialect=1.13,secret_file=" + job.path("secret"));
+  const program_result result = node->wait();
+  CHECK(result.code == 2);
+  CHECK(says(result.err, "dialect=1.13"));
+}
+
+}  // namespace job_secret_tests
+
+}  // namespace
