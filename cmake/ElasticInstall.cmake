@@ -53,7 +53,15 @@ if(TARGET elasticrun)
   install(TARGETS elasticrun DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT elasticrun)
 endif()
 if(TARGET elasticrun_documents)
-  elastic_install_documents("${CMAKE_INSTALL_DATADIR}" "${CMAKE_INSTALL_MANDIR}" elasticrun)
+  set(elastic_documents "${PROJECT_BINARY_DIR}/program/documents")
+  install(FILES "${elastic_documents}/elasticrun.1"
+    DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT elasticrun)
+  install(FILES "${elastic_documents}/elasticrun"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT elasticrun)
+  install(FILES "${elastic_documents}/_elasticrun"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT elasticrun)
+  install(FILES "${elastic_documents}/elasticrun.fish"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" COMPONENT elasticrun)
 endif()
 
 # ---- packages: cpack -G "DEB;TGZ" ----------------------------------------------------------------

@@ -74,8 +74,8 @@ DEBRIS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "WI" + "P"]
 class Tree:
     """The files of a repository that the rules look at: path in the repository → lines."""
 
-    FOLDERS = ["include", "tests", "examples", "program", "benchmarks", "scripts", "cmake",
-               "docs", ".ci"]
+    FOLDERS = ["include", "tests", "examples", "program", "python", "benchmarks", "scripts",
+               "cmake", "docs", ".ci"]
     SUFFIXES = {".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
     NAMES = {"run", ".clang-format", ".gitignore"}
 

@@ -12,9 +12,12 @@ stops it only then. Run the same command again, and it resumes.
 
 import argparse
 import os
+import sys
 import time
 
-import elastic_worker
+# Not needed where elasticrun is installed as a package.
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+from elasticrun import worker  # noqa: E402
 
 
 def load(path):
@@ -40,7 +43,7 @@ def main():
     chosen = options.parse_args()
     rank = os.environ.get("RANK", "0")
     path = f"{chosen.checkpoint}.{rank}"
-    agent = elastic_worker.connect(checkpoints=True)
+    agent = worker.connect(checkpoints=True)
     first = load(path)
     print(f"[rank {rank}] starts at step {first}", flush=True)
     for step in range(first, chosen.steps):

@@ -70,7 +70,7 @@ std::string shown(const words& options, const std::map<std::string, std::string>
   terminal screen;
   const std::string script =
       "import sys; sys.path.insert(0, '" ELASTIC_SOURCE_DIR
-      "/examples/python')\n"
+      "/python')\n"
       "import elastic_worker\n"
       "channel = elastic_worker.connect()\n"
       "for step in range(1, 4):\n"

@@ -9,8 +9,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "..", "..", "examples", "python"))
-import elastic_worker  # noqa: E402
+                                "..", "..", "..", "python"))
+from elasticrun import worker  # noqa: E402
 
 RANK = int(os.environ["RANK"])
 ATTEMPT = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
@@ -24,7 +24,7 @@ def say(text):
 
 def hang():
     """Rank 1 of the first attempt beats once and stands still."""
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     agent.heartbeat()
     if ATTEMPT == 0 and RANK == 1:
         with agent.section("all_reduce"):
@@ -36,20 +36,20 @@ def hang():
 
 
 def stuck_timer():
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     with agent.expires(60, "long"), agent.expires(0.2, "short"):
         time.sleep(FOREVER)
 
 
 def stuck_section():
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     with agent.section("save", timeout=0.2):
         time.sleep(FOREVER)
 
 
 def learned():
     """Beats often enough for a time-out to be learned, and then no more."""
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     for _ in range(10):
         agent.heartbeat()
         time.sleep(0.02)
@@ -67,7 +67,7 @@ def preempted(saves):
         say("told to end")
         sys.exit(0)
     signal.signal(signal.SIGTERM, on_term)
-    agent = elastic_worker.connect(checkpoints=True)
+    agent = worker.connect(checkpoints=True)
     agent.progress(1, 10, "training", {"loss": 0.5})
     say("ready")
     while True:
@@ -99,7 +99,7 @@ def garbage():
             say(answer.decode().splitlines()[-1] if answer else "closed")
     silent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     silent.connect(address)
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     agent.progress(1)
     say(f"connected: {agent.connected}")
 
@@ -110,7 +110,7 @@ def flood():
         say("done")
         return
     if RANK == 1:
-        agent = elastic_worker.connect()
+        agent = worker.connect()
         agent.heartbeat(timeout=1)
         time.sleep(FOREVER)
     address = "\0" + os.environ["ELASTIC_CONTROL"][1:]
@@ -123,13 +123,13 @@ def flood():
 
 
 def no_restart():
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     agent.do_not_restart("the options are wrong")
     sys.exit(3)
 
 
 def bad_node():
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     if RANK == 0:
         agent.node_is_bad("GPU 3 fell off the bus")
     time.sleep(FOREVER)
@@ -139,7 +139,7 @@ def one_of_nodes():
     """What BEHAVIOUR says: of a node that is bad, of one that must not be started again."""
     behaviour = os.environ.get("BEHAVIOUR", "")
     say(f"world {os.environ['GROUP_WORLD_SIZE']} attempt {ATTEMPT}")
-    agent = elastic_worker.connect()
+    agent = worker.connect()
     if behaviour == "bad" and os.environ["LOCAL_RANK"] == "0":
         agent.node_is_bad("GPU 3 fell off the bus")
     if behaviour == "final":

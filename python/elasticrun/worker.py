@@ -2,23 +2,26 @@
 # SPDX-License-Identifier: MIT
 """A worker's end of elasticrun's control channel (docs/control_channel.md), in one file.
 
-Copy it next to your script; it needs Python 3.8 and nothing else.
+It needs Python 3.8 and nothing else; where elasticrun is not installed as a package, copy it next
+to your script.
 
-    import elastic_worker
+    from elasticrun import worker
 
-    agent = elastic_worker.connect(checkpoints=True)
+    agent = worker.connect(checkpoints=True)
     for step in range(first_step, steps):
         with agent.expires(60, "step"):       # killed if it takes longer
             train(step)
         agent.progress(step + 1, steps, metrics={"loss": loss})
-        for asked in agent.requests():
-            if asked.kind == "checkpoint":
+        for request in agent.requests():
+            if request.kind == "checkpoint":
                 save()
-                agent.saved(asked)
+                agent.saved(request)
 
 Where there is no channel (started by hand, or by torchrun), and from the moment on at which the
 agent is gone, every call does nothing. Any thread may call anything at any time.
 """
+
+from __future__ import annotations
 
 import contextlib
 import itertools
@@ -28,30 +31,41 @@ import select
 import socket
 import threading
 import time
+from types import TracebackType
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
+
+__all__ = ["Channel", "Request", "connect"]
 
 _LINE_BYTES = 4096
+_Fields = Dict[str, Any]
 
 
-def _line(fields):
-    said = {key: value for key, value in fields.items() if value is not None}
-    return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+def _line(fields: _Fields) -> bytes:
+    message = {key: value for key, value in fields.items() if value is not None}
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def _name(name):
+def _name(name: object) -> str:
     """What is allowed as the name of a section or a timer."""
     return str(name).encode("utf-8", "replace")[:100].decode("utf-8", "ignore") or "unnamed"
 
 
-def _is_ready(connected, events, seconds):
-    waiting = select.poll()
-    waiting.register(connected, events)
-    return bool(waiting.poll(None if seconds is None else seconds * 1000))
+def _is_ready(connected: socket.socket, events: int, seconds: Optional[float]) -> bool:
+    poll = select.poll()
+    poll.register(connected, events)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
 class Request:
     """What the agent wants: `kind` is checkpoint (with `within`, seconds), pause, resume, stop."""
 
-    def __init__(self, fields):
+    kind: str
+    id: Optional[int]
+    within: Optional[float]
+    grace: Optional[float]
+    reason: Optional[str]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
         self.kind = fields.get("kind", "")
         self.id = fields.get("id")
         self.within = fields.get("within")
@@ -62,133 +76,136 @@ class Request:
 class Channel:
     """Made by `connect`."""
 
-    def __init__(self, connected=None):
+    def __init__(self, connected: Optional[socket.socket] = None) -> None:
         self._socket = connected
         self._sending = threading.Lock()
         self._receiving = threading.Lock()
         self._rest = b""
         self._numbers = itertools.count(1)
-        self._beating = None
+        self._end_of_beats: Optional[threading.Event] = None
         self._owner = os.getpid()
 
     @property
-    def connected(self):
+    def connected(self) -> bool:
         """Whether there is an agent at the other end."""
         return self._socket is not None
 
-    # ---- saying ------------------------------------------------------------------------------
+    # ---- sending -----------------------------------------------------------------------------
 
-    def heartbeat(self, timeout=None):
+    def heartbeat(self, timeout: Optional[float] = None) -> None:
         """This worker lives. From the first call on the agent waits for the next, for `timeout`
         seconds if it is named, else for what it was told or has learned."""
-        self._say({"kind": "heartbeat", "timeout": timeout}, can_be_lost=True)
+        self._send({"kind": "heartbeat", "timeout": timeout}, can_be_lost=True)
 
-    def beat_every(self, seconds, timeout=None):
+    def beat_every(self, seconds: float, timeout: Optional[float] = None) -> None:
         """Sends heartbeats from a thread of its own: these tell of a process that is stopped or
         gone, not of a training loop that stands still."""
-        if self._beating is None and self.connected:
-            self._beating = threading.Event()
-            threading.Thread(target=self._beat, args=(self._beating, seconds, timeout),
+        if self._end_of_beats is None and self.connected:
+            self._end_of_beats = threading.Event()
+            threading.Thread(target=self._beat, args=(self._end_of_beats, seconds, timeout),
                              daemon=True).start()
 
-    def progress(self, step, total=0, text="", metrics=None):
+    def progress(self, step: int, total: int = 0, text: str = "",
+                 metrics: Optional[Mapping[str, float]] = None) -> None:
         """How far this worker is; counts as a heartbeat."""
-        self._say({"kind": "progress", "step": int(step), "total": int(total),
+        self._send({"kind": "progress", "step": int(step), "total": int(total),
                    "text": str(text)[:500],
                    "metrics": {str(name)[:100]: float(value)
                                for name, value in (metrics or {}).items()
                                if abs(float(value)) < float("inf")}}, can_be_lost=True)
 
     @contextlib.contextmanager
-    def section(self, name, timeout=None):
+    def section(self, name: str, timeout: Optional[float] = None) -> Iterator[None]:
         """A part of the work. With a `timeout`, or a learned one, it has to end by then, and no
         heartbeat is due meanwhile; without one a report of a hang names it."""
-        self._say({"kind": "enter", "section": _name(name), "timeout": timeout})
+        self._send({"kind": "enter", "section": _name(name), "timeout": timeout})
         try:
             yield
         finally:
-            self._say({"kind": "leave", "section": _name(name)})
+            self._send({"kind": "leave", "section": _name(name)})
 
     @contextlib.contextmanager
-    def expires(self, after, name="scope"):
+    def expires(self, after: float, name: str = "scope") -> Iterator[None]:
         """The agent kills this worker if the block takes longer than `after` seconds."""
         timer = f"{_name(name)} #{next(self._numbers)}"
-        self._say({"kind": "expires", "timer": timer, "after": max(float(after), 0.001)})
+        self._send({"kind": "expires", "timer": timer, "after": max(float(after), 0.001)})
         try:
             yield
         finally:
-            self._say({"kind": "release", "timer": timer})
+            self._send({"kind": "release", "timer": timer})
 
-    def do_not_restart(self, reason=""):
-        """Where workers fail from now on, the job is not started again."""
-        self._say({"kind": "no_restart", "reason": str(reason)[:500]})
+    def do_not_restart(self, reason: str = "") -> None:
+        """If workers fail from now on, the job is not started again."""
+        self._send({"kind": "no_restart", "reason": str(reason)[:500]})
 
-    def node_is_bad(self, reason=""):
+    def node_is_bad(self, reason: str = "") -> None:
         """This node cannot do the work: it leaves the job, and the others go on."""
-        self._say({"kind": "bad_node", "reason": str(reason)[:500]})
+        self._send({"kind": "bad_node", "reason": str(reason)[:500]})
 
-    def saved(self, request):
+    def saved(self, request: Request) -> None:
         """The checkpoint that was asked for is written."""
-        self._say({"kind": "saved", "id": request.id})
+        self._send({"kind": "saved", "id": request.id})
 
-    def not_saved(self, request, reason=""):
-        self._say({"kind": "not_saved", "id": request.id, "reason": str(reason)[:500]})
+    def not_saved(self, request: Request, reason: str = "") -> None:
+        """It cannot be written."""
+        self._send({"kind": "not_saved", "id": request.id, "reason": str(reason)[:500]})
 
-    def close(self):
+    def close(self) -> None:
         """Says that this worker wants to be watched no longer, and leaves."""
-        if self._beating is not None:
-            self._beating.set()
+        if self._end_of_beats is not None:
+            self._end_of_beats.set()
         if self._owner == os.getpid():  # a forked process has nothing to say for the worker
-            self._say({"kind": "bye"})
+            self._send({"kind": "bye"})
         self._lose()
 
-    def __enter__(self):
+    def __enter__(self) -> Channel:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
         self.close()
 
-    # ---- hearing -----------------------------------------------------------------------------
+    # ---- receiving ---------------------------------------------------------------------------
 
-    def requests(self):
-        """What the agent said since the last call, a list; does not wait."""
+    def requests(self) -> List[Request]:
+        """What the agent has asked for since the last call; does not wait."""
         with self._receiving:
-            found = []
+            requests: List[Request] = []
             while self._read(0):
-                found += self._lines()
-            return found
+                requests += self._complete_requests()
+            return requests
 
-    def wait(self, seconds=None):
-        """The same, but waits for something to be said, at most so long. An empty list: the time
-        is over, or there is no agent."""
+    def wait(self, seconds: Optional[float] = None) -> List[Request]:
+        """The same, but waits for a request, at most so long. An empty list: the time is over, or
+        there is no agent."""
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._receiving:
             while self.connected:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 if not self._read(left):
                     break
-                found = self._lines()
-                if found:
-                    return found
+                requests = self._complete_requests()
+                if requests:
+                    return requests
         return []
 
     # ---- the socket --------------------------------------------------------------------------
 
-    def _beat(self, ended, seconds, timeout):
+    def _beat(self, ended: threading.Event, seconds: float, timeout: Optional[float]) -> None:
         while self.connected and not ended.is_set():
             self.heartbeat(timeout)
             ended.wait(seconds)
 
-    def _say(self, fields, can_be_lost=False):
+    def _send(self, fields: _Fields, can_be_lost: bool = False) -> None:
         if self._socket is None:
             return
         data = _line(fields)
         if len(data) > _LINE_BYTES:
             data = _line({**fields, "metrics": None, "text": None})
         with self._sending:
-            self._send(data, can_be_lost)
+            self._send_bytes(data, can_be_lost)
 
-    def _send(self, data, can_be_lost):
+    def _send_bytes(self, data: bytes, can_be_lost: bool) -> None:
         rest = memoryview(data)
         while rest and self._socket is not None:
             try:
@@ -201,7 +218,7 @@ class Channel:
             except (OSError, ValueError):
                 self._lose()
 
-    def _read(self, seconds):
+    def _read(self, seconds: Optional[float]) -> bool:
         """Whether something was read."""
         connected = self._socket
         if connected is None:
@@ -218,9 +235,10 @@ class Channel:
         self._rest += data
         return True
 
-    def _lines(self):
+    def _complete_requests(self) -> List[Request]:
+        """Those whose lines have been read to their end."""
         *lines, self._rest = self._rest.split(b"\n")
-        found = []
+        requests = []
         for line in lines:
             try:
                 fields = json.loads(line)
@@ -228,16 +246,17 @@ class Channel:
                 continue
             if isinstance(fields, dict) and fields.get("kind") in (
                     "checkpoint", "pause", "resume", "stop", "refused"):
-                found.append(Request(fields))
-        return found
+                requests.append(Request(fields))
+        return requests
 
-    def _lose(self):
-        lost, self._socket = self._socket, None
-        if lost is not None:
-            lost.close()
+    def _lose(self) -> None:
+        connected, self._socket = self._socket, None
+        if connected is not None:
+            connected.close()
 
 
-def connect(checkpoints=False, environment=os.environ):
+def connect(checkpoints: bool = False,
+            environment: Mapping[str, str] = os.environ) -> Channel:
     """Connects to the agent that ELASTIC_CONTROL names. `checkpoints`: whether this worker wants to
     be asked for them; it then answers each by `saved` or `not_saved`."""
     address = environment.get("ELASTIC_CONTROL", "")
@@ -250,6 +269,6 @@ def connect(checkpoints=False, environment=os.environ):
         connected.close()
         return Channel()
     channel = Channel(connected)
-    channel._say({"kind": "hello", "version": 1, "local_rank": int(environment["LOCAL_RANK"]),
+    channel._send({"kind": "hello", "version": 1, "local_rank": int(environment["LOCAL_RANK"]),
                   "checkpoints": bool(checkpoints)})
     return channel

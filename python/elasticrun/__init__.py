@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""The launcher elasticrun, as a package of Python: the program lies beside `python`.
+
+    elasticrun --standalone --nproc-per-node 8 train.py
+    python -m elasticrun …                       the same, with the scripts' Python named
+
+`elasticrun.worker` is what a training script speaks to its launcher with.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sysconfig
+
+__all__ = ["__version__", "find_elasticrun"]
+
+__version__: str
+
+
+def _folders() -> list[pathlib.Path]:
+    """Where pip puts programs, that of this very installation first."""
+    library = pathlib.Path(__file__).resolve().parent.parent
+    folders = [library / "bin"]  # pip install --target
+    if library.name in ("site-packages", "dist-packages"):
+        folders += [parent.parent / "bin" for parent in library.parents
+                    if parent.name in ("lib", "lib64")]  # PREFIX/lib/python3.11/site-packages
+    folders.append(pathlib.Path(sysconfig.get_path("scripts")))
+    folders.append(pathlib.Path(sysconfig.get_path("scripts", "posix_user")))
+    return folders
+
+
+def find_elasticrun() -> str:
+    """The path of the program. Errors: FileNotFoundError, with where it was looked for."""
+    candidates = [folder / "elasticrun" for folder in _folders()]
+    for candidate in candidates:
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return str(candidate)
+    raise FileNotFoundError("there is no program elasticrun in "
+                            + ", ".join(dict.fromkeys(str(path.parent) for path in candidates)))
+
+
+def __getattr__(name: str) -> str:
+    # Not at import: a worker that imports elasticrun.worker need not wait for this.
+    if name == "__version__":
+        import importlib.metadata
+
+        return importlib.metadata.version("elasticrun")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
