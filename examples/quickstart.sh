@@ -77,7 +77,7 @@ if command -v g++ >/dev/null; then
   has_header fmt/format.h || missing+=(libfmt-dev)
   has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
 else
-  missing+=(libasio-dev liburing-dev libfmt-dev nlohmann-json3-dev libcli11-dev)
+  missing+=(libasio-dev liburing-dev libfmt-dev nlohmann-json3-dev)
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   has_apt || die "please install (named as in Debian): ${missing[*]}"

@@ -6,7 +6,7 @@
 #
 #   tests/run.sh                every test, development build
 #   tests/run.sh --sanitizers   under AddressSanitizer and UBSan, then under ThreadSanitizer
-#   tests/run.sh --clang        compiles the library and the program with clang
+#   tests/run.sh --clang        compiles the library and the program with clang, as a wheel for pip
 #   tests/run.sh --ci           all three, every test last; then nothing may be missing
 #   … --no-install              installs nothing, says what is missing
 #
@@ -100,7 +100,7 @@ if command -v g++ >/dev/null; then
   have_header nlohmann/json.hpp || need nlohmann-json3-dev
   have_header openssl/ssl.h || need libssl-dev
 else
-  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libcli11-dev libssl-dev)
+  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libssl-dev)
 fi
 torch_python=$(find_python_with_torch)
 [[ -n $torch_python ]] || need python3-torch
@@ -114,8 +114,10 @@ command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
 # Hosts as network namespaces.
 [[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need iproute2
-# PyTorch 2.13 goes into an environment of its own.
-if [[ $run_ci == 1 ]]; then python3.11 -c 'import ensurepip' 2>/dev/null || need python3-venv; fi
+# PyTorch 2.13, and what builds the wheel, go into environments of their own.
+if [[ $run_ci == 1 || $run_clang == 1 ]]; then
+  python3 -c 'import ensurepip' 2>/dev/null || need python3-venv
+fi
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
 
 if ((${#missing[@]})); then
@@ -160,6 +162,13 @@ else
   echo "tests/run.sh: no PyTorch 2.13.0 in $torch_213; what needs it is left out" >&2
   if [[ $run_ci == 1 ]]; then exit 1; fi
 fi
+packaging=build/packaging
+has_packaging() { "$packaging/bin/python" -c 'import scikit_build_core'; }
+if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
+  say "Installing scikit-build-core into $packaging"
+  python3 -m venv "$packaging"
+  "$packaging/bin/pip" install -q scikit-build-core
+fi
 export ELASTIC_TEST_PYTHON ELASTIC_TEST_PYTHON_113
 if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
@@ -195,10 +204,21 @@ compile_with_clang() {
     echo "tests/run.sh: no clang from 16 on here" >&2
     return "$run_ci"
   fi
-  cmake -S . -B build/clang "${generator[@]}" -DCMAKE_CXX_COMPILER="$clang" \
-    -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O0" -DELASTIC_BUILD_TESTS=OFF \
-    -DELASTIC_BUILD_EXAMPLES=OFF -DELASTIC_BUILD_BENCHMARKS=OFF
-  cmake --build build/clang -j "$jobs"
+  has_packaging || return
+  # As users get it: a wheel from the archive of the sources, which must have all that it takes.
+  local launcher version
+  launcher=$(command -v ccache || true)
+  version=$(sed -n 's/.*version_text = "\(.*\)";/\1/p' include/elastic/base/version.hpp)
+  rm -rf build/wheel build/sdist
+  mkdir -p build/wheel build/sdist
+  PYTHONDONTWRITEBYTECODE=1 "$packaging/bin/python" -c \
+    'import sys; sys.path[:0] = ["python"]; import wheel_backend as b; b.build_sdist("build/sdist")'
+  tar -xmf "build/sdist/elasticrun-$version.tar.gz" -C build/sdist
+  CXX=$clang CMAKE_BUILD_PARALLEL_LEVEL=$jobs PATH=$PWD/$packaging/bin:$PATH \
+    "$packaging/bin/pip" wheel -v "build/sdist/elasticrun-$version" --wheel-dir build/wheel \
+    --no-deps --no-build-isolation -C build-dir="$PWD/build/clang" -C cmake.build-type=None \
+    -C cmake.define.CMAKE_CXX_FLAGS=-O0 -C cmake.define.ELASTIC_WARNINGS_AS_ERRORS=ON \
+    -C cmake.define.CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
   build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
 }
 

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Installs the wheel of elasticrun into an environment of its own and uses it as a user does.
+
+  wheel.py FOLDER   the folder that has the wheel: tests/run.sh --clang builds it, or
+                    pip wheel . --no-deps --wheel-dir FOLDER
+
+If the Python that runs this can import torch, a job is trained, too. Exits with 77 if there is no
+wheel, or no pip in this Python, unless ELASTIC_NOTHING_MISSING is 1.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+VERSION = re.search(r'version_text = "([^"]+)"',
+                    (ROOT / "include/elastic/base/version.hpp").read_text(encoding="utf-8"))[1]
+LIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def run(*command, **changes):
+    """What a command writes to stdout. Its environment is that of no environment of Python."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("PYTHON", "PET_", "VIRTUAL_ENV", "TORCHELASTIC"))}
+    environment.update({"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **changes})
+    result = subprocess.run([str(word) for word in command], env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert result.returncode == 0, f"{command}: {result.returncode}\n{result.stdout}{result.stderr}"
+    return result.stdout
+
+
+def pip(environment, *words):
+    return run(sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir",
+               "--python", environment / "bin/python", *words)
+
+
+def files_of(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")
+            if "__pycache__" not in path.parts}
+
+
+def check_wheel(wheel):
+    """Its tag, its size, and what is in it."""
+    assert re.fullmatch(rf"elasticrun-{re.escape(VERSION)}-py3-none-manylinux_2_\d+_\w+\.whl",
+                        wheel.name), wheel.name
+    assert wheel.stat().st_size < 10_000_000, wheel.stat().st_size
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        data, info = f"elasticrun-{VERSION}.data", f"elasticrun-{VERSION}.dist-info"
+        program = archive.getinfo(f"{data}/scripts/elasticrun")
+        assert program.external_attr >> 16 & 0o111, "the program cannot be executed"
+    top = {name.split("/")[0] for name in names}
+    assert top == {"elasticrun", "elastic_worker.py", data, info}, top
+    licenses = [ROOT / "LICENSE", *(ROOT / "python/licenses").iterdir()]
+    for path in licenses:
+        assert f"{info}/licenses/{path.relative_to(ROOT).as_posix()}" in names, path
+    assert {"elasticrun/py.typed", "elasticrun/worker.py"} <= set(names), names
+
+
+def check_program(environment):
+    """It needs no library but libc's, and runs the Python beside it, activated or not."""
+    program = environment / "bin/elasticrun"
+    dynamic = run("readelf", "-d", program)
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    assert needed and needed <= LIBC, needed
+    assert run(program, "--version").startswith(f"elasticrun {VERSION}")
+    assert run(environment / "bin/python", "-m", "elasticrun", "--version") \
+        .startswith(f"elasticrun {VERSION}")
+
+    script = environment / "which.py"
+    script.write_text("import os, sys\nprint(sys.prefix, os.environ.get('PYTHON_EXEC'))\n",
+                      encoding="utf-8")
+    assert run(program, script).split() == [str(environment), "None"]
+    assert run(environment / "bin/python", "-m", "elasticrun", script).split() \
+        == [str(environment), str(environment / "bin/python")]
+    # A link elsewhere, as pipx makes it, is for the Python of whoever calls it.
+    link = environment / "elasticrun"
+    link.symlink_to(program)
+    assert run(link, script).split()[0] == run("/usr/bin/python3", "-c",
+                                               "import sys; print(sys.prefix)").strip()
+    link.unlink()
+    script.unlink()
+
+
+def check_package(environment):
+    says = run(environment / "bin/python", "-c",
+               "import elasticrun, elastic_worker\n"
+               "from elasticrun import worker\n"
+               "assert elastic_worker.connect is worker.connect\n"
+               "assert not worker.connect().connected\n"
+               "print(elasticrun.__version__, elasticrun.find_elasticrun())")
+    assert says.split() == [VERSION, str(environment / "bin/elasticrun")], says
+
+
+def train(environment):
+    """A real job, by the PyTorch of the Python that runs this."""
+    try:
+        import torch  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        print("no torch here: nothing is trained")
+        return
+    site = next((environment / "lib").glob("python3*/site-packages")) / "torch.pth"
+    site.write_text(str(pathlib.Path(torch.__file__).parents[1]), encoding="utf-8")
+    out = run(environment / "bin/elasticrun", "--standalone", "--nproc-per-node", "2",
+              "--tee", "3", ROOT / "examples/python/train_ddp.py",
+              "--checkpoint", environment / "checkpoint", GLOO_SOCKET_IFNAME="lo")
+    assert len(re.findall(r"finished: checksum", out)) == 2, out
+    site.unlink()
+
+
+def main():
+    wheels = sorted(pathlib.Path(sys.argv[1]).glob("elasticrun-*.whl"))
+    has_pip = importlib.util.find_spec("pip") is not None
+    if not wheels or not has_pip:
+        print(f"no wheel in {sys.argv[1]}: tests/run.sh --clang builds one" if has_pip
+              else f"no pip in {sys.executable}")
+        sys.exit(1 if os.environ.get("ELASTIC_NOTHING_MISSING") == "1" else SKIPPED)
+    check_wheel(wheels[-1])
+    with tempfile.TemporaryDirectory(prefix="elasticrun_wheel_") as folder:
+        environment = pathlib.Path(folder) / "venv"
+        run(sys.executable, "-m", "venv", "--without-pip", environment)
+        before = files_of(environment)
+        pip(environment, "install", "--no-index", "--find-links", wheels[-1].parent, "elasticrun")
+        check_package(environment)
+        check_program(environment)
+        train(environment)
+        for path in environment.glob("checkpoint*"):
+            path.unlink()
+        pip(environment, "uninstall", "--yes", "elasticrun")
+        left = files_of(environment) - before
+        assert not left, left
+
+
+if __name__ == "__main__":
+    main()
