@@ -7,6 +7,7 @@ is that of the build or later, which the tag says: manylinux_2_36_x86_64.
 """
 
 import os
+from typing import Dict, List, Optional, Union
 
 from scikit_build_core import build
 from scikit_build_core.build import (build_sdist, get_requires_for_build_sdist,
@@ -16,7 +17,11 @@ __all__ = ["build_sdist", "build_wheel", "get_requires_for_build_sdist",
            "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"]
 
 
-def platform_of_this_machine():
+# What pip passes by -C, as scikit-build-core takes it.
+_Settings = Optional[Dict[str, Union[str, List[str]]]]
+
+
+def platform_of_this_machine() -> Optional[str]:
     """None if its libc is not glibc."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
@@ -28,8 +33,8 @@ def platform_of_this_machine():
     return f"manylinux_{major}_{minor}_{os.uname().machine}"
 
 
-def with_tag(settings):
-    settings = dict(settings or {})
+def with_tag(given: _Settings) -> Dict[str, Union[str, List[str]]]:
+    settings = dict(given or {})
     is_static = settings.get("cmake.define.ELASTIC_STATIC", "ON") == "ON"
     platform = platform_of_this_machine()
     if is_static and platform:
@@ -37,9 +42,10 @@ def with_tag(settings):
     return settings
 
 
-def prepare_metadata_for_build_wheel(directory, settings=None):
+def prepare_metadata_for_build_wheel(directory: str, settings: _Settings = None) -> str:
     return build.prepare_metadata_for_build_wheel(directory, with_tag(settings))
 
 
-def build_wheel(directory, settings=None, metadata_directory=None):
+def build_wheel(directory: str, settings: _Settings = None,
+                metadata_directory: Optional[str] = None) -> str:
     return build.build_wheel(directory, with_tag(settings), metadata_directory)
