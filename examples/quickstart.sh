@@ -87,16 +87,26 @@ fi
 
 # ---- the trainer ----------------------------------------------------------------------------
 
-# Sets `python` to the first interpreter that imports torch.
+own_torch=build/quickstart-torch  # where pip puts it, if it is asked to
+
+# Sets `python` to the first interpreter that has PyTorch 2, else to the first with an older one.
 find_torch() {
-  for python in python3 /usr/bin/python3; do
-    if "$python" -c 'import torch.distributed as d; assert d.is_available()' \
-      >/dev/null 2>&1; then
-      python=$(command -v "$python")
-      return 0
-    fi
+  local candidate version
+  python=""
+  for candidate in python3 "$own_torch/bin/python" build/torch-*/bin/python /usr/bin/python3; do
+    version=$("$candidate" -c 'import torch, torch.distributed as d; assert d.is_available()
+print(torch.__version__)' 2>/dev/null) || continue
+    case "$version" in
+      [01].*) python=${python:-$candidate} ;;
+      *)
+        python=$candidate
+        break
+        ;;
+    esac
   done
-  return 1
+  [ -n "$python" ] || return 1
+  python=$(command -v "$python")
+  case "$python" in /*) ;; *) python=$PWD/$python ;; esac
 }
 
 # What apt says that the installation of packages takes; nothing if it does not know them.
@@ -106,35 +116,44 @@ apt_size() {
     grep -E '^(Need to get|After this operation)' || true
 }
 
+install_by_pip() {
+  python3 -m venv "$own_torch" &&
+    "$own_torch/bin/pip" install --quiet torch numpy \
+      --index-url https://download.pytorch.org/whl/cpu
+}
+
 # Says what it will take, asks if somebody can answer, and installs PyTorch.
 install_torch() {
-  local size
-  size=$(apt_size python3-torch)
-  if [ -z "$size" ]; then
-    as_root apt-get update -q >/dev/null 2>&1 || return 1
+  local size="" answer=d reply
+  if has_apt; then
     size=$(apt_size python3-torch)
-    [ -n "$size" ] || return 1
+    if [ -z "$size" ]; then
+      as_root apt-get update -q >/dev/null 2>&1 || true
+      size=$(apt_size python3-torch)
+    fi
   fi
-  step "Installing PyTorch (python3-torch), for real data-parallel training"
-  say "$size"
-  say "--no-torch trains with the C++ example instead."
-  if [ -t 0 ]; then
-    local answer
-    read -r -p "Install it? [Y/n] " answer
-    case "$answer" in [nN]*) return 1 ;; esac
+  step "PyTorch is not installed; it is needed for real data-parallel training"
+  if [ -n "$size" ]; then
+    say "d  the distribution's, python3-torch"
+    say "   ${size//$'\n'/$'\n   '}"
   fi
-  apt_install --no-install-recommends python3-torch
+  say "p  the newest, for the CPU, by pip into $own_torch"
+  say "   About 200 MB to download, 1 GB on the disk."
+  say "n  none: train with the C++ example, as --no-torch does"
+  [ -n "$size" ] || answer=n
+  if [ -t 0 ]; then read -r -p "Which? [$answer] " reply && answer=${reply:-$answer}; fi
+  case "$answer" in
+    [dD]*) apt_install --no-install-recommends python3-torch ;;
+    [pP]*) install_by_pip ;;
+    *) return 1 ;;
+  esac
 }
 
 python=""
 if [ "$want_torch" = yes ] && ! find_torch; then
-  python=""
-  if has_apt; then
-    if install_torch && find_torch; then :; else python=""; fi
-  fi
+  if install_torch && find_torch; then :; else python=""; fi
   [ -n "$python" ] || say "No Python with PyTorch: training with the C++ example."
 fi
-[ "$want_torch" = yes ] || python=""
 
 # ---- the build ------------------------------------------------------------------------------
 

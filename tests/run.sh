@@ -204,7 +204,10 @@ compile_with_clang() {
     echo "tests/run.sh: no clang from 16 on here" >&2
     return "$run_ci"
   fi
-  has_packaging || return
+  if ! has_packaging; then
+    echo "tests/run.sh: no scikit-build-core in $packaging, which builds the wheel" >&2
+    return 1
+  fi
   # As users get it: a wheel from the archive of the sources, which must have all that it takes.
   local launcher version
   launcher=$(command -v ccache || true)
