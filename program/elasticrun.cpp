@@ -17,6 +17,7 @@
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/machine.hpp>
+#include <elastic/launch/missing_torch.hpp>
 #include <elastic/launch/preflight.hpp>
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/progress_bar.hpp>
@@ -75,6 +76,12 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
+  if (elastic::is_torch_missing(result)) {
+    const std::string path =
+        elastic::find_variable(config.workers.environment, "PATH").value_or("");
+    const std::string with_torch = elastic::find_python_with_torch(path + ":/usr/bin");
+    std::fputs(elastic::missing_torch_hint(config.workers.program, with_torch).c_str(), stderr);
+  }
   elastic::leave_error_file(config.workers.environment, elastic::launcher_error_text(result), log);
   co_return elastic::exit_code(result);
 }

@@ -73,6 +73,7 @@
 #include <elastic/launch/impl/job_outcome.ipp>
 #include <elastic/launch/impl/launcher.ipp>
 #include <elastic/launch/impl/machine.ipp>
+#include <elastic/launch/impl/missing_torch.ipp>
 #include <elastic/launch/impl/numa_binding.ipp>
 #include <elastic/launch/impl/preflight.ipp>
 #include <elastic/launch/impl/processor_topology.ipp>

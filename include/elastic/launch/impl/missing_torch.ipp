@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/missing_torch.hpp>
+
+#include <elastic/agent/worker_failure.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr std::string_view no_torch = "No module named 'torch'";
+
+inline bool contains(const std::vector<std::string>& values, const std::string& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace detail
+
+ELASTIC_DECL bool is_torch_missing(const run_result& result) {
+  return std::any_of(result.failures.begin(), result.failures.end(),
+                     [](const worker_failure& failure) {
+                       return std::any_of(failure.last_stderr.begin(), failure.last_stderr.end(),
+                                          [](const std::string& line) {
+                                            return line.find(detail::no_torch) != std::string::npos;
+                                          });
+                     });
+}
+
+ELASTIC_DECL std::string find_python_with_torch(
+    std::string_view list,
+    const std::function<std::vector<std::string>(const std::string&)>& files_of) {
+  while (!list.empty()) {
+    const std::size_t colon = std::min(list.find(':'), list.size());
+    const std::string folder(list.substr(0, colon));
+    list.remove_prefix(std::min(colon + 1, list.size()));
+    const std::string python = folder + "/python3";
+    if (!folder.starts_with('/') || !detail::contains(files_of(folder), python)) continue;
+    // PREFIX/bin/python3 has its packages in PREFIX/lib/python3.11/site-packages.
+    const std::string prefix = folder.substr(0, folder.rfind('/'));
+    for (const std::string& version : files_of(prefix + "/lib")) {
+      if (!version.starts_with(prefix + "/lib/python3")) continue;
+      for (const char* packages : {"/site-packages", "/dist-packages"}) {
+        const std::string where = version + packages;
+        if (detail::contains(files_of(where), where + "/torch")) return python;
+      }
+    }
+  }
+  return {};
+}
+
+ELASTIC_DECL std::string find_python_with_torch(std::string_view list) {
+  return find_python_with_torch(list, [](const std::string& folder) {
+    std::vector<std::string> files;
+    std::error_code failure;
+    std::filesystem::directory_iterator entry(folder, failure);
+    for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+      files.push_back(entry->path().string());
+    }
+    return files;
+  });
+}
+
+ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch) {
+  if (with_torch.empty()) {
+    return fmt::format(
+        "The workers were run by {}, which has no torch; PYTHON_EXEC names another\n", python);
+  }
+  return fmt::format(
+      "The workers were run by {0}, which has no torch; {1} has: set PYTHON_EXEC={1}\n", python,
+      with_torch);
+}
+
+}  // namespace elastic
