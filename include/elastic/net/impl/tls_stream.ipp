@@ -8,6 +8,9 @@
 #include <elastic/base/error.hpp>
 
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -23,14 +26,36 @@ namespace elastic {
 
 namespace detail {
 
+/// The file of the certificates that this system trusts, if OpenSSL does not look for it itself: it
+/// knows the place of the distribution that it was built for, and a program that carries it runs on
+/// others, too. Empty: OpenSSL finds its own, was told another by the environment, or there is
+/// none.
+inline std::string authorities_elsewhere() {
+  const auto is_there = [](const char* path) {
+    std::error_code cannot_tell;
+    return std::filesystem::exists(path, cannot_tell);
+  };
+  const bool was_told = std::getenv(::X509_get_default_cert_file_env()) != nullptr ||
+                        std::getenv(::X509_get_default_cert_dir_env()) != nullptr;
+  if (was_told || is_there(::X509_get_default_cert_file()) ||
+      is_there(::X509_get_default_cert_dir())) {
+    return {};
+  }
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem"}) {
+    if (is_there(file)) return file;
+  }
+  return {};
+}
+
 class tls_stream final : public byte_stream {
  public:
-  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected,
-                                                 std::string host, tls_options options) {
+  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
+                                                 tls_options options) {
     std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), options));
     made->expect(host);
-    auto [failure] = co_await made->stream_.async_handshake(asio::ssl::stream_base::client,
-                                                            detail::as_result);
+    auto [failure] =
+        co_await made->stream_.async_handshake(asio::ssl::stream_base::client, detail::as_result);
     if (failure == asio::error::operation_aborted) throw std::system_error(failure);
     if (failure && is_broken(failure)) {
       throw error(errc::connection_failed,
@@ -77,6 +102,8 @@ class tls_stream final : public byte_stream {
     context.set_verify_mode(asio::ssl::verify_peer, failure);
     if (options.authorities.empty()) {
       context.set_default_verify_paths(failure);
+      const std::string elsewhere = authorities_elsewhere();
+      if (!elsewhere.empty()) context.load_verify_file(elsewhere, failure);
     } else {
       context.load_verify_file(options.authorities, failure);
       check_file(options.authorities, failure);
@@ -92,8 +119,8 @@ class tls_stream final : public byte_stream {
 
   static void check_file(const std::string& file, asio::error_code failure) {
     if (!failure) return;
-    throw error(errc::invalid_argument, fmt::format("the file '{}' cannot be used for TLS: {}",
-                                                    file, failure.message()));
+    throw error(errc::invalid_argument,
+                fmt::format("the file '{}' cannot be used for TLS: {}", file, failure.message()));
   }
 
   void expect(const std::string& host) {
