@@ -12,7 +12,7 @@
 // threads of the kernel's that work for its ring included.
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/ring.hpp>
+#include <elastic/base/detail/ring.hpp>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -34,8 +34,8 @@
 namespace {
 
 using clock_type = std::chrono::steady_clock;
-using elastic::ring;
 using elastic::task;
+using elastic::detail::ring;
 using waiting = asio::posix::stream_descriptor;
 
 constexpr int children = 256;

@@ -58,7 +58,7 @@ class replica_agent {
     const role_info mine{spec_.role, spec_.nproc_per_node};
     const assigned_ranks ranks =
         co_await exchange_ranks(round_.agents, mine, round_.group_rank, round_.group_world_size);
-    who_ = identities(spec_, round_, ranks);
+    who_ = worker_identities(spec_, round_, ranks);
     for (std::size_t place = 0; place < who_.size(); ++place) co_await start(place);
     for (;;) {
       const process_end end = co_await replicas_.next_end();
@@ -75,7 +75,8 @@ class replica_agent {
   // [/supervise]
 
   task<void> start(std::size_t place) {
-    const auto job = surroundings(spec_, round_, rendezvous_->run_id(), ledgers_[place].failures());
+    const auto job =
+        make_job_context(spec_, round_, rendezvous_->run_id(), ledgers_[place].failures());
     supervised_process replica;
     replica.process.program = spec_.program;
     replica.process.arguments = spec_.arguments;

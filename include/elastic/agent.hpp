@@ -3,12 +3,9 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/agent/agent_telemetry.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/hang_hook.hpp>
-#include <elastic/agent/hang_hooks.hpp>
-#include <elastic/agent/line_template.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/log_options.hpp>

@@ -3,19 +3,13 @@
 #pragma once
 
 #include <elastic/base/assert.hpp>
-#include <elastic/base/base64.hpp>
-#include <elastic/base/blocking.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/base/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/base/mailbox.hpp>
 #include <elastic/base/named_factories.hpp>
-#include <elastic/base/nearest_name.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/contract/call_sheet.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
-#include <elastic/contract/macros.hpp>
 #include <elastic/contract/stream_selection.hpp>
-#include <elastic/contract/visible_devices.hpp>

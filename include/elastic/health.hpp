@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/health/agent_message.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/control_message.hpp>
-#include <elastic/health/line_intake.hpp>
-#include <elastic/health/rate_gate.hpp>
-#include <elastic/health/timer_request.hpp>
-#include <elastic/health/worker_channels.hpp>
-#include <elastic/health/worker_channels_options.hpp>
-#include <elastic/health/worker_liveness.hpp>
+#include <elastic/health/liveness_settings.hpp>

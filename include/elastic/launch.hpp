@@ -3,11 +3,8 @@
 #pragma once
 
 #include <elastic/launch/command_line_facts.hpp>
-#include <elastic/launch/gpu_nodes.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/numa_binding.hpp>
-#include <elastic/launch/processor_topology.hpp>
-#include <elastic/launch/progress_line.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/launch/start_method.hpp>

@@ -3,20 +3,20 @@
 
 #include "target.hpp"
 
-#include <elastic/agent/line_template.hpp>
+#include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
-#include <elastic/health/control_message.hpp>
-#include <elastic/health/timer_request.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/timer_request.hpp>
 #include <elastic/launch/command_line.hpp>
+#include <elastic/net/detail/http_response_parser.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/http_response_parser.hpp>
 #include <elastic/net/message_frame.hpp>
-#include <elastic/rendezvous/etcd/legacy_state.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
 
@@ -167,8 +167,7 @@ void rendezvous_nodes(std::string_view input) {
       is_open[at] = false;
     } else {
       try {
-        const rendezvous_request request =
-            parse_rendezvous_request(parts.bytes(parts.number(255)));
+        const rendezvous_request request = parse_rendezvous_request(parts.bytes(parts.number(255)));
         coordinator.received(numbers[at], request, now);
       } catch (const error&) {
         // The service drops such a connection.
@@ -189,25 +188,26 @@ void rendezvous_nodes(std::string_view input) {
 }
 
 void torch_pickle(std::string_view input) {
-  const torch_state state = decode_torch_state(input);
+  const torch_state state = elastic::detail::decode_torch_state(input);
   for (const torch_dialect dialect :
        {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
     std::string text;
     try {
-      text = encode_torch_state(state, dialect);
+      text = elastic::detail::encode_torch_state(state, dialect);
     } catch (const error&) {
       continue;  // A state of another dialect may hold what this one cannot say.
     }
-    require(decode_torch_state(text).participants == state.participants,
+    require(elastic::detail::decode_torch_state(text).participants == state.participants,
             "what is written can be read");
   }
 }
 
-void torch_text(std::string_view input) { parse_stored_text(input); }
+void torch_text(std::string_view input) { elastic::detail::parse_stored_text(input); }
 
 void legacy_text(std::string_view input) {
-  const std::string text = to_text(parse_legacy_state(input));
-  require(to_text(parse_legacy_state(text)) == text, "what is written can be read");
+  const std::string text = to_text(elastic::detail::parse_legacy_state(input));
+  require(to_text(elastic::detail::parse_legacy_state(text)) == text,
+          "what is written can be read");
 }
 
 // ---- HTTP ---------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ struct http_outcome {
 http_outcome outcome_of_http(std::string_view bytes, std::size_t piece) {
   http_outcome outcome;
   try {
-    http_response_parser parser(4096);
+    elastic::detail::http_response_parser parser(4096);
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       parser.feed(bytes.substr(at, piece));
     }
@@ -250,24 +250,25 @@ void http_response(std::string_view input) {
 // ---- lines, files, arguments --------------------------------------------------------------------
 
 void control_line(std::string_view input) {
-  const std::string line = to_line(parse_worker_message(input));
+  const std::string line = elastic::detail::to_line(elastic::detail::parse_worker_message(input));
   require(line.size() <= limits::control_line_bytes, "a line keeps to its bound");
   require(!line.empty() && line.back() == '\n', "a line has an end");
   require(line.find('\n') == line.size() - 1, "a line has one end");
 }
 
 void agent_line(std::string_view input) {
-  if (const auto message = parse_agent_message(input)) to_line(*message);
+  if (const auto message = elastic::detail::parse_agent_message(input))
+    elastic::detail::to_line(*message);
 }
 
-void timer_line(std::string_view input) { parse_timer_request(input); }
+void timer_line(std::string_view input) { elastic::detail::parse_timer_request(input); }
 
 void error_file(std::string_view input) { parse_error_file(input); }
 
 void function_value(std::string_view input) { detail::call_value(input, "a value"); }
 
 void line_prefix(std::string_view input) {
-  const line_template prefix{std::string(input)};
+  const elastic::detail::line_template prefix{std::string(input)};
   worker_identity worker;
   prefix.head_of(worker, "host");
 }

@@ -350,7 +350,7 @@ TEST_CASE("agent: workers have a guard unless the configuration or the services 
     bool found = false;
     when_ready(one, 1, [&] {
       const std::vector<pid_t> workers = one.left.processes();
-      found = workers.size() == 1 && leftovers::is_guard(read_process(workers[0])->parent);
+      found = workers.size() == 1 && leftovers::is_guard(detail::read_process(workers[0])->parent);
       one.agent->stop({});
     });
     one.agent = make_agent(one.config, with);

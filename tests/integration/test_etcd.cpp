@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd/etcd_rendezvous_backend.hpp>
+#include <elastic/rendezvous/etcd/detail/etcd_rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/etcd_keys.hpp>
@@ -71,8 +71,8 @@ CO_TEST("etcd store: refuses what is too large or no number", "[integration][etc
 
 // ---- the state of a rendezvous ------------------------------------------------------------------
 
-std::shared_ptr<elastic::etcd_rendezvous_backend> backend_at(const etcd_server& server) {
-  return std::make_shared<elastic::etcd_rendezvous_backend>(
+std::shared_ptr<elastic::detail::etcd_rendezvous_backend> backend_at(const etcd_server& server) {
+  return std::make_shared<elastic::detail::etcd_rendezvous_backend>(
       std::make_shared<elastic::etcd_client>(options_for(server)), "/test/rendezvous/",
       std::make_shared<elastic::etcd_marker>("/test/op/"), 2s);
 }
@@ -172,8 +172,7 @@ TEST_CASE("etcd: the others of a node whose lease ends go on, and take in anothe
   CHECK(took < 2s + 1s + 1s + 3s);
 }
 
-TEST_CASE("etcd: a node that waits for others can be interrupted",
-          "[integration][etcd][serial]") {
+TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd][serial]") {
   etcd_server server;
   job_of_nodes job("2", at(server.endpoint()), quick);
   elastic::test::check_interrupted_wait(job, meeting);
@@ -261,8 +260,7 @@ TEST_CASE("etcd: something else at its port is told at once", "[integration][etc
       {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},
        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         "is not etcd: HTTP status 200, 'hello'"},
-       {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
-        "is not etcd: HTTP status 404"}}));
+       {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "is not etcd: HTTP status 404"}}));
   elastic::test::scripted_server server({{answer}});
   job_of_nodes job("2", at(fmt::format("127.0.0.1:{}", server.port())), "join_timeout=60");
   job.node()->check_failure(1, text);
@@ -274,8 +272,7 @@ std::vector<std::string> at_v2(const std::string& endpoint) {
   return {"--rdzv-backend", "etcd-v2", "--rdzv-endpoint", endpoint};
 }
 
-const std::string quick_v2 =
-    "last_call_timeout=1,keep_alive_interval=0.5,keep_alive_max_attempt=4";
+const std::string quick_v2 = "last_call_timeout=1,keep_alive_interval=0.5,keep_alive_max_attempt=4";
 
 std::shared_ptr<elastic::store> v2_store_at(const etcd_server& server) {
   auto client = std::make_shared<elastic::etcd_client>(options_for(server));
@@ -325,9 +322,8 @@ TEST_CASE("etcd-v2: nodes of torchrun take part", "[integration][etcd][mixed]") 
   if (python.empty()) return;
   etcd_server server({"--enable-v2"});
   job_of_nodes job("2", at_v2(server.endpoint()), "last_call_timeout=2,dialect=1.13");
-  const std::vector<std::string> theirs = {"--rdzv_backend", "etcd-v2", "--rdzv_endpoint",
-                                           server.endpoint(), "--rdzv_conf",
-                                           "last_call_timeout=2"};
+  const std::vector<std::string> theirs = {"--rdzv_backend",  "etcd-v2",     "--rdzv_endpoint",
+                                           server.endpoint(), "--rdzv_conf", "last_call_timeout=2"};
   const auto ours = job.node();
   const auto other = job.torchrun(python, theirs);
   for (const auto* node : {&ours, &other}) (*node)->await_world(2);
@@ -343,8 +339,8 @@ TEST_CASE("etcd-v2: nodes of torchrun take part", "[integration][etcd][mixed]") 
 // ---- torchrun's backend "etcd" ------------------------------------------------------------------
 
 std::vector<std::string> at_legacy(const etcd_server& server) {
-  return {"--rdzv_backend", "etcd", "--rdzv_endpoint", server.endpoint(), "--rdzv_conf",
-          "last_call_timeout=1"};
+  return {"--rdzv_backend",  "etcd",        "--rdzv_endpoint",
+          server.endpoint(), "--rdzv_conf", "last_call_timeout=1"};
 }
 
 const std::string quick_legacy = "last_call_timeout=1,join_timeout=60";
@@ -512,8 +508,7 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
     const elastic::test::temporary_directory directory;
     const std::string file = directory / "password";
     std::ofstream(file) << "pass word\n";
-    job_of_nodes job("2:3", at(server.endpoint()),
-                     quick + ",user=trainer,password_file=" + file);
+    job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password_file=" + file);
     elastic::test::check_meeting(job);
   }
 }
@@ -526,9 +521,8 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
 class certificates {
  public:
   explicit certificates(const std::string& server_name = "IP:127.0.0.1") {
-    make({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-          "-subj", "/CN=authority", "-days", "2", "-keyout", file("ca.key"), "-out",
-          file("ca.pem")});
+    make({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+          "/CN=authority", "-days", "2", "-keyout", file("ca.key"), "-out", file("ca.pem")});
     sign("server", server_name);
     sign("client", "DNS:client");
   }
@@ -557,10 +551,10 @@ class certificates {
 };
 
 etcd_server secure_server(const certificates& made) {
-  return etcd_server({"--cert-file=" + made.file("server.pem"),
-                      "--key-file=" + made.file("server.key"),
-                      "--trusted-ca-file=" + made.file("ca.pem"), "--client-cert-auth=true"},
-                     "https");
+  return etcd_server(
+      {"--cert-file=" + made.file("server.pem"), "--key-file=" + made.file("server.key"),
+       "--trusted-ca-file=" + made.file("ca.pem"), "--client-cert-auth=true"},
+      "https");
 }
 
 TEST_CASE("etcd: by TLS, with certificates of both sides", "[integration][etcd]") {
@@ -586,8 +580,7 @@ TEST_CASE("etcd: TLS that is refused is told at once", "[integration][etcd]") {
   }
   SECTION("a server of another name") {
     const auto server = secure_server(others);
-    job_of_nodes job("2", at(server.endpoint()),
-                     "protocol=https,cacert=" + others.file("ca.pem"));
+    job_of_nodes job("2", at(server.endpoint()), "protocol=https,cacert=" + others.file("ca.pem"));
     job.node()->check_failure(2, "the TLS handshake failed: ");
   }
   SECTION("a server that does not speak it") {

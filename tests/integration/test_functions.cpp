@@ -12,7 +12,7 @@
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/net/free_port.hpp>
-#include <elastic/process/fork_launcher.hpp>
+#include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <elastic/worker/entrypoint.hpp>
@@ -431,8 +431,7 @@ TEST_CASE("functions: one that ends its process by itself ended as it said",
     leaves.config.start = method;
     const run_result result = leaves.run(fails_by, "exit 0");
     CHECK(result.state == worker_state::succeeded);
-    CHECK(result.return_values ==
-          std::map<int, std::string>{{0, "\"exit 0\""}, {2, "\"exit 0\""}});
+    CHECK(result.return_values == std::map<int, std::string>{{0, "\"exit 0\""}, {2, "\"exit 0\""}});
     CHECK(leaves.log->text().find("rank 1 ended with success, but there is no return value: it "
                                   "ended before its function returned") != std::string::npos);
   }
@@ -639,7 +638,7 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
     asio::io_context context(1);
     std::string sentence = "started";
     spec.program = "me";
-    fork_launcher launcher([] { return 0; }, {}, calls);
+    detail::fork_launcher launcher([] { return 0; }, {}, calls);
     asio::co_spawn(context, launcher.launch(spec),
                    [&](std::exception_ptr thrown, std::unique_ptr<child>) {
                      try {
@@ -694,26 +693,32 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
     if (change) change(one);
     return refusal([&] { one.run(call); });
   };
-  CHECK(refused({"squares", "[]"}).find("no function of this program is registered as 'squares': "
-                                      "there is 'square', 'describe', ") == 0);
+  CHECK(refused({"squares", "[]"})
+            .find("no function of this program is registered as 'squares': "
+                  "there is 'square', 'describe', ") == 0);
   CHECK(refused({"twin", "[]"}) == "two functions of this program are registered as 'twin'");
   CHECK(refused({"square", "3"}) == "the arguments of function 'square' are no JSON array");
   CHECK(refused({"square", "[3]"}) == "function 'square' takes 0 arguments, 1 were given");
   CHECK(refused({"text of", "[]"}) == "function 'text of' takes 1 arguments, 0 were given");
   CHECK(refused({"text of", R"(["3"])"}) ==
         "argument 1 of function 'text of' does not fit: type must be number, but is string");
-  CHECK(refused({"fails by", "[\"\xff\"]"}).find("the list of arguments of function 'fails by' "
-                                                "cannot be understood: ") == 0);
-  CHECK(refused({"square", "[]"}, [](job& one) {
-          one.config.start = start_method::fork;
-          one.config.guard = guard_policy::required;
-        }) == "guard_policy::required cannot be had with start_method::fork: forked workers have "
-              "no guard");
-  CHECK(refused({"square", "[]"}, [](job& one) {
-          one.config.start = start_method::fork;
-          one.config.workers.program = "/bin/true";
-        }) == "start_method::fork runs a function of this program: '/bin/true' cannot be named as "
-              "another one");
+  CHECK(refused({"fails by", "[\"\xff\"]"})
+            .find("the list of arguments of function 'fails by' "
+                  "cannot be understood: ") == 0);
+  CHECK(refused({"square", "[]"},
+                [](job& one) {
+                  one.config.start = start_method::fork;
+                  one.config.guard = guard_policy::required;
+                }) ==
+        "guard_policy::required cannot be had with start_method::fork: forked workers have "
+        "no guard");
+  CHECK(refused({"square", "[]"},
+                [](job& one) {
+                  one.config.start = start_method::fork;
+                  one.config.workers.program = "/bin/true";
+                }) ==
+        "start_method::fork runs a function of this program: '/bin/true' cannot be named as "
+        "another one");
   job none;
   none.config.start = start_method::fork;
   none.config.workers.program = "/bin/true";

@@ -4,8 +4,9 @@
 // No descendant outlives its worker, nor its agent, whatever either does.
 
 #include <elastic/agent/worker_group.hpp>
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/process.hpp>
+#include <elastic/process/detail/guarded_child.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
@@ -91,7 +92,7 @@ class marked_sleeps {
   /// The processes that have the mark and have not ended.
   std::vector<pid_t> alive() const {
     std::vector<pid_t> found;
-    for (const process_entry& entry : read_processes()) {
+    for (const detail::process_entry& entry : detail::read_processes()) {
       if (entry.dead()) continue;
       const std::string line = test::file_text(fmt::format("/proc/{}/cmdline", entry.pid));
       const bool is_one = line == std::string("sleep\0", 6) + mark_ + std::string(1, '\0');
@@ -180,8 +181,8 @@ class forked_host {
     const auto limit = std::chrono::steady_clock::now() + 30s;
     while (said_.find(text) == said_.npos) {
       pollfd more{log_, POLLIN, 0};
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-          limit - std::chrono::steady_clock::now());
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(limit - std::chrono::steady_clock::now());
       char part[1024];
       const int ready = ::poll(&more, 1, std::max(0, static_cast<int>(left.count())));
       const ssize_t size = ready > 0 ? ::read(log_, part, sizeof part) : 0;
@@ -412,7 +413,7 @@ CO_TEST("guard: that is killed takes its worker along, and that is said", "[inte
   guarded_launcher launcher(executor);
   const process_spec spec = shell("sleep 1000");
   const std::unique_ptr<child> worker = co_await launcher.launch(spec);
-  const auto entry = read_process(worker->pid());
+  const auto entry = detail::read_process(worker->pid());
   REQUIRE(entry);
   ::kill(entry->parent, SIGKILL);
   const exit_status status = co_await worker->wait();
@@ -475,7 +476,7 @@ CO_TEST("guard: one that has nothing to do is not woken", "[integration][guard]"
   const process_spec spec = shell(sleeps.script("sleep 1000"));
   const std::unique_ptr<child> worker = co_await launcher.launch(spec);
   CHECK(sleeps.become(4));
-  const auto entry = read_process(worker->pid());
+  const auto entry = detail::read_process(worker->pid());
   REQUIRE(entry);
   // The script's own children have been taken in when nothing changes any more.
   const auto seen_for = [&](std::chrono::milliseconds span) {
@@ -544,8 +545,8 @@ TEST_CASE("guard: each tree is its own worker's, with several agents in one proc
 CO_TEST("guard: a host that waits for all its children or ignores SIGCHLD loses no status",
         "[integration][guard]") {
   auto executor = co_await asio::this_coro::executor;
-  struct sigaction ignore {};
-  struct sigaction before {};
+  struct sigaction ignore{};
+  struct sigaction before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGCHLD, &ignore, &before);
   std::atomic<bool> ends = false;
@@ -612,8 +613,7 @@ TEST_CASE("guard: nothing outlives elasticrun, however it ends", "[integration][
     const std::string script = "ulimit -c 0; " + sleeps.script("sleep 1000");
     running_program run({"/bin/sh", "-c", "ulimit -c 0; exec \"$@\"", "sh", ELASTIC_ELASTICRUN,
                          "--standalone", "--guard", "required", "--nproc-per-node", "8",
-                         "--shutdown-timeout", "5",
-                         "--no-python", "/bin/sh", "-c", script});
+                         "--shutdown-timeout", "5", "--no-python", "/bin/sh", "-c", script});
     CHECK(sleeps.become(32));
     run.signal(number);
     CHECK(sleeps.become(0));
@@ -684,7 +684,7 @@ TEST_CASE("guard: a copy of the agent that a fork left behind keeps no tree aliv
   char byte;
   CHECK(::read(copy[0], &byte, 1) == 1);
   std::vector<pid_t> copies;
-  for (const pid_t pid : read_children(agent)) {
+  for (const pid_t pid : detail::read_children(agent)) {
     if (!test::leftovers::is_guard(pid)) copies.push_back(pid);
   }
   REQUIRE(copies.size() == 1);
@@ -768,7 +768,7 @@ TEST_CASE("guard: elasticrun killed at any moment of a launch leaves nothing",
           "[integration][guard]") {
   const char* const wanted = std::getenv("ELASTIC_GUARD_ROUNDS");
   const int rounds = wanted ? std::atoi(wanted) : 60;
-  random_source chance;
+  detail::random_source chance;
   const marked_sleeps sleeps;
   int survived = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -790,14 +790,14 @@ TEST_CASE("guard: chains that fork without pause do not get away", "[integration
   std::ofstream(chain) << "#!/bin/sh\n[ -e '" << (folder / "end") << "' ] && exit\n"
                        << "setsid '" << chain << "' &\nexit 0\n";
   ::chmod(chain.c_str(), 0755);
-  running_program run(job({"--nproc-per-node", "2"},
-                          sleeps.script("'" + chain + "' & echo running; sleep 1000")));
+  running_program run(
+      job({"--nproc-per-node", "2"}, sleeps.script("'" + chain + "' & echo running; sleep 1000")));
   run.await_out("running", 2);
   run.signal(SIGKILL);
   CHECK(sleeps.become(0));
   const auto chained = [&] {
     std::size_t count = 0;
-    for (const process_entry& entry : read_processes()) {
+    for (const detail::process_entry& entry : detail::read_processes()) {
       const std::string line = test::file_text(fmt::format("/proc/{}/cmdline", entry.pid));
       if (!entry.dead() && line.find(chain) != line.npos) ++count;
     }
@@ -823,8 +823,8 @@ class emulated_guard {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) FAIL("no socket");
     socket_ = ends[0];
-    words command{"qemu-aarch64", "-0", detail::guard_version, program, promise,
-                  "/bin/sh",      "sh", "-c",                  script};
+    words command{"qemu-aarch64", "-0",  detail::guard_version, program, promise, "/bin/sh", "sh",
+                  "-c",           script};
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     const int passed = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 5);
@@ -874,9 +874,8 @@ TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulat
   }
   const temporary_directory folder;
   const std::string program = folder / "guard";
-  const program_result built =
-      run_program({"python3", ELASTIC_SOURCE_DIR "/scripts/guard_image.py", "--build", "aarch64",
-                   program});
+  const program_result built = run_program(
+      {"python3", ELASTIC_SOURCE_DIR "/scripts/guard_image.py", "--build", "aarch64", program});
   REQUIRE(built.code == 0);
 
   emulated_guard refusing(program, detail::guard_must_hold, "exit 3");
@@ -933,7 +932,7 @@ TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulat
 TEST_CASE("guard: waits quietly for a process that it may not kill, and says so",
           "[integration][guard][root]") {
   const temporary_directory folder;
-  struct statvfs place {};
+  struct statvfs place{};
   ::statvfs(folder.path().c_str(), &place);
   const bool is_heeded =
       (place.f_flag & ST_NOSUID) == 0 && ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
@@ -947,12 +946,12 @@ TEST_CASE("guard: waits quietly for a process that it may not kill, and says so"
   forked_host::plan plan;
   plan.prepare = become_nobody;
   const std::string root = folder / "root";
-  forked_host host(shell(program + " become-root touch " + root + " hang & " + program +
-                         " await " + root),
-                   plan);
+  forked_host host(
+      shell(program + " become-root touch " + root + " hang & " + program + " await " + root),
+      plan);
   const std::string& said = host.await_log("runs as another user\n");
   const pid_t stuck = std::atoi(said.c_str() + said.find("process ") + 8);
-  const auto entry = read_process(stuck);
+  const auto entry = detail::read_process(stuck);
   REQUIRE(entry);
   REQUIRE(test::leftovers::is_guard(entry->parent));
   const long before = switches(entry->parent);
@@ -985,8 +984,14 @@ TEST_CASE("guard: ends its tree with a /proc that hides others, without one, wit
 
   // That of another pid namespace, where processes have other numbers.
   const marked_sleeps sleeps;
-  words command{"unshare", "--pid", "--fork", "--kill-child", "/bin/sh", "-c",
-                "\"$@\"; echo ended $?; sleep 1000", "sh"};
+  words command{"unshare",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "/bin/sh",
+                "-c",
+                "\"$@\"; echo ended $?; sleep 1000",
+                "sh"};
   for (const std::string& word : job({}, sleeps.script("exit 3"))) command.push_back(word);
   running_program run(command);
   run.await_out("ended 1");
@@ -1049,8 +1054,8 @@ TEST_CASE("guard: runs where no file in memory and few folders may hold programs
     exec /proc/self/fd/8 memfd_create -- /proc/self/fd/9 "$@")";
   const auto run_without = [&](const std::string& folders) {
     const words wanted = job({}, "echo ran");
-    words command{"unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script, "sh",
-                  ELASTIC_DENY_SYSCALLS, wanted.front(), folders};
+    words command{"unshare", "--mount", "--propagation",       "private",      "/bin/sh", "-c",
+                  script,    "sh",      ELASTIC_DENY_SYSCALLS, wanted.front(), folders};
     command.insert(command.end(), wanted.begin() + 1, wanted.end());
     return run_program(command);
   };

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/net/free_port.hpp>
-#include <elastic/process/process_tree.hpp>
+#include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
@@ -300,9 +300,9 @@ class shaken_job {
 
   // One of the two workers: the child of a guard.
   void kill_worker(pid_t agent) {
-    const auto guards = elastic::read_children(agent);
+    const auto guards = elastic::detail::read_children(agent);
     REQUIRE_FALSE(guards.empty());
-    const auto workers = elastic::read_children(guards[random_() % guards.size()]);
+    const auto workers = elastic::detail::read_children(guards[random_() % guards.size()]);
     REQUIRE(workers.size() == 1);
     ::kill(workers[0], SIGKILL);
   }

@@ -4,6 +4,7 @@
 // Real processes: each test leaves no process, no zombie and no descriptor behind.
 
 #include <elastic/process.hpp>
+#include <elastic/process/detail/process_tree.hpp>
 #include <elastic/rendezvous/file/file_rendezvous.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/worker/entrypoint.hpp>
@@ -67,7 +68,7 @@ std::size_t count_descriptors() {
 // The processes that have `mark` in their environment and have not ended.
 std::vector<pid_t> marked_processes(const std::string& mark) {
   std::vector<pid_t> found;
-  for (const process_entry& entry : read_processes()) {
+  for (const detail::process_entry& entry : detail::read_processes()) {
     if (entry.dead()) continue;
     const std::string path = "/proc/" + std::to_string(entry.pid) + "/environ";
     if (test::file_text(path).find(mark) != std::string::npos) found.push_back(entry.pid);
@@ -324,7 +325,7 @@ CO_TEST("process: a stopped process follows the question, too", "[integration][p
       bench.puppet("on " + std::to_string(SIGTERM) + " exit 7 line ready stop hang");
   co_await bench.set.start(0, asleep);
   co_await bench.out->has("ready\n");
-  while (read_process(bench.set.pid(0))->state != 'T') {
+  while (detail::read_process(bench.set.pid(0))->state != 'T') {
     co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
   }
   co_await bench.set.stop(plan_of(SIGTERM, 30s));
@@ -383,9 +384,9 @@ CO_TEST("process: has its own session, no foreign descriptors and default signal
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  struct sigaction ignore {};
+  struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
-  struct sigaction pipe_before {};
+  struct sigaction pipe_before{};
   ::sigaction(SIGPIPE, &ignore, &pipe_before);
 
   pidfd_launcher_options options;
@@ -445,10 +446,9 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
     pidfd_launcher launcher(asking.get_executor(), options);
     process_spec spec = left.puppet("line ready hang");
     spec.stdout_fd = pipe.write.get();
-    asio::co_spawn(asking, launcher.launch(spec),
-                   [&](std::exception_ptr, std::unique_ptr<child> started) {
-                     process = std::move(started);
-                   });
+    asio::co_spawn(
+        asking, launcher.launch(spec),
+        [&](std::exception_ptr, std::unique_ptr<child> started) { process = std::move(started); });
     asking.run();
   });
   asker.join();
@@ -550,11 +550,15 @@ CO_TEST("process: what does not start is said in a sentence that names the file"
       {folder / "data/x", "", errc::program_not_found, {"data/x'", "Not a directory"}},
       {folder / "data", "", errc::program_not_executable, {"data'", "Permission denied"}},
       {folder.path(), "", errc::program_not_executable, {folder.path(), "Is a directory"}},
-      {folder / "no_interpreter", "", errc::program_not_executable,
+      {folder / "no_interpreter",
+       "",
+       errc::program_not_executable,
        {"no_interpreter'", "'/no/such/interpreter'"}},
       {folder / "no_shebang", "", errc::program_not_executable, {"no_shebang'", "'#!'"}},
       {folder / "empty", "", errc::program_not_executable, {"empty'", "'#!'"}},
-      {"/bin/true", "/no/such/folder", errc::file_access,
+      {"/bin/true",
+       "/no/such/folder",
+       errc::file_access,
        {"'/no/such/folder'", "'/bin/true'", "No such file"}},
       {"/bin/true", folder / "data", errc::file_access, {"data'", "Not a directory"}},
   };
@@ -596,8 +600,8 @@ CO_TEST("process: a program is looked for in the PATH that it is given", "[integ
   process_spec spec = left.puppet("");
   spec.program = "tool";
 
-  spec.environment.back() = "PATH=" + folder.path() + "/first:" + folder.path() + "/second:" +
-                            folder.path() + "/third";
+  spec.environment.back() =
+      "PATH=" + folder.path() + "/first:" + folder.path() + "/second:" + folder.path() + "/third";
   const exit_status found = co_await run_to_end(launcher, spec);
   CHECK(found.code() == 5);
 
@@ -640,36 +644,50 @@ CO_TEST("process: every step of a start can fail, and says which it was",
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   const std::vector<refusal> refusals = {
-      {"clone", [](auto& calls) {
+      {"clone",
+       [](auto& calls) {
          calls.clone = [](int (*)(void*), void*, int, void*, int*) {
            errno = EAGAIN;
            return -1;
          };
-       }, "Resource temporarily unavailable (a new process)"},
-      {"setsid", [](auto& calls) {
-         calls.set_session = []() ELASTIC_RUNS_IN_CHILD { return refused(); };
-       }, "Operation not permitted (its session)"},
-      {"prctl", [](auto& calls) {
+       },
+       "Resource temporarily unavailable (a new process)"},
+      {"setsid",
+       [](auto& calls) { calls.set_session = []() ELASTIC_RUNS_IN_CHILD { return refused(); }; },
+       "Operation not permitted (its session)"},
+      {"prctl",
+       [](auto& calls) {
          calls.die_with_parent = []() ELASTIC_RUNS_IN_CHILD { return refused(); };
-       }, "(its tie to this process)"},
-      {"chdir", [](auto& calls) {
+       },
+       "(its tie to this process)"},
+      {"chdir",
+       [](auto& calls) {
          calls.change_directory = [](const char*) ELASTIC_RUNS_IN_CHILD { return refused(); };
-       }, "working directory '/' of program"},
-      {"dup", [](auto& calls) {
+       },
+       "working directory '/' of program"},
+      {"dup",
+       [](auto& calls) {
          calls.duplicate = [](int, int) ELASTIC_RUNS_IN_CHILD { return refused(); };
-       }, "(its standard streams)"},
-      {"dup3", [](auto& calls) {
+       },
+       "(its standard streams)"},
+      {"dup3",
+       [](auto& calls) {
          calls.duplicate_to = [](int, int) ELASTIC_RUNS_IN_CHILD { return refused(); };
-       }, "(its standard streams)"},
-      {"fcntl", [](auto& calls) {
+       },
+       "(its standard streams)"},
+      {"fcntl",
+       [](auto& calls) {
          calls.keep_at_exec = [](int) ELASTIC_RUNS_IN_CHILD { return refused(); };
-       }, "(its standard streams)"},
-      {"execve", [](auto& calls) {
+       },
+       "(its standard streams)"},
+      {"execve",
+       [](auto& calls) {
          calls.execute = [](const char*, char* const*, char* const*) ELASTIC_RUNS_IN_CHILD {
            errno = ENOMEM;
            return -1;
          };
-       }, "cannot be started: Cannot allocate memory"},
+       },
+       "cannot be started: Cannot allocate memory"},
   };
   for (const refusal& one : refusals) {
     CAPTURE(one.name);
@@ -758,8 +776,8 @@ CO_TEST("process: an end whose status the host took is unknown", "[integration][
   CHECK(taken == exit_status::unknown());
   co_await process->end_tree();
 
-  struct sigaction ignore {};
-  struct sigaction before {};
+  struct sigaction ignore{};
+  struct sigaction before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGCHLD, &ignore, &before);
   const exit_status ignored = co_await run_to_end(launcher, left.puppet("exit 3"));
@@ -991,8 +1009,7 @@ CO_TEST("process: an unfinished last line is shown, and stdout may be closed ear
   co_await bench.run(bench.puppet("line one print two"));
   CHECK(bench.out->text == "[p0]:one\n[p0]:two");
   bench.out->text.clear();
-  const process_end end =
-      co_await bench.run(bench.puppet("line one close 1 sleep 20 exit 6"));
+  const process_end end = co_await bench.run(bench.puppet("line one close 1 sleep 20 exit 6"));
   CHECK(bench.out->text == "[p0]:one\n");
   CHECK(end.status.code() == 6);
 }
@@ -1009,8 +1026,7 @@ CO_TEST("process: a descendant that holds the pipe is ended with the tree",
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
   const time_point begin = bench.time->now();
-  const process_end end =
-      co_await bench.run(bench.puppet("fork plain+pipe line last exit 1"));
+  const process_end end = co_await bench.run(bench.puppet("fork plain+pipe line last exit 1"));
   CHECK(end.status.code() == 1);
   CHECK(bench.out->text == "[p0]:last\n");
   CHECK(bench.time->now() - begin < limits::drain_after_exit);
@@ -1195,8 +1211,8 @@ TEST_CASE("process: sets on the strands of a thread pool do not disturb each oth
   asio::thread_pool pool(4);
   std::vector<std::future<int>> wrong;
   for (int who = 0; who < 8; ++who) {
-    wrong.push_back(asio::co_spawn(asio::make_strand(pool), run_own_set(left, who, rounds),
-                                   asio::use_future));
+    wrong.push_back(
+        asio::co_spawn(asio::make_strand(pool), run_own_set(left, who, rounds), asio::use_future));
   }
   for (auto& one : wrong) CHECK(one.get() == 0);
   pool.join();

@@ -4,10 +4,10 @@
 // The ring with real sockets, pipes and processes. On a machine that has an io_uring the library
 // has to find it.
 
+#include <elastic/base/detail/ring.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/base/ring.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/control_message.hpp>
+#include <elastic/health/detail/control_message.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
@@ -43,9 +43,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using asio::ip::tcp;
+using detail::ring;
 
 // Null, and the test is skipped, if this machine has none to give.
-std::shared_ptr<ring> try_ring(asio::any_io_executor executor, ring_options wanted = {}) {
+std::shared_ptr<ring> try_ring(asio::any_io_executor executor, detail::ring_options wanted = {}) {
   std::string why_not;
   auto made = ring::try_make(std::move(executor), wanted, &why_not);
   INFO(why_not);
@@ -567,8 +568,8 @@ CO_TEST("ring: a coroutine that waits is cancelled by a deadline, again and agai
   system_time time;
   connected_pair sockets;
   for (int i = 0; i < 5; ++i) {
-    const bool readable = co_await with_deadline(time, time.now() + 2ms,
-                                                 io->wait_readable(sockets.mine));
+    const bool readable =
+        co_await with_deadline(time, time.now() + 2ms, io->wait_readable(sockets.mine));
     CHECK_FALSE(readable);
   }
   CHECK(io->running() == 0);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -150,7 +150,9 @@ TEST_CASE("tcp_store_server: a thousand clients wait and are woken by one change
   REQUIRE(comes_true([&] { return server->engine()->waiters() == count; }));
   CHECK(server->connections() == count);
   raw_client other(server->port());
-  other.send(from_hex("0002000000000000002f6b0100000000000000" "76"));
+  other.send(
+      from_hex("0002000000000000002f6b0100000000000000"
+               "76"));
   for (auto& client : clients) REQUIRE(to_hex(client->receive(1)) == "00");
   CHECK(server->engine()->waiters() == 0);
   // Half of them leave without a word.
@@ -192,8 +194,8 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
     } else {
       tcp_store_options client;
       client.port = server.port();
-      client.generation = i % 3 == 1 ? tcp_store_generation::torch_1_13
-                                     : tcp_store_generation::torch_2_2;
+      client.generation =
+          i % 3 == 1 ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
       shared = std::make_shared<tcp_store>(strand, client);
     }
     asio::co_spawn(strand, meet_often(shared, participants, rounds),
@@ -203,14 +205,16 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
                    });
   }
   // Watched from the outside, and stopped while clients are still connected.
-  asio::co_spawn(
-      asio::make_strand(context), with_cleanup([](std::atomic<int>& running) -> task<void> {
-        system_time time;
-        while (running > 0) co_await time.sleep_until(time.now() + 1ms);
-      }(left), server.stop()),
-      [&](std::exception_ptr failure) {
-        if (failure) ++failed;
-      });
+  asio::co_spawn(asio::make_strand(context),
+                 with_cleanup(
+                     [](std::atomic<int>& running) -> task<void> {
+                       system_time time;
+                       while (running > 0) co_await time.sleep_until(time.now() + 1ms);
+                     }(left),
+                     server.stop()),
+                 [&](std::exception_ptr failure) {
+                   if (failure) ++failed;
+                 });
   std::vector<std::thread> running;
   for (int i = 0; i < threads; ++i) running.emplace_back([&] { context.run(); });
   for (auto& thread : running) thread.join();
@@ -226,8 +230,8 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
 
 std::vector<std::string> python_command(const std::string& python, const std::string& script,
                                         const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {
-      python, ELASTIC_SOURCE_DIR "/tests/integration/python/" + script};
+  std::vector<std::string> command = {python,
+                                      ELASTIC_SOURCE_DIR "/tests/integration/python/" + script};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
@@ -251,8 +255,8 @@ TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integ
   if (python.empty()) return;
   const std::string processes = "4";
   background_store server(chosen_io());
-  const auto result = test::run_program(python_command(
-      python, "torch_store_group.py", {std::to_string(server->port()), processes}));
+  const auto result = test::run_program(
+      python_command(python, "torch_store_group.py", {std::to_string(server->port()), processes}));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK(result.out == "all processes agree\n");
@@ -263,8 +267,7 @@ TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integ
 
 // Every operation of our client against a store that PyTorch serves.
 task<void> use_torch_server(tcp_store_options options) {
-  const auto client =
-      std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  const auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
   co_await client->connect();
   CHECK_AWAITED("hello", client->get("from torch"));
   CHECK(client->generation() == tcp_store_generation::torch_1_13);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
@@ -71,11 +71,11 @@ TEST_CASE("torch state: PyTorch reads what is written, and what it writes is rea
   if (python.empty()) return;
   const elastic::test::temporary_directory directory;
   for (const auto& [name, state] : states()) {
-    write(directory / (name + ".stored"), stored_text(state, dialect));
+    write(directory / (name + ".stored"), elastic::detail::stored_text(state, dialect));
   }
   write(directory / "none.stored", "");
-  write(directory / "sentinel.stored", std::string(elastic::torch_no_state));
-  write(directory / "newer.stored", stored_text({}, torch_dialect::torch_2_6));
+  write(directory / "sentinel.stored", std::string(elastic::detail::torch_no_state));
+  write(directory / "newer.stored", elastic::detail::stored_text({}, torch_dialect::torch_2_6));
 
   const auto result = elastic::test::run_program(
       {python, ELASTIC_SOURCE_DIR "/tests/integration/python/torch_rendezvous_state.py",
@@ -86,7 +86,7 @@ TEST_CASE("torch state: PyTorch reads what is written, and what it writes is rea
     return nlohmann::json::parse(file_text(directory / (name + ".json")));
   };
   const auto again = [&](const std::string& name) {
-    const auto state = elastic::parse_stored_text(file_text(directory / (name + ".again")));
+    const auto state = elastic::detail::parse_stored_text(file_text(directory / (name + ".again")));
     REQUIRE(state);
     return *state;
   };
@@ -114,9 +114,9 @@ TEST_CASE("torch state: PyTorch reads what is written, and what it writes is rea
     const torch_state before = states().at(name);
     const torch_state complete = again(name);
     CHECK(complete.complete);
-    CHECK(complete.participants == std::map<elastic::node_id, int>{
-                                       {{"elastic.example", 4242, 1}, 0},
-                                       {{"joiner.example", 77, 0}, 1}});
+    CHECK(complete.participants ==
+          std::map<elastic::node_id, int>{{{"elastic.example", 4242, 1}, 0},
+                                          {{"joiner.example", 77, 0}, 1}});
     CHECK(complete.last_heartbeats.size() == 2);
     CHECK(complete.last_heartbeats.at({"elastic.example", 4242, 1}) ==
           before.last_heartbeats.begin()->second);

@@ -4,7 +4,7 @@
 // Real workers that speak with elasticrun over the control channel, in Python.
 
 #include <elastic/net/free_port.hpp>
-#include <elastic/process/process_tree.hpp>
+#include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
@@ -129,8 +129,16 @@ TEST_CASE("worker channel: a worker that has become another user is let in",
   if (python.empty()) return;
   if (::geteuid() != 0) return elastic::test::skip("it takes root to become another user");
   const stage stage;
-  words command{ELASTIC_ELASTICRUN, "--log-dir", "/dev/null", "--no-python", "setpriv",
-                "--reuid=65534", "--regid=65534", "--clear-groups", python, "-B",
+  words command{ELASTIC_ELASTICRUN,
+                "--log-dir",
+                "/dev/null",
+                "--no-python",
+                "setpriv",
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                python,
+                "-B",
                 std::string(ELASTIC_SOURCE_DIR) + "/tests/integration/python/channel_worker.py",
                 "stuck_section"};
   const auto result = elastic::test::run_program(command, stage.environment());
@@ -158,10 +166,9 @@ TEST_CASE("worker channel: a hook looks into the hung worker while it is alive",
       "kill -0 $ELASTIC_HUNG_PID && echo alive; "
       "tr '\\0' '\\n' < /proc/$ELASTIC_HUNG_PID/environ | grep '^RANK=' >&2; "
       "echo control \"$ELASTIC_CONTROL\"; cat; cd \"$ELASTIC_HUNG_LOG_DIR\" && pwd";
-  const auto result =
-      stage.run({"--max-restarts", "1", "--heartbeat-timeout", "0.5", "--hang-hook", hook,
-                 "--log-dir", logs.path()},
-                "hang", {{"ELASTIC_CONTROL", "@of-somebody-else"}});
+  const auto result = stage.run({"--max-restarts", "1", "--heartbeat-timeout", "0.5", "--hang-hook",
+                                 hook, "--log-dir", logs.path()},
+                                "hang", {{"ELASTIC_CONTROL", "@of-somebody-else"}});
   INFO(result.err);
   CHECK(result.code == 0);
   std::string file;
@@ -171,8 +178,8 @@ TEST_CASE("worker channel: a hook looks into the hung worker while it is alive",
   INFO(file_text(file));
   CHECK_THAT(file, Catch::Matchers::EndsWith("/attempt_0/1/hang.log"));
   CHECK_THAT(file_text(file), contains_text("rank 1 local 1: no heartbeat for "));
-  CHECK(in_order(file_text(file), {"in section 'all_reduce'\n", "alive\n", "RANK=1\n",
-                                   "control \n", "/attempt_0/1\n"}));
+  CHECK(in_order(file_text(file), {"in section 'all_reduce'\n", "alive\n", "RANK=1\n", "control \n",
+                                   "/attempt_0/1\n"}));
   CHECK(in_order(result.err, {" is hung: ", "it gets SIGKILL after the hang hook",
                               "the hang hook of rank 1 has ended; its output: " + file,
                               " ended: SIGKILL, hung: ", "restart 1 of 1"}));
@@ -211,14 +218,14 @@ TEST_CASE("worker channel: a hook that hangs is killed with all that it has star
           "[integration][channel]") {
   const stage stage;
   // The first one has also dropped the mark of this test.
-  const auto result = run_hooked(
-      stage, "(setsid env -i sleep 1357.25 &); sleep 1000 & echo started; sleep 1000",
-      {"--hang-hook-timeout", "1"});
+  const auto result =
+      run_hooked(stage, "(setsid env -i sleep 1357.25 &); sleep 1000 & echo started; sleep 1000",
+                 {"--hang-hook-timeout", "1"});
   INFO(result.err);
   CHECK(result.code == 0);
   CHECK(in_order(result.err, {"]:started\n", "the hang hook of rank 1 did not end within 1 s",
                               "restart 1 of 1"}));
-  for (const elastic::process_entry& one : elastic::read_processes()) {
+  for (const elastic::detail::process_entry& one : elastic::detail::read_processes()) {
     const std::string command = file_text(fmt::format("/proc/{}/cmdline", one.pid));
     CHECK(command.find(std::string("sleep\0001357.25", 13)) == std::string::npos);
   }
@@ -248,8 +255,9 @@ TEST_CASE("worker channel: a hook that fails is named and holds up nothing",
 TEST_CASE("worker channel: a SIGINT during the hook kills it at once", "[integration][channel]") {
   for (const std::string guard : {"required", "none"}) {
     const stage stage;
-    const words options{"--heartbeat-timeout", "0.5", "--guard", guard, "--hang-hook-timeout",
-                        "600", "--hang-hook", "echo looking; sleep 1000 & sleep 1000"};
+    const words options{
+        "--heartbeat-timeout", "0.5", "--guard",     guard,
+        "--hang-hook-timeout", "600", "--hang-hook", "echo looking; sleep 1000 & sleep 1000"};
     running_program job(stage.command(options, "hang"), stage.environment());
     job.await_err("[hang hook of rank 1]:looking");
     job.signal(SIGINT);
@@ -264,8 +272,9 @@ TEST_CASE("worker channel: a SIGINT during the hook kills it at once", "[integra
 
 TEST_CASE("worker channel: nothing of a hook survives elasticrun", "[integration][channel]") {
   const stage stage;
-  const words options{"--heartbeat-timeout", "0.5", "--guard", "required", "--hang-hook-timeout",
-                      "600", "--hang-hook", "echo looking; sleep 1000 & sleep 1000"};
+  const words options{
+      "--heartbeat-timeout", "0.5", "--guard",     "required",
+      "--hang-hook-timeout", "600", "--hang-hook", "echo looking; sleep 1000 & sleep 1000"};
   running_program job(stage.command(options, "hang"), stage.environment());
   job.await_err("[hang hook of rank 1]:looking");
   job.signal(SIGKILL);
@@ -285,8 +294,8 @@ TEST_CASE("worker channel: on SIGTERM workers have saved a checkpoint before the
   INFO(result.out << result.err);
   CHECK(result.code == 128 + SIGTERM);
   for (const std::string rank : {"[0] ", "[1] "}) {
-    CHECK(in_order(result.out, {rank + "asked for a checkpoint", rank + "saved it",
-                                rank + "told to end"}));
+    CHECK(in_order(result.out,
+                   {rank + "asked for a checkpoint", rank + "saved it", rank + "told to end"}));
   }
   // Nobody is told to end before all have saved.
   CHECK(result.out.find("told to end") > result.out.rfind("saved it"));
@@ -387,9 +396,12 @@ TEST_CASE("worker channel: a node that a worker calls bad leaves with the reason
 
 /// The options of one of several nodes.
 words meeting_at(std::uint16_t port, const std::string& sizes) {
-  return {"--nnodes", sizes, "--rdzv-backend", "c10d", "--rdzv-id", "job", "--rdzv-endpoint",
-          fmt::format("localhost:{}", port), "--rdzv-conf", "last_call_timeout=0.5",
-          "--max-restarts", "5"};
+  return {"--nnodes",        sizes,
+          "--rdzv-backend",  "c10d",
+          "--rdzv-id",       "job",
+          "--rdzv-endpoint", fmt::format("localhost:{}", port),
+          "--rdzv-conf",     "last_call_timeout=0.5",
+          "--max-restarts",  "5"};
 }
 
 TEST_CASE("worker channel: the other nodes go on without one that is bad",

@@ -5,7 +5,7 @@
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/process/console_writer.hpp>
+#include <elastic/process/detail/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>

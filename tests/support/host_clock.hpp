@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
 #include <support/manual_time.hpp>
 
@@ -37,9 +37,10 @@ class host_clock final : public time_source {
   time_point real_time(time_point shown) const {
     const duration passed = shown - begin_ - offset_;
     if (drift_ == 0 || passed <= duration::zero()) return begin_ + passed;
-    time_point real = begin_ + duration(static_cast<duration::rep>(
-                                   static_cast<long double>(passed.count()) * million /
-                                   static_cast<long double>(million + drift_)));
+    time_point real =
+        begin_ +
+        duration(static_cast<duration::rep>(static_cast<long double>(passed.count()) * million /
+                                            static_cast<long double>(million + drift_)));
     while (shown_at(real) < shown) real += std::chrono::microseconds(1);
     return real;
   }
@@ -55,7 +56,8 @@ class host_clock final : public time_source {
 };
 
 /// A clock by chance: up to a hundredth too fast or too slow, which no clock is.
-inline std::shared_ptr<host_clock> random_clock(manual_time& real, random_source& random) {
+inline std::shared_ptr<host_clock> random_clock(manual_time& real,
+                                                elastic::detail::random_source& random) {
   const std::chrono::hours offset(random.below(5000));
   const std::int64_t drift = static_cast<std::int64_t>(random.below(20'001)) - 10'000;
   return std::make_shared<host_clock>(real, offset, drift);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/random.hpp>
-#include <elastic/process/process_tree.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
@@ -31,8 +31,8 @@ namespace elastic::test {
 class leftovers {
  public:
   leftovers() {
-    random_source random;
-    value = fmt::format("{}_{}", ::getpid(), random_name(random, 12));
+    elastic::detail::random_source random;
+    value = fmt::format("{}_{}", ::getpid(), elastic::detail::random_name(random, 12));
     before_ = count_descriptors();
   }
 
@@ -44,7 +44,7 @@ class leftovers {
   std::vector<pid_t> processes() const {
     const std::string mark = name + "=" + value;
     std::vector<pid_t> found;
-    for (const process_entry& entry : read_processes()) {
+    for (const elastic::detail::process_entry& entry : elastic::detail::read_processes()) {
       if (entry.dead()) continue;
       const std::string path = fmt::format("/proc/{}/environ", entry.pid);
       if (file_text(path).find(mark) == std::string::npos || is_guard(entry.pid)) continue;

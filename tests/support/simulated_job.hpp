@@ -4,7 +4,7 @@
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
@@ -35,7 +35,7 @@ namespace elastic::test {
 
 /// What a seed decides before anything runs.
 struct simulated_plan {
-  explicit simulated_plan(random_source& random)
+  explicit simulated_plan(elastic::detail::random_source& random)
       : nodes(3 + static_cast<int>(random.below(7))),
         max_nodes(1 + static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)))),
         min_nodes(1 + static_cast<int>(random.below(static_cast<std::uint64_t>(max_nodes)))),
@@ -202,7 +202,7 @@ class simulated_job {
   }
 
   manual_time& time_;
-  random_source random_;
+  elastic::detail::random_source random_;
   simulated_plan plan_;
   std::vector<std::unique_ptr<simulated_node>> nodes_;
   std::map<std::int64_t, known_round> rounds_;
@@ -286,20 +286,20 @@ class simulated_job {
     options.workers.max_restarts = plan_.max_restarts;
     options.workers.log_dir = "/dev/null";
     options.workers.shutdown_timeout = worker_grace;
-    options.rendezvous = std::make_shared<observed_rendezvous>(*this, node,
-                                                               make_handler(node, parameters));
+    options.rendezvous =
+        std::make_shared<observed_rendezvous>(*this, node, make_handler(node, parameters));
     options.services.launcher = node.launcher;
     options.services.time = node.clock;
     node.launcher->on_start = [this, &node](fake_process& one) { give_life(node, one); };
     node.agent = std::make_unique<local_agent>(std::move(options));
     nodes_.push_back(std::move(made));
     note(fmt::format("node {} starts", node.id));
-    asio::co_spawn(time_.context(), node.agent->run(),
-                   asio::bind_cancellation_slot(
-                       node.cancel.slot(),
-                       [this, &node](std::exception_ptr failure, run_result result) {
-                         note_end(node, failure, std::move(result));
-                       }));
+    asio::co_spawn(
+        time_.context(), node.agent->run(),
+        asio::bind_cancellation_slot(node.cancel.slot(),
+                                     [this, &node](std::exception_ptr failure, run_result result) {
+                                       note_end(node, failure, std::move(result));
+                                     }));
   }
 
   void note_end(simulated_node& node, std::exception_ptr failure, run_result result) {

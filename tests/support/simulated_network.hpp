@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/message_channel.hpp>
@@ -35,7 +35,7 @@ namespace elastic::test {
 /// does. Everything follows from the seed of `random`.
 class simulated_network {
  public:
-  simulated_network(manual_time& time, random_source& random)
+  simulated_network(manual_time& time, elastic::detail::random_source& random)
       : time_(time),
         random_(random),
         server_clock_(random_clock(time, random)),
@@ -338,7 +338,7 @@ class simulated_network {
   }
 
   manual_time& time_;
-  random_source& random_;
+  elastic::detail::random_source& random_;
   std::shared_ptr<host_clock> server_clock_;
   std::shared_ptr<key_value_engine> engine_ = std::make_shared<key_value_engine>();
   std::shared_ptr<rendezvous_service> service_;

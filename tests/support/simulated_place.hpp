@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
@@ -50,11 +50,11 @@ class simulated_place {
   };
 
   /// Told of every state that takes the place of another, and by which node.
-  using observer = std::function<void(int node, const torch_state& before,
-                                      const torch_state& after)>;
+  using observer =
+      std::function<void(int node, const torch_state& before, const torch_state& after)>;
 
-  simulated_place(manual_time& time, random_source& random, manner how, torch_dialect dialect,
-                  duration lease, observer on_change)
+  simulated_place(manual_time& time, elastic::detail::random_source& random, manner how,
+                  torch_dialect dialect, duration lease, observer on_change)
       : time_(time),
         random_(random),
         manner_(how),
@@ -142,8 +142,8 @@ class simulated_place {
   task<void> pass(int node) {
     constexpr std::chrono::milliseconds retransmission{50};
     const bool is_bounded = manner_ == manner::leased;
-    const time_point limit = is_bounded ? time_.now() + limits::rendezvous_reconnect_timeout
-                                        : time_point::max();
+    const time_point limit =
+        is_bounded ? time_.now() + limits::rendezvous_reconnect_timeout : time_point::max();
     co_await time_.sleep_until(time_.now() + delay());
     for (;;) {
       if (is_over_ || time_.now() > limit) fail("the place does not answer");
@@ -280,21 +280,18 @@ class simulated_place {
       co_return value;
     }
     task<std::int64_t> add(std::string key, std::int64_t delta) override {
-      return at_.ask<std::int64_t>(
-          node_, [engine = at_.engine_, key = detail::store_wire_key(key), delta] {
-            return engine->add(key, delta);
-          });
+      return at_.ask<std::int64_t>(node_, [engine = at_.engine_, key = detail::store_wire_key(key),
+                                           delta] { return engine->add(key, delta); });
     }
     task<std::string> compare_set(std::string key, std::string expected,
                                   std::string desired) override {
-      return at_.ask<std::string>(
-          node_, [at = &at_, node = node_, key = std::move(key), expected = std::move(expected),
-                  desired = std::move(desired)] {
-            std::string text =
-                at->engine_->compare_set(detail::store_wire_key(key), expected, desired);
-            if (key == torch_state_key("job")) at->note_text(node, text);
-            return text;
-          });
+      return at_.ask<std::string>(node_, [at = &at_, node = node_, key = std::move(key),
+                                          expected = std::move(expected),
+                                          desired = std::move(desired)] {
+        std::string text = at->engine_->compare_set(detail::store_wire_key(key), expected, desired);
+        if (key == torch_state_key("job")) at->note_text(node, text);
+        return text;
+      });
     }
     task<void> wait(std::vector<std::string> keys) override {
       co_await at_.pass(node_);
@@ -302,8 +299,7 @@ class simulated_place {
       co_await at_.pass(node_);
     }
     task<bool> check(std::vector<std::string> keys) override {
-      return at_.ask<bool>(node_, [engine = at_.engine_,
-                                   wire = detail::store_wire_keys(keys)] {
+      return at_.ask<bool>(node_, [engine = at_.engine_, wire = detail::store_wire_keys(keys)] {
         return engine->check(std::vector<std::string_view>(wire.begin(), wire.end()));
       });
     }
@@ -342,14 +338,14 @@ class simulated_place {
   void note_text(int node, const std::string& text) {
     if (text == text_) return;
     text_ = text;
-    const std::optional<torch_state> state = parse_stored_text(text);
+    const std::optional<torch_state> state = elastic::detail::parse_stored_text(text);
     if (!state) return;
     changed(node, *state);
     lose_answer_at_times();
   }
 
   manual_time& time_;
-  random_source& random_;
+  elastic::detail::random_source& random_;
   const manner manner_;
   const torch_dialect dialect_;
   const duration lease_;

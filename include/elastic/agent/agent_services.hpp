@@ -5,8 +5,8 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/process/console_writer.hpp>
 #include <elastic/process/guard_policy.hpp>
+#include <elastic/process/output_sink.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>

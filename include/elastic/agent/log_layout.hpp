@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 
 #include <filesystem>
 #include <string>
@@ -25,7 +25,7 @@ class log_layout {
   /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
-                          random_source& random);
+                          detail::random_source& random);
 
   bool enabled() const { return !root_.empty(); }
 

@@ -4,7 +4,7 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
-#include <elastic/agent/hang_hooks.hpp>
+#include <elastic/agent/detail/hang_hooks.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/rank_assignment.hpp>
@@ -16,18 +16,18 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/contract/call_sheet.hpp>
+#include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/control_message.hpp>
-#include <elastic/health/worker_channels.hpp>
-#include <elastic/health/worker_channels_options.hpp>
-#include <elastic/health/worker_liveness.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/worker_channels.hpp>
+#include <elastic/health/detail/worker_channels_options.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>
-#include <elastic/process/stop_ladder.hpp>
+#include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
@@ -61,14 +61,13 @@ struct worker {
 };
 
 /// Who the workers of this node are in a round, by local rank.
-ELASTIC_DECL std::vector<worker_identity> identities(const worker_spec& spec,
-                                                     const rendezvous_round& round,
-                                                     const assigned_ranks& ranks);
+ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& spec,
+                                                            const rendezvous_round& round,
+                                                            const assigned_ranks& ranks);
 
 /// What the workers of this node have in common in a round.
-ELASTIC_DECL worker_surroundings surroundings(const worker_spec& spec,
-                                              const rendezvous_round& round, std::string run_id,
-                                              int restart_count);
+ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezvous_round& round,
+                                          std::string run_id, int restart_count);
 
 namespace detail {
 
@@ -174,16 +173,16 @@ class worker_group {
 
  private:
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
-  ELASTIC_DECL hang_hooks_services hook_services(const agent_services& services);
-  ELASTIC_DECL worker_channels_options channel_options(const agent_services& services);
+  ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
+  ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
   ELASTIC_DECL std::string statement_of(int local_rank, const char* what,
                                         const std::string& reason) const;
-  ELASTIC_DECL void end_hung(int local_rank, const liveness_verdict& verdict);
-  ELASTIC_DECL hang_hook_call hook_for(hung_worker hung) const;
+  ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
+  ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
 
   // No hook looks into hung workers any more.
   ELASTIC_DECL void send_pending_kills();
-  ELASTIC_DECL void pass_on(int local_rank, const control_messages::progress& progress);
+  ELASTIC_DECL void pass_on(int local_rank, const detail::worker_messages::progress& progress);
 
   template <class Call>
   void tell_observer(Call call) {
@@ -204,15 +203,15 @@ class worker_group {
 
   // At once: each waits for the first word of its guard, and these come from other processors.
   ELASTIC_DECL task<void> start_all(std::vector<worker_identity> identities,
-                                    const worker_surroundings& job);
+                                    const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
-                                                       const worker_surroundings& job,
+                                                       const job_context& job,
                                                        const std::string& error_file) const;
-  ELASTIC_DECL task<void> start_worker(worker_identity identity, const worker_surroundings& job,
+  ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
   ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
-                               call_answer answer) const;
+                               detail::call_answer answer) const;
 
   /// The reason of a failure that a function left if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
@@ -232,7 +231,7 @@ class worker_group {
     std::optional<std::uint64_t> oom_kills;
     std::vector<worker> workers;
     /// By local rank, if the workers run a function.
-    std::vector<call_sheet> sheets;
+    std::vector<detail::call_memfd> sheets;
     /// The local ranks of the workers that ended, in the order of their ends.
     std::vector<std::size_t> ended;
     worker_state state = worker_state::init;
@@ -257,9 +256,9 @@ class worker_group {
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
-  worker_channels channels_;
+  detail::worker_channels channels_;
   attempt attempt_;
-  hang_hooks hooks_;
+  detail::hang_hooks hooks_;
   // The last, since it tells the others of ends.
   process_set processes_;
 };

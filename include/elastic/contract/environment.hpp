@@ -49,7 +49,7 @@ struct worker_identity {
 };
 
 /// What all workers of one start on one node have in common.
-struct worker_surroundings {
+struct job_context {
   /// Where the workers find each other.
   std::string master_addr;
   std::uint16_t master_port = 0;
@@ -73,7 +73,7 @@ struct worker_surroundings {
 /// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_identity& worker,
-                                                         const worker_surroundings& job,
+                                                         const job_context& job,
                                                          const std::string& error_file);
 
 /// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,

@@ -7,7 +7,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/process/console_target.hpp>
+#include <elastic/process/detail/console_target.hpp>
 
 #include <atomic>
 #include <memory>
@@ -43,7 +43,7 @@ class console_log final : public log_handler {
 
   std::shared_ptr<time_source> time_;
   std::mutex mutex_;
-  console_target target_;
+  detail::console_target target_;
   std::atomic<int> lost_{0};
 };
 

@@ -5,7 +5,7 @@
 // Opt-in: for programs, not for those who embed a job.
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/ring.hpp>
+#include <elastic/base/detail/ring.hpp>
 #include <elastic/launch/early_exit.hpp>
 
 #include <optional>

@@ -6,8 +6,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/launch/progress_line.hpp>
-#include <elastic/process/console_target.hpp>
+#include <elastic/launch/detail/progress_line.hpp>
+#include <elastic/process/detail/console_target.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <memory>
@@ -48,8 +48,8 @@ class progress_bar final : public worker_observer {
   ELASTIC_DECL void write(std::string_view bytes);
 
   std::shared_ptr<time_source> time_;
-  console_target terminal_;
-  progress_line line_;
+  detail::console_target terminal_;
+  detail::progress_line line_;
   time_point drawn_{};
   /// How many rows the terminal had when it was told; 0: it was not.
   int rows_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/child.hpp>
@@ -10,7 +11,6 @@
 #include <elastic/process/detail/guard_protocol.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,15 +8,15 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/process/console_writer.hpp>
+#include <elastic/process/detail/proc_snapshot.hpp>
 #include <elastic/process/detail/process_slot.hpp>
+#include <elastic/process/detail/stop_ladder.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/exit_status.hpp>
+#include <elastic/process/output_sink.hpp>
 #include <elastic/process/process_launcher.hpp>
-#include <elastic/process/process_sight.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/stdio.hpp>
-#include <elastic/process/stop_ladder.hpp>
 
 #include <sys/types.h>
 
@@ -69,7 +69,7 @@ struct process_set_services {
   /// How long the kernel has to end a process that was killed before each look at it.
   duration killed_patience = limits::killed_patience;
   /// How that look is taken; nothing: the process has ended meanwhile.
-  std::function<std::optional<process_sight>(pid_t)> look = look_at_process;
+  std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -174,7 +174,7 @@ class process_set {
     std::size_t running = 0;
     bool hurry = false;
     bool abandoned = false;
-    std::optional<std::pair<stop_plan, stop_ladder>> begun;
+    std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;
     event_flag end_noted;
     /// Set if a stop under way should look again: nothing runs, or nobody wants to wait.
     event_flag progress;
@@ -194,8 +194,8 @@ class process_set {
   ELASTIC_DECL static task<process_end> next_end_of(state_pointer all);
 
   [[noreturn]] ELASTIC_DECL static void throw_aborted();
-  ELASTIC_DECL static void carry_out(state& all, const stop_step& step);
-  ELASTIC_DECL static stop_ladder new_ladder(const state& all, stop_plan plan);
+  ELASTIC_DECL static void carry_out(state& all, const detail::stop_step& step);
+  ELASTIC_DECL static detail::stop_ladder new_ladder(const state& all, stop_plan plan);
 
   // Says what holds up those that were killed, and gives up those in which nothing goes on.
   ELASTIC_DECL static void look_at_killed(state& all);

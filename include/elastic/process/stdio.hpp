@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>
 

@@ -6,10 +6,8 @@
 
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/mixed_rendezvous.hpp>
 #include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
+#include <elastic/rendezvous/torch/torch_rendezvous.hpp>
 #include <elastic/rendezvous/torch/torch_state.hpp>
-#include <elastic/rendezvous/torch/torch_state_clock.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>

@@ -10,8 +10,8 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/http_connection.hpp>
 #include <elastic/net/tls_options.hpp>
 
 #include <chrono>
@@ -101,11 +101,11 @@ class etcd_client {
   ELASTIC_DECL task<void> await_event(json create_request);
 
   /// Sends a request of any kind to a member that answers it.
-  ELASTIC_DECL task<http_response> ask(http_request request);
+  ELASTIC_DECL task<detail::http_response> ask(detail::http_request request);
 
   /// Sends a request whose answer takes as long as it takes, once, to the member that answered
   /// last.
-  ELASTIC_DECL task<http_response> ask_patiently(http_request request);
+  ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request);
 
   /// A whole number in an answer, if they are written as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.
@@ -132,7 +132,7 @@ class etcd_client {
   ELASTIC_DECL static std::string to_text(const json& body);
 
   // Its beginning, printable.
-  ELASTIC_DECL static std::string shown(const http_response& response);
+  ELASTIC_DECL static std::string shown(const detail::http_response& response);
 
   // One line for each time that it is away: whoever reads the log can see what is waited for.
   ELASTIC_DECL void note_absence(const std::string& tried, duration left);
@@ -140,28 +140,30 @@ class etcd_client {
 
   // ---- connections ----------------------------------------------------------------------------
 
-  ELASTIC_DECL task<std::optional<http_response>> try_member(std::size_t member,
-                                                             http_request request,
-                                                             std::string& tried);
-  ELASTIC_DECL task<http_response> ask_member(std::size_t member, http_request request);
-  ELASTIC_DECL void keep(std::size_t member, std::unique_ptr<http_connection> connection);
-  ELASTIC_DECL task<std::unique_ptr<http_connection>> connect(std::size_t member);
-  ELASTIC_DECL task<std::unique_ptr<http_connection>> connect_in_time(std::size_t member);
+  ELASTIC_DECL task<std::optional<detail::http_response>> try_member(std::size_t member,
+                                                                     detail::http_request request,
+                                                                     std::string& tried);
+  ELASTIC_DECL task<detail::http_response> ask_member(std::size_t member,
+                                                      detail::http_request request);
+  ELASTIC_DECL void keep(std::size_t member, std::unique_ptr<detail::http_connection> connection);
+  ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> connect(std::size_t member);
+  ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> connect_in_time(std::size_t member);
 
   // ---- the v3 API -----------------------------------------------------------------------------
 
-  ELASTIC_DECL http_request v3_request(std::string target, std::string body) const;
+  ELASTIC_DECL detail::http_request v3_request(std::string target, std::string body) const;
   ELASTIC_DECL task<void> authenticate();
-  ELASTIC_DECL json read_answer(const http_response& response, const std::string& target) const;
+  ELASTIC_DECL json read_answer(const detail::http_response& response,
+                                const std::string& target) const;
   ELASTIC_DECL std::optional<etcd_refusal> refusal_in(const json& answer) const;
 
   // Until an event comes, or the watch ends.
-  ELASTIC_DECL task<void> follow(http_request request);
+  ELASTIC_DECL task<void> follow(detail::http_request request);
   ELASTIC_DECL static bool tells_of_event(const std::string& line);
 
   etcd_options options_;
   std::size_t current_ = 0;
-  std::vector<std::vector<std::unique_ptr<http_connection>>> idle_;
+  std::vector<std::vector<std::unique_ptr<detail::http_connection>>> idle_;
   std::string token_;
   /// Etcd has said that it does not ask who one is.
   bool is_open_ = false;

@@ -6,7 +6,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/http_connection.hpp>
+#include <elastic/net/detail/http_connection.hpp>
 #include <elastic/store/etcd_client.hpp>
 #include <elastic/store/leased_keys.hpp>
 #include <elastic/store/versioned_keys.hpp>
@@ -83,9 +83,9 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL std::string encoded(const std::string& text) const;
   ELASTIC_DECL static std::string percent_encoded(std::string_view text, std::string_view also);
   ELASTIC_DECL static std::string path_of(std::string_view text);
-  ELASTIC_DECL http_request request_of(const char* method, const std::string& key,
-                                       const std::string& query) const;
-  ELASTIC_DECL void authorize(http_request& request) const;
+  ELASTIC_DECL detail::http_request request_of(const char* method, const std::string& key,
+                                               const std::string& query) const;
+  ELASTIC_DECL void authorize(detail::http_request& request) const;
   ELASTIC_DECL static std::string life_text(std::chrono::seconds life);
   ELASTIC_DECL task<bool> write(std::string key, std::string value, std::string condition);
 
@@ -94,12 +94,13 @@ class etcd_v2_keys final : public leased_keys {
 
   // ---- what is answered -----------------------------------------------------------------------
 
-  ELASTIC_DECL json read_answer(const http_response& response) const;
+  ELASTIC_DECL json read_answer(const detail::http_response& response) const;
   ELASTIC_DECL static int code_in(const json& answer);
   ELASTIC_DECL void refuse_any(const json& answer) const;
 
   // That of etcd at the time of the answer.
-  ELASTIC_DECL static std::int64_t index_in(const http_response& response, const json& answer);
+  ELASTIC_DECL static std::int64_t index_in(const detail::http_response& response,
+                                            const json& answer);
   ELASTIC_DECL static std::int64_t number_of(const std::string& text);
   ELASTIC_DECL std::string decoded(const std::string& key, std::string text) const;
 

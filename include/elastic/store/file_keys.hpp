@@ -4,10 +4,10 @@
 
 // Opt-in: for those who meet in a directory.
 
-#include <elastic/base/blocking.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/store/detail/key_directory.hpp>
@@ -91,7 +91,7 @@ class file_keys final : public versioned_keys {
   template <class Result>
   task<Result> in_time(std::function<Result()> work) {
     const time_point limit = time_->now() + patience;
-    task<Result> running = run_blocking<Result>(std::move(work));
+    task<Result> running = detail::run_blocking<Result>(std::move(work));
     std::optional<Result> result = co_await with_deadline(*time_, limit, std::move(running));
     if (result) co_return std::move(*result);
     throw error(errc::connection_failed,
@@ -101,7 +101,7 @@ class file_keys final : public versioned_keys {
 
   std::shared_ptr<detail::key_directory> directory_;
   std::shared_ptr<time_source> time_;
-  random_source random_;
+  detail::random_source random_;
   bool is_local_ = false;
 };
 

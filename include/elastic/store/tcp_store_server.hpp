@@ -35,7 +35,9 @@
 
 namespace elastic {
 
+namespace detail {
 class ring;
+}  // namespace detail
 
 struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
@@ -204,7 +206,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   store_strand strand_;
   tcp_store_server_options options_;
   elastic::endpoint endpoint_;
-  std::shared_ptr<ring> ring_;
+  std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
   std::atomic<std::size_t> connected_ = 0;

@@ -5,8 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/health/control_message.hpp>
-#include <elastic/health/line_intake.hpp>
+#include <elastic/health/agent_message.hpp>
+#include <elastic/health/detail/line_intake.hpp>
 
 #include <sys/types.h>
 
@@ -129,7 +129,8 @@ class worker_channel {
   ELASTIC_DECL static int rank_from(const environment_map& variables);
 
   // Heartbeats are dropped if the agent does not read; the rest is waited for a while.
-  ELASTIC_DECL void say(const worker_message& said, bool loses = false);
+  template <class Message>
+  void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<agent_message> next_message();
 
@@ -138,7 +139,7 @@ class worker_channel {
   std::atomic<bool> is_open_ = false;
   std::atomic<std::uint64_t> timers_ = 0;
   std::mutex sending_;
-  line_intake lines_;
+  detail::line_intake lines_;
 };
 
 }  // namespace elastic

@@ -11,7 +11,7 @@ namespace elastic {
 
 /// What a worker's agent told it: its place (`rank`, `world_size`, `local_rank`, …), the job
 /// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
-struct worker_context : worker_identity, worker_surroundings {
+struct worker_context : worker_identity, job_context {
   /// Where to leave the reason of a failure (see `record`); empty if nobody reads it.
   std::string error_file;
 

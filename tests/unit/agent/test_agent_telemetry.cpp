@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/agent_telemetry.hpp>
+#include <elastic/agent/detail/agent_telemetry.hpp>
 
-#include <elastic/telemetry/console_event_handler.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/telemetry/console_event_handler.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/line_template.hpp>
+#include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/error.hpp>
 
 #include <support/catch.hpp>
@@ -12,8 +12,8 @@
 
 namespace line_template_tests {
 
-using elastic::line_template;
 using elastic::worker_identity;
+using elastic::detail::line_template;
 using elastic::test::contains_text;
 
 worker_identity trainer() {

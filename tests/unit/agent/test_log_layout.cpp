@@ -27,7 +27,7 @@ struct scratch_directory {
 
 TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
   const scratch_directory scratch;
-  elastic::random_source random(7);
+  elastic::detail::random_source random(7);
   elastic::log_layout layout(scratch.path + "/logs", "my/job", random);
   layout.start_attempt(2, 2);
   const fs::path root = layout.root();
@@ -44,7 +44,7 @@ TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
 
 TEST_CASE("log layout: an attempt that starts again with its number is empty", "[agent]") {
   const scratch_directory scratch;
-  elastic::random_source random(7);
+  elastic::detail::random_source random(7);
   elastic::log_layout layout(scratch.path, "job", random);
   layout.start_attempt(0, 1);
   std::ofstream(layout.error_file(0)) << "{}";
@@ -54,7 +54,7 @@ TEST_CASE("log layout: an attempt that starts again with its number is empty", "
 
 TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
   const scratch_directory scratch;
-  elastic::random_source random(7);
+  elastic::detail::random_source random(7);
   elastic::log_layout layout(scratch.path, "job", random);
   layout.start_attempt(0, 1);
   const std::string root = layout.root();
@@ -64,7 +64,7 @@ TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
 }
 
 TEST_CASE("log layout: a temporary directory goes, unless a worker left a file", "[agent]") {
-  elastic::random_source random;
+  elastic::detail::random_source random;
   elastic::log_layout layout("", "job", random);
   layout.start_attempt(0, 2);
   const fs::path root = layout.root();
@@ -92,7 +92,7 @@ TEST_CASE("log layout: none at all writes nothing", "[agent]") {
 }
 
 TEST_CASE("log layout: a directory that cannot be made is named", "[agent]") {
-  elastic::random_source random;
+  elastic::detail::random_source random;
   try {
     elastic::log_layout("/proc/nothing/here", "job", random);
     FAIL("it was made");

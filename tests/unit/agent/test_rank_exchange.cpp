@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/rank_exchange.hpp>
 
-#include <elastic/rendezvous/gather.hpp>
-#include <elastic/rendezvous/master_keys.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
+#include <elastic/rendezvous/detail/master_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
@@ -38,10 +38,10 @@ task<void> run(std::shared_ptr<elastic::store> agents, std::shared_ptr<agent> on
   master_endpoint offer;
   offer.address = "localhost";
   offer.port = 47053;
-  one->master = co_await elastic::agree_on_master(store, offer, rank);
+  one->master = co_await elastic::detail::agree_on_master(store, offer, rank);
   const std::string prefix = "torchelastic/agent/terminal_state";
   const std::string text = std::to_string(rank);
-  co_await elastic::gather(store, prefix, text, rank, size);
+  co_await elastic::detail::gather(store, prefix, text, rank, size);
   one->has_ended = true;
 }
 
@@ -118,7 +118,7 @@ TIME_TEST("rank exchange: nonsense about the master is refused", "[agent]") {
     co_await agents->set("MASTER_PORT", port);
     bool is_refused = false;
     try {
-      co_await elastic::read_master(agents);
+      co_await elastic::detail::read_master(agents);
     } catch (const elastic::error& refusal) {
       is_refused = refusal.code() == elastic::errc::protocol_violation;
     }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/worker_group.hpp>
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/contract/visible_devices.hpp>
+#include <elastic/contract/detail/visible_devices.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/fake_launcher.hpp>
@@ -122,7 +122,7 @@ TEST_CASE("worker group: the workers of a node are numbered from its base ranks"
   ranks.world_size = 40;
   ranks.base_role_rank = 4;
   ranks.role_world_size = 20;
-  const auto all = elastic::identities(spec, round, ranks);
+  const auto all = elastic::worker_identities(spec, round, ranks);
   REQUIRE(all.size() == 3);
   for (int local_rank = 0; local_rank < 3; ++local_rank) {
     const worker_identity& who = all[static_cast<std::size_t>(local_rank)];
@@ -217,7 +217,7 @@ TIME_TEST("worker group: a worker has variables and processors of its own", "[ag
   stage.spec.environment = {{"A", "inherited"}, {"B", "${rank}"}};
   stage.spec.env = {{"A", "${role_name} ${rank}/${local_rank}"}, {"RANK", "none"}};
   stage.spec.cpu_affinity = {elastic::processor_set::parse("0-3"),
-                           elastic::processor_set::parse("4-7")};
+                             elastic::processor_set::parse("4-7")};
   co_await stage.start();
   for (std::size_t rank = 0; rank < 2; ++rank) {
     const fake_process& one = stage.worker(rank);
@@ -238,7 +238,7 @@ TIME_TEST("worker group: with virtual local ranks each sees one device", "[agent
     co_await stage.start();
     const std::vector<std::string> seen =
         devices.empty() ? std::vector<std::string>{"0", "1"}
-                        : elastic::visible_devices(stage.spec.environment);
+                        : elastic::detail::visible_devices(stage.spec.environment);
     for (std::size_t rank = 0; rank < 2; ++rank) {
       CHECK(stage.worker(rank).variable("LOCAL_RANK") == "0");
       CHECK(stage.worker(rank).variable("RANK") == std::to_string(rank));
@@ -321,8 +321,8 @@ TIME_TEST("worker group: the wait for the outcome can be cancelled and begun aga
   co_await stage.start();
   for (int time_out = 0; time_out < 3; ++time_out) {
     if (time_out == 1) stage.worker(0).exit(0);
-    const bool known = co_await elastic::with_deadline(time, time.now() + 1s,
-                                                       stage.group().wait_for_outcome());
+    const bool known =
+        co_await elastic::with_deadline(time, time.now() + 1s, stage.group().wait_for_outcome());
     CHECK_FALSE(known);
   }
   stage.worker(1).exit(0);
@@ -350,8 +350,8 @@ TIME_TEST("worker group: a stop that was cancelled goes on with another plan", "
   co_await stage.start();
   stop_plan gentle;
   gentle.grace = 1h;
-  const bool stopped = co_await elastic::with_deadline(time, time.now() + 1min,
-                                                       stage.group().stop(gentle));
+  const bool stopped =
+      co_await elastic::with_deadline(time, time.now() + 1min, stage.group().stop(gentle));
   CHECK_FALSE(stopped);
   CHECK(stage.group().running() == 2);
   stop_plan firm;
@@ -444,7 +444,7 @@ TIME_TEST("worker group: starts again after a stop", "[agent]") {
 // ---- what a failure tells ----------------------------------------------------------------------
 
 TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
-  elastic::random_source random;
+  elastic::detail::random_source random;
   group_stage stage(time, 2, log_layout("", "a job", random));
   stage.spec.role = "trainer";
   stage.launcher->on_start = [](fake_process& one) {
@@ -491,7 +491,7 @@ std::string text_of(const std::string& path) {
 }
 
 TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
-  elastic::random_source random;
+  elastic::detail::random_source random;
   group_stage stage(time, 2, log_layout("", "a job", random));
   stage.spec.redirects = elastic::stream_selection(std_streams::both);
   stage.spec.tee.set(1, std_streams::out);
@@ -570,7 +570,7 @@ TIME_TEST("worker group: logs specs that fail, or plan for others, end the start
 }
 
 TIME_TEST("worker group: a log file that cannot be opened ends the start", "[agent]") {
-  elastic::random_source random;
+  elastic::detail::random_source random;
   group_stage stage(time, 2, log_layout("", "a job", random));
   stage.spec.redirects = elastic::stream_selection(std_streams::both);
   // A directory in the place of the second worker's log file.

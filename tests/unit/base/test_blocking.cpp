@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/base/blocking.hpp>
+#include <elastic/base/detail/blocking.hpp>
 
 #include <support/catch.hpp>
 
@@ -20,7 +20,7 @@ namespace blocking_tests {
 namespace fs = std::filesystem;
 
 elastic::task<void> call(std::function<int()> work) {
-  co_await elastic::run_blocking<int>(std::move(work));
+  co_await elastic::detail::run_blocking<int>(std::move(work));
 }
 
 std::ptrdiff_t threads() {

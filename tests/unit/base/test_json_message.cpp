@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/json_fields.hpp>
+#include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/json_fields.hpp>
-#include <elastic/base/json_object.hpp>
 
 #include <support/catch.hpp>
 
@@ -12,8 +12,8 @@
 
 namespace json_message_tests {
 
-using elastic::json_fields;
-using elastic::json_object;
+using elastic::detail::json_fields;
+using elastic::detail::json_object;
 
 json_fields read(const std::string& text) { return json_fields("a word", text, 100); }
 

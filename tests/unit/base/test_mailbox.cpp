@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/base/detail/concurrent_run.hpp>
-#include <elastic/base/mailbox.hpp>
+#include <elastic/base/detail/mailbox.hpp>
 #include <elastic/base/time.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
@@ -20,7 +20,7 @@ namespace mailbox_tests {
 using namespace std::chrono_literals;
 
 TIME_TEST("mailbox: what was pushed is popped in its order", "[base]") {
-  mailbox<std::string> box(co_await asio::this_coro::executor);
+  elastic::detail::mailbox<std::string> box(co_await asio::this_coro::executor);
   box.push("first");
   box.push("second");
   const std::string first = co_await box.pop();
@@ -29,13 +29,13 @@ TIME_TEST("mailbox: what was pushed is popped in its order", "[base]") {
   CHECK(second == "second");
 }
 
-task<void> push_later(manual_time& time, mailbox<int>& box, int value) {
+task<void> push_later(manual_time& time, elastic::detail::mailbox<int>& box, int value) {
   co_await time.sleep_until(time.now() + 1s);
   box.push(value);
 }
 
 TIME_TEST("mailbox: pop waits for a push", "[base]") {
-  mailbox<int> box(co_await asio::this_coro::executor);
+  elastic::detail::mailbox<int> box(co_await asio::this_coro::executor);
   asio::co_spawn(co_await asio::this_coro::executor, push_later(time, box, 7), asio::detached);
   const int value = co_await box.pop();
   CHECK(value == 7);
@@ -43,7 +43,7 @@ TIME_TEST("mailbox: pop waits for a push", "[base]") {
 }
 
 TIME_TEST("mailbox: push never waits, however much is in it", "[base]") {
-  mailbox<int> box(co_await asio::this_coro::executor);
+  elastic::detail::mailbox<int> box(co_await asio::this_coro::executor);
   for (int i = 0; i < 10'000; ++i) box.push(i);
   int sum = 0;
   for (int i = 0; i < 10'000; ++i) sum += co_await box.pop();
@@ -51,7 +51,7 @@ TIME_TEST("mailbox: push never waits, however much is in it", "[base]") {
 }
 
 TIME_TEST("mailbox: takes what can only be moved", "[base]") {
-  mailbox<std::unique_ptr<int>> box(co_await asio::this_coro::executor);
+  elastic::detail::mailbox<std::unique_ptr<int>> box(co_await asio::this_coro::executor);
   box.push(std::make_unique<int>(5));
   const auto value = co_await box.pop();
   REQUIRE(value);
@@ -59,7 +59,7 @@ TIME_TEST("mailbox: takes what can only be moved", "[base]") {
 }
 
 // Pops one after the other until it is cancelled.
-task<void> collect(mailbox<int>& box, std::vector<int>& values) {
+task<void> collect(elastic::detail::mailbox<int>& box, std::vector<int>& values) {
   for (;;) values.push_back(co_await box.pop());
 }
 
@@ -77,7 +77,7 @@ class popping {
 
   asio::io_context context;
   manual_time time;
-  mailbox<int> box;
+  elastic::detail::mailbox<int> box;
   asio::cancellation_signal cancel;
   std::vector<int> values;
   bool cancelled = false;
@@ -116,7 +116,7 @@ TEST_CASE("mailbox: a push right after a cancel does not lose the value", "[base
 
 TIME_TEST("mailbox: a value that arrives together with the deadline is not lost", "[base]") {
   auto executor = co_await asio::this_coro::executor;
-  mailbox<int> box(executor);
+  elastic::detail::mailbox<int> box(executor);
   int seen = 0;
   for (int i = 1; i <= 10; ++i) {
     asio::co_spawn(executor, push_later(time, box, i), asio::detached);
@@ -132,7 +132,7 @@ TIME_TEST("mailbox: a value that arrives together with the deadline is not lost"
 TEST_CASE("mailbox: may be gone when who was given a value runs", "[base]") {
   asio::io_context context;
   manual_time time(context);
-  auto box = std::make_unique<mailbox<std::string>>(context.get_executor());
+  auto box = std::make_unique<elastic::detail::mailbox<std::string>>(context.get_executor());
   std::string got;
   asio::co_spawn(context, box->pop(),
                  [&](std::exception_ptr, std::string value) { got = std::move(value); });
@@ -146,12 +146,11 @@ TEST_CASE("mailbox: may be gone when who was given a value runs", "[base]") {
 TEST_CASE("mailbox: several who wait are served in their order", "[base]") {
   asio::io_context context;
   manual_time time(context);
-  mailbox<int> box(context.get_executor());
+  elastic::detail::mailbox<int> box(context.get_executor());
   std::vector<std::pair<int, int>> got;
   for (int who = 0; who < 3; ++who) {
-    asio::co_spawn(context, box.pop(), [&got, who](std::exception_ptr, int value) {
-      got.emplace_back(who, value);
-    });
+    asio::co_spawn(context, box.pop(),
+                   [&got, who](std::exception_ptr, int value) { got.emplace_back(who, value); });
   }
   time.run();
   for (int value = 10; value < 13; ++value) box.push(value);

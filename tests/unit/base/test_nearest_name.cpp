@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/base/nearest_name.hpp>
+#include <elastic/base/detail/nearest_name.hpp>
 #include <support/catch.hpp>
 
 #include <string>
@@ -10,7 +10,9 @@ namespace nearest_name_test {
 
 TEST_CASE("nearest_name: a word with few wrong letters is meant for a name", "[base]") {
   const std::vector<std::string> names = {"timeout", "join_timeout", "is_host"};
-  const auto nearest = [&](const std::string& word) { return elastic::nearest_name(word, names); };
+  const auto nearest = [&](const std::string& word) {
+    return elastic::detail::nearest_name(word, names);
+  };
   CHECK(nearest("timeot") == "timeout");
   CHECK(nearest("timeoutt") == "timeout");
   CHECK(nearest("timeuot") == "timeout");  // two letters swapped
@@ -24,9 +26,9 @@ TEST_CASE("nearest_name: a word that is like none has none", "[base]") {
   const std::vector<std::string> names = {"timeout", "is_host"};
   for (const std::string& word :
        {std::string(), std::string("t"), std::string("color"), std::string(100'000, 't')}) {
-    CHECK(elastic::nearest_name(word, names).empty());
+    CHECK(elastic::detail::nearest_name(word, names).empty());
   }
-  CHECK(elastic::nearest_name("timeout", {}).empty());
+  CHECK(elastic::detail::nearest_name("timeout", {}).empty());
 }
 
 }  // namespace nearest_name_test

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace elastic::test {
 namespace random_tests {
 
 TEST_CASE("random_source: the same seed gives the same run", "[base]") {
-  random_source one(42);
-  random_source other(42);
-  random_source different(43);
+  elastic::detail::random_source one(42);
+  elastic::detail::random_source other(42);
+  elastic::detail::random_source different(43);
   bool differs = false;
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t value = one.next();
@@ -26,13 +26,13 @@ TEST_CASE("random_source: the same seed gives the same run", "[base]") {
 }
 
 TEST_CASE("random_source: seeded by the machine, no two are alike", "[base]") {
-  random_source one;
-  random_source other;
+  elastic::detail::random_source one;
+  elastic::detail::random_source other;
   CHECK(one.next() != other.next());
 }
 
 TEST_CASE("random_source: below reaches every number under the bound and none above", "[base]") {
-  random_source random(1);
+  elastic::detail::random_source random(1);
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 1000; ++i) seen.insert(random.below(7));
   CHECK(seen == std::set<std::uint64_t>{0, 1, 2, 3, 4, 5, 6});
@@ -52,10 +52,10 @@ bool has_form(const std::string& text, const std::string& form) {
 }
 
 TEST_CASE("random_uuid: has the form of a version 4 UUID, every time another", "[base]") {
-  random_source random(7);
+  elastic::detail::random_source random(7);
   std::set<std::string> seen;
   for (int i = 0; i < 200; ++i) {
-    const std::string id = random_uuid(random);
+    const std::string id = elastic::detail::random_uuid(random);
     CHECK(has_form(id, "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx"));
     seen.insert(id);
   }
@@ -63,11 +63,11 @@ TEST_CASE("random_uuid: has the form of a version 4 UUID, every time another", "
 }
 
 TEST_CASE("random_name: has the length asked for and letters that suit a file name", "[base]") {
-  random_source random(7);
-  CHECK(random_name(random, 0).empty());
+  elastic::detail::random_source random(7);
+  CHECK(elastic::detail::random_name(random, 0).empty());
   std::set<char> letters;
   for (int i = 0; i < 200; ++i) {
-    const std::string name = random_name(random, 8);
+    const std::string name = elastic::detail::random_name(random, 8);
     CHECK(name.size() == 8);
     letters.insert(name.begin(), name.end());
   }

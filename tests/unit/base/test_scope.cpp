@@ -4,8 +4,8 @@
 // Who runs to its end when somebody is cancelled.
 
 #include <elastic/base/scope.hpp>
+#include <elastic/process/detail/proc_snapshot.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/process_sight.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
@@ -87,8 +87,8 @@ TEST_CASE("shielded: without a cancel it is the work itself", "[base]") {
   stage on;
   on.start(shielded_step(on));
   on.time.run();
-  CHECK(on.events == story{"work begins", "work ends", "after it", "next begins", "next ends",
-                           "returned"});
+  CHECK(on.events ==
+        story{"work begins", "work ends", "after it", "next begins", "next ends", "returned"});
 }
 
 TEST_CASE("shielded: a cancel does not reach the work, and the next co_await sees it", "[base]") {
@@ -178,8 +178,8 @@ TEST_CASE("with_cleanup: runs the clean-up after the body", "[base]") {
   stage on;
   on.start(body_and_cleanup(on));
   on.time.run();
-  CHECK(on.events == story{"body begins", "body ends", "cleanup begins", "cleanup ends",
-                           "after it", "next begins", "next ends", "returned"});
+  CHECK(on.events == story{"body begins", "body ends", "cleanup begins", "cleanup ends", "after it",
+                           "next begins", "next ends", "returned"});
 }
 
 TEST_CASE("with_cleanup: a cancel of the body runs the whole clean-up and is thrown", "[base]") {
@@ -196,8 +196,8 @@ TEST_CASE("with_cleanup: a cancel of the clean-up waits for its end", "[base]") 
   on.start(body_and_cleanup(on));
   on.cancel_at(15s);
   on.time.run();
-  CHECK(on.events == story{"body begins", "body ends", "cleanup begins", "cleanup ends",
-                           "after it", "threw aborted"});
+  CHECK(on.events == story{"body begins", "body ends", "cleanup begins", "cleanup ends", "after it",
+                           "threw aborted"});
 }
 
 TEST_CASE("with_cleanup: a cancel of both runs the clean-up once and whole", "[base]") {
@@ -421,8 +421,8 @@ TEST_CASE("cancellation: a branch of || hears of partial only where it opens its
   one.start(two_branches(one, true, false));
   one.cancel_at(5s, asio::cancellation_type::partial);
   one.time.run();
-  CHECK(one.events == story{"first begins", "second begins", "first notes partial", "second ends",
-                            "returned"});
+  CHECK(one.events ==
+        story{"first begins", "second begins", "first notes partial", "second ends", "returned"});
   CHECK(one.time.elapsed() == 10s);
 
   stage none;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/contract/visible_devices.hpp>
 #include <support/catch.hpp>
 
 #include <string>
@@ -28,8 +28,8 @@ elastic::worker_identity second_of_four() {
   return worker;
 }
 
-elastic::worker_surroundings job() {
-  elastic::worker_surroundings job;
+elastic::job_context job() {
+  elastic::job_context job;
   job.master_addr = "10.0.0.7";
   job.master_port = 40123;
   job.use_agent_store = true;
@@ -124,12 +124,12 @@ TEST_CASE("environment: visible devices are counted as PyTorch 2.13 does", "[con
     devices entries;
   } rows[] = {{"5", {"5"}}, {" 5 , 3", {"5", "3"}}, {"", {""}}, {"1,", {"1", ""}}};
   for (const auto& row : rows) {
-    CHECK(elastic::visible_devices({{"CUDA_VISIBLE_DEVICES", row.list}}) == row.entries);
+    CHECK(elastic::detail::visible_devices({{"CUDA_VISIBLE_DEVICES", row.list}}) == row.entries);
   }
-  CHECK(elastic::visible_devices({}).empty());
+  CHECK(elastic::detail::visible_devices({}).empty());
   // No GPU is visible, and none becomes so.
   elastic::environment_map hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
-  elastic::leave_one_device(hidden, 0);
+  elastic::detail::leave_one_device(hidden, 0);
   CHECK(hidden["CUDA_VISIBLE_DEVICES"].empty());
 }
 

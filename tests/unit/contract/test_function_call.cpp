@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
-#include <elastic/contract/call_sheet.hpp>
+#include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <support/catch.hpp>
@@ -27,7 +27,7 @@ namespace {
 
 namespace function_call_test {
 
-using what = call_answer::what;
+using what = detail::call_answer::what;
 
 constexpr std::size_t room = 256;
 constexpr std::size_t header_bytes = 32;
@@ -72,11 +72,11 @@ class standard_input {
   int kept_;
 };
 
-void put(const call_sheet& sheet, std::size_t at, const void* bytes, std::size_t size) {
+void put(const detail::call_memfd& sheet, std::size_t at, const void* bytes, std::size_t size) {
   REQUIRE(::pwrite(sheet.descriptor(), bytes, size, static_cast<off_t>(at)) ==
           static_cast<ssize_t>(size));
 }
-void put_number(const call_sheet& sheet, std::size_t at, std::uint64_t number) {
+void put_number(const detail::call_memfd& sheet, std::size_t at, std::uint64_t number) {
   put(sheet, at, &number, sizeof number);
 }
 
@@ -85,7 +85,13 @@ void put_number(const call_sheet& sheet, std::size_t at, std::uint64_t number) {
 using namespace function_call_test;
 
 TEST_CASE("function_call: what JSON can say arrives as it was", "[contract]") {
-  const nlohmann::json values[] = {nullptr, true, -3, 1e300, 0.1, "x\n\"ü", nlohmann::json::array(),
+  const nlohmann::json values[] = {nullptr,
+                                   true,
+                                   -3,
+                                   1e300,
+                                   0.1,
+                                   "x\n\"ü",
+                                   nlohmann::json::array(),
                                    {{"a", {1, 2, {{"b", nullptr}}}}}};
   for (const nlohmann::json& value : values) {
     CHECK(detail::call_value(detail::call_text(value, 1000, "it"), "it") == value);
@@ -119,8 +125,9 @@ TEST_CASE("function_call: text that is no such JSON is refused", "[contract]") {
 
 TEST_CASE("function_call: a call is checked before anything is started", "[contract]") {
   function_call call;
-  CHECK_THROWS_WITH(validate(call), "the name of a function has 0 bytes: 1 to 256 are allowed, "
-                                    "none of them zero");
+  CHECK_THROWS_WITH(validate(call),
+                    "the name of a function has 0 bytes: 1 to 256 are allowed, "
+                    "none of them zero");
   call.name = std::string("a\0b", 3);
   CHECK_THROWS_AS(validate(call), error);
   call.name = "train";
@@ -131,8 +138,9 @@ TEST_CASE("function_call: a call is checked before anything is started", "[contr
   CHECK_THROWS_WITH(validate(call), Catch::StartsWith("the list of arguments of function 'train' "
                                                       "cannot be understood: "));
   call.arguments = "[\"" + std::string(limits::function_arguments_bytes, 'x') + "\"]";
-  CHECK_THROWS_WITH(validate(call), "the list of arguments of function 'train' is 1048580 bytes of "
-                                    "JSON, 1048576 are allowed");
+  CHECK_THROWS_WITH(validate(call),
+                    "the list of arguments of function 'train' is 1048580 bytes of "
+                    "JSON, 1048576 are allowed");
 }
 
 TEST_CASE("function_call: with many workers each may return less", "[contract]") {
@@ -142,12 +150,12 @@ TEST_CASE("function_call: with many workers each may return less", "[contract]")
   CHECK(return_value_bound(limits::local_world_size) == 4 * 1024);
 }
 
-TEST_CASE("call_sheet: arguments go there, an answer comes back, both whole", "[contract]") {
-  const call_sheet sheet = call_sheet::make("[1, 2]", room);
+TEST_CASE("call_memfd: arguments go there, an answer comes back, both whole", "[contract]") {
+  const detail::call_memfd sheet = detail::call_memfd::make("[1, 2]", room);
   CHECK(sheet.answer().kind == what::nothing);
   {
     const standard_input input(sheet.descriptor());
-    call_sheet taken = call_sheet::take();
+    detail::call_memfd taken = detail::call_memfd::take();
     CHECK(taken.arguments() == "[1, 2]");
     CHECK(taken.room() == room);
     char letter = 0;
@@ -156,21 +164,21 @@ TEST_CASE("call_sheet: arguments go there, an answer comes back, both whole", "[
     taken.leave(what::value, std::string(room, 'v'));
     CHECK_THROWS_AS(taken.leave(what::value, std::string(room + 1, 'w')), error);
   }
-  const call_answer left = sheet.answer();
+  const detail::call_answer left = sheet.answer();
   CHECK(left.kind == what::value);
   CHECK(left.text == std::string(room, 'v'));
 }
 
-TEST_CASE("call_sheet: no arguments, no room", "[contract]") {
-  call_sheet sheet = call_sheet::make("", 0);
+TEST_CASE("call_memfd: no arguments, no room", "[contract]") {
+  detail::call_memfd sheet = detail::call_memfd::make("", 0);
   CHECK(sheet.arguments().empty());
   sheet.leave(what::value, "");
   CHECK(sheet.answer().kind == what::value);
-  CHECK(call_sheet().answer().kind == what::nothing);
+  CHECK(detail::call_memfd().answer().kind == what::nothing);
 }
 
-TEST_CASE("call_sheet: the worker can make it neither larger nor smaller", "[contract]") {
-  const call_sheet sheet = call_sheet::make("[]", room);
+TEST_CASE("call_memfd: the worker can make it neither larger nor smaller", "[contract]") {
+  const detail::call_memfd sheet = detail::call_memfd::make("[]", room);
   const auto size = static_cast<off_t>(header_bytes + 2 + room);
   CHECK(::ftruncate(sheet.descriptor(), size + 1) == -1);
   CHECK(errno == EPERM);
@@ -179,26 +187,26 @@ TEST_CASE("call_sheet: the worker can make it neither larger nor smaller", "[con
   CHECK(::fcntl(sheet.descriptor(), F_ADD_SEALS, F_SEAL_WRITE) == -1);
 }
 
-TEST_CASE("call_sheet: standard input that is none is refused", "[contract]") {
+TEST_CASE("call_memfd: standard input that is none is refused", "[contract]") {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   const int empty = ::memfd_create("empty", MFD_CLOEXEC);
   const int other = ::memfd_create("other", MFD_CLOEXEC);
   REQUIRE(::ftruncate(other, 4096) == 0);
-  const call_sheet lying = call_sheet::make("[]", room);
+  const detail::call_memfd lying = detail::call_memfd::make("[]", room);
   put_number(lying, 8, header_bytes + 2 + room);
-  const call_sheet lying_more = call_sheet::make("[]", room);
+  const detail::call_memfd lying_more = detail::call_memfd::make("[]", room);
   put_number(lying_more, 8, ~std::uint64_t{0});
   for (const int file : {null, empty, other, lying.descriptor(), lying_more.descriptor()}) {
     const standard_input input(file);
-    CHECK_THROWS_WITH(call_sheet::take(),
+    CHECK_THROWS_WITH(detail::call_memfd::take(),
                       "standard input does not hold a function's arguments: only an agent starts "
                       "a worker that runs a function");
   }
   for (const int file : {null, empty, other}) ::close(file);
 }
 
-TEST_CASE("call_sheet: an answer that says more than there is room for is garbage", "[contract]") {
-  const call_sheet sheet = call_sheet::make("[]", room);
+TEST_CASE("call_memfd: an answer that says more than there is room for is garbage", "[contract]") {
+  const detail::call_memfd sheet = detail::call_memfd::make("[]", room);
   put_number(sheet, 16, 1);
   put_number(sheet, 24, room + 1);
   CHECK(sheet.answer().kind == what::garbage);
@@ -211,14 +219,14 @@ TEST_CASE("call_sheet: an answer that says more than there is room for is garbag
   CHECK(sheet.answer().text == "it is of the unknown kind 7");
 }
 
-TEST_CASE("call_sheet: whatever a worker writes, the agent reads a value or says why not",
+TEST_CASE("call_memfd: whatever a worker writes, the agent reads a value or says why not",
           "[contract][fuzz]") {
   std::mt19937 random(20261121);
   const std::string alphabet = "[]{}\",:0123456789eE+-. \\ntrufalsn\xff";
   const auto below = [&](std::size_t count) { return random() % count; };
   int values = 0;
   for (int round = 0; round < 20'000; ++round) {
-    const call_sheet sheet = call_sheet::make("[]", room);
+    const detail::call_memfd sheet = detail::call_memfd::make("[]", room);
     std::string bytes(header_bytes + 2 + room, '\0');
     REQUIRE(::pread(sheet.descriptor(), bytes.data(), bytes.size(), 0) ==
             static_cast<ssize_t>(bytes.size()));
@@ -232,7 +240,7 @@ TEST_CASE("call_sheet: whatever a worker writes, the agent reads a value or says
       bytes[below(bytes.size())] = static_cast<char>(below(256));
     }
     put(sheet, 0, bytes.data(), bytes.size());
-    const call_answer answer = sheet.answer();
+    const detail::call_answer answer = sheet.answer();
     REQUIRE(answer.text.size() <= room);
     if (answer.kind == what::value) {
       try {

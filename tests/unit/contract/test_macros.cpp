@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/contract/macros.hpp>
+#include <elastic/contract/detail/macros.hpp>
 #include <support/catch.hpp>
 
 #include <string>
@@ -9,8 +9,7 @@
 
 namespace {
 
-TEST_CASE("macros: an argument gets its local rank by the rules of string.Template",
-          "[contract]") {
+TEST_CASE("macros: an argument gets its local rank by the rules of string.Template", "[contract]") {
   // The second column is what Python's Template(text).safe_substitute(local_rank="3") gives.
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"", ""},
@@ -48,13 +47,13 @@ TEST_CASE("macros: an argument gets its local rank by the rules of string.Templa
   };
   for (const auto& [text, expected] : rows) {
     INFO(text);
-    CHECK(elastic::substitute_local_rank(text, 3) == expected);
+    CHECK(elastic::detail::substitute_local_rank(text, 3) == expected);
   }
 }
 
 TEST_CASE("macros: a value is not looked at again", "[contract]") {
-  const elastic::macro_values values = {{"a", "$b ${b} $$"}, {"b", "never"}};
-  CHECK(elastic::substitute_macros("<$a>", values) == "<$b ${b} $$>");
+  const elastic::detail::macro_values values = {{"a", "$b ${b} $$"}, {"b", "never"}};
+  CHECK(elastic::detail::substitute_macros("<$a>", values) == "<$b ${b} $$>");
 }
 
 }  // namespace

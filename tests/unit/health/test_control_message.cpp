@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/control_message.hpp>
+#include <elastic/health/detail/control_message.hpp>
 
-#include <elastic/base/random.hpp>
-#include <elastic/health/line_intake.hpp>
-#include <elastic/health/timer_request.hpp>
-#include <elastic/base/limits.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/health/detail/line_intake.hpp>
+#include <elastic/health/detail/timer_request.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>
@@ -23,15 +23,18 @@
 namespace control_message_tests {
 
 using namespace std::chrono_literals;
-namespace messages = elastic::control_messages;
+namespace messages {
+using namespace elastic::control_messages;
+using namespace elastic::detail::worker_messages;
+}  // namespace messages
 using elastic::agent_message;
 using elastic::error;
-using elastic::line_intake;
-using elastic::parse_agent_message;
-using elastic::parse_timer_request;
-using elastic::parse_worker_message;
-using elastic::to_line;
-using elastic::worker_message;
+using elastic::detail::line_intake;
+using elastic::detail::parse_agent_message;
+using elastic::detail::parse_timer_request;
+using elastic::detail::parse_worker_message;
+using elastic::detail::to_line;
+using elastic::detail::worker_message;
 using elastic::test::contains_text;
 
 /// What the other side reads of a message.
@@ -165,7 +168,9 @@ TEST_CASE("control message: what is not of the protocol is refused by name", "[h
 
 TEST_CASE("control message: what people are shown has nothing that a terminal obeys", "[health]") {
   messages::bad_node said;
-  said.reason = "a\x1b[2J\nb\x7f\xc2\x9b" "c";
+  said.reason =
+      "a\x1b[2J\nb\x7f\xc2\x9b"
+      "c";
   CHECK(sent(said).reason == "a [2J b  c");
 }
 
@@ -259,14 +264,14 @@ TEST_CASE("timer request: what is not one is refused", "[health]") {
 TEST_CASE("line intake: whatever comes, in whatever pieces, its lines are those of the whole",
           "[health]") {
   constexpr std::size_t bound = elastic::limits::control_line_bytes;
-  elastic::random_source random(20'261'122);
+  elastic::detail::random_source random(20'261'122);
   for (int round = 0; round < 300; ++round) {
     std::string bytes;
     std::vector<std::string> expected;
     for (auto left = random.below(12); left > 0; --left) {
       // Of any length, most often one at the bound.
-      const std::size_t length = random.below(2) == 0 ? bound - 3 + random.below(6)
-                                                      : random.below(3 * bound);
+      const std::size_t length =
+          random.below(2) == 0 ? bound - 3 + random.below(6) : random.below(3 * bound);
       std::string line(length, ' ');
       for (char& letter : line) {
         do letter = static_cast<char>(random.below(256));
@@ -317,7 +322,7 @@ TEST_CASE("control message: whatever comes is a message or refused in one printa
       R"({"kind": "expires", "timer": "t", "after": 2.5})",
       R"({"kind": "not_saved", "id": 4, "reason": "full"})",
       R"({"version": 1, "pid": 12, "scope_id": "a", "expiration_time": 17.5, "signal": 9})"};
-  elastic::random_source random(20'260'101);
+  elastic::detail::random_source random(20'260'101);
   int understood = 0;
   constexpr int rounds = 20'000;
   for (int round = 0; round < rounds; ++round) {

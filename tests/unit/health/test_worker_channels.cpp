@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/health/detail/worker_channels.hpp>
 
-#include <elastic/base/random.hpp>
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>
@@ -32,16 +32,19 @@ namespace worker_channels_tests {
 using namespace std::chrono_literals;
 using elastic::checkpoint_outcome;
 using elastic::duration;
-using elastic::liveness_verdict;
 using elastic::log_level;
 using elastic::task;
 using elastic::time_point;
 using elastic::wall_time;
-using elastic::worker_channels;
+using elastic::detail::liveness_verdict;
+using elastic::detail::worker_channels;
 using elastic::test::log_recorder;
 using elastic::test::manual_time;
 using elastic::test::temporary_directory;
-namespace messages = elastic::control_messages;
+namespace messages {
+using namespace elastic::control_messages;
+using namespace elastic::detail::worker_messages;
+}  // namespace messages
 using texts = std::vector<std::string>;
 
 /// Virtual time that can be made to run ahead, as that of a machine that slept.
@@ -110,7 +113,7 @@ struct stage {
   std::shared_ptr<leaping_time> leaping;
   std::shared_ptr<log_recorder> log;
   int count;
-  elastic::worker_channels_options options;
+  elastic::detail::worker_channels_options options;
   texts hung;
   texts progress;
   texts words;
@@ -619,7 +622,7 @@ TIME_TEST("channels: a timer file that cannot be made is named", "[health]") {
 
 // ---- anything -----------------------------------------------------------------------------------
 
-std::string some_bytes(elastic::random_source& random) {
+std::string some_bytes(elastic::detail::random_source& random) {
   static const texts good{
       R"({"kind":"hello","version":1,"local_rank":0,"checkpoints":true})",
       R"({"kind":"heartbeat","timeout":5})",
@@ -648,7 +651,7 @@ std::string some_bytes(elastic::random_source& random) {
 
 TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]") {
   const temporary_directory folder;
-  elastic::random_source random(20'261'121);
+  elastic::detail::random_source random(20'261'121);
   stage stage(time, 3);
   stage.options.timer_file = true;
   stage.options.timer_path = folder / "timers";

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/worker_liveness.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/limits.hpp>
 #include <support/catch.hpp>
 
@@ -16,10 +16,10 @@ namespace worker_liveness_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
-using elastic::learned_timeouts;
 using elastic::liveness_settings;
 using elastic::time_point;
-using elastic::worker_liveness;
+using elastic::detail::learned_timeouts;
+using elastic::detail::worker_liveness;
 
 /// A worker that has just started, at the time 0.
 struct stage {
@@ -351,7 +351,7 @@ TEST_CASE("liveness: times beyond all bounds are no trouble", "[health]") {
 
 TEST_CASE("liveness: whatever happens, the verdict comes exactly when something is due",
           "[health]") {
-  elastic::random_source random(7);
+  elastic::detail::random_source random(7);
   for (int round = 0; round < 200; ++round) {
     liveness_settings settings;
     settings.heartbeat_timeout = std::chrono::seconds(random.below(3) * 5);

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/launch/gpu_nodes.hpp>
+#include <elastic/launch/detail/gpu_nodes.hpp>
+#include <elastic/launch/detail/numa_placement.hpp>
+#include <elastic/launch/detail/processor_topology.hpp>
 #include <elastic/launch/numa_binding.hpp>
-#include <elastic/launch/processor_topology.hpp>
 
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
@@ -20,10 +21,10 @@
 
 namespace placement_tests {
 
-using elastic::logical_processor;
 using elastic::numa_binding;
 using elastic::processor_set;
-using elastic::processor_topology;
+using elastic::detail::logical_processor;
+using elastic::detail::processor_topology;
 using elastic::test::temporary_directory;
 using numbers = std::vector<int>;
 using texts = std::vector<std::string>;
@@ -58,9 +59,9 @@ texts placed(const machine& where, numa_binding how, std::size_t workers,
              const numbers& gpu_nodes = {}, const processor_set& allowed = {}) {
   const processor_set usable = allowed.empty() ? where.all() : allowed;
   const auto topology = where.topology();
-  const auto nodes = elastic::nodes_of_workers(topology, usable, workers, gpu_nodes);
+  const auto nodes = elastic::detail::nodes_of_workers(topology, usable, workers, gpu_nodes);
   texts lists;
-  for (const processor_set& one : elastic::place_workers(how, topology, usable, nodes)) {
+  for (const processor_set& one : elastic::detail::place_workers(how, topology, usable, nodes)) {
     lists.push_back(one.text());
   }
   return lists;
@@ -85,7 +86,7 @@ TEST_CASE("placement: a worker gets its NUMA node, its socket, cores, or a compl
 TEST_CASE("placement: workers follow their GPUs, else are dealt out over the nodes", "[launch]") {
   const machine where;
   const auto nodes = [&](std::size_t count, const numbers& gpus) {
-    return elastic::nodes_of_workers(where.topology(), where.all(), count, gpus);
+    return elastic::detail::nodes_of_workers(where.topology(), where.all(), count, gpus);
   };
   CHECK(nodes(4, {3, 3, 0, 0}) == numbers{3, 3, 0, 0});
   CHECK(nodes(8, {}) == numbers{0, 0, 1, 1, 2, 2, 3, 3});
@@ -101,9 +102,9 @@ TEST_CASE("placement: exclusive cores are no two workers', and all are dealt out
     std::set<int> taken;
     std::size_t sum = 0;
     const auto topology = where.topology();
-    const auto nodes = elastic::nodes_of_workers(topology, where.all(), workers, {});
+    const auto nodes = elastic::detail::nodes_of_workers(topology, where.all(), workers, {});
     for (const auto& one :
-         elastic::place_workers(numa_binding::exclusive, topology, where.all(), nodes)) {
+         elastic::detail::place_workers(numa_binding::exclusive, topology, where.all(), nodes)) {
       CHECK_FALSE(one.empty());
       sum += one.size();
       taken.insert(one.begin(), one.end());
@@ -151,21 +152,21 @@ TEST_CASE("placement: the topology is read as the kernel lists it", "[launch]") 
     write(cpu + "/cache/index1/shared_cpu_list",
           fmt::format("{}-{}", one.complex, one.complex + 1));
   }
-  CHECK(elastic::read_processor_topology(sys.path()) == where.topology());
+  CHECK(elastic::detail::read_processor_topology(sys.path()) == where.topology());
 }
 
 TEST_CASE("placement: what a kernel does not tell is one node with a core for each", "[launch]") {
   const temporary_directory sys;
   write(sys / "devices/system/cpu/online", "0-1");
-  CHECK(elastic::read_processor_topology(sys.path()) ==
+  CHECK(elastic::detail::read_processor_topology(sys.path()) ==
         processor_topology{{0, 0, 0, 0, 0}, {1, 1, 1, 0, 0}});
   const temporary_directory empty;
-  CHECK_THROWS_WITH(elastic::read_processor_topology(empty.path()),
+  CHECK_THROWS_WITH(elastic::detail::read_processor_topology(empty.path()),
                     Catch::Contains("the processors are not listed there"));
 }
 
 TEST_CASE("placement: this machine has a topology", "[launch]") {
-  CHECK_FALSE(elastic::read_processor_topology().empty());
+  CHECK_FALSE(elastic::detail::read_processor_topology().empty());
 }
 
 TEST_CASE("placement: GPUs are on the nodes of their PCI devices", "[launch]") {
@@ -179,13 +180,13 @@ TEST_CASE("placement: GPUs are on the nodes of their PCI devices", "[launch]") {
     write(root / ("sys/bus/pci/devices/" + address + "/numa_node"), std::to_string(node));
   }
   const auto nodes = [&](const elastic::environment_map& environment) {
-    return elastic::gpu_nodes(environment, root.path());
+    return elastic::detail::gpu_nodes(environment, root.path());
   };
   CHECK(nodes({}) == numbers{0, 0, 1});
   CHECK(nodes({{"CUDA_VISIBLE_DEVICES", "2,0"}}) == numbers{1, 0});
   CHECK(nodes({{"CUDA_VISIBLE_DEVICES", "GPU-1,9,2"}}) == numbers{-1, -1, 1});
   const temporary_directory none;
-  CHECK(elastic::gpu_nodes({{"CUDA_VISIBLE_DEVICES", "0"}}, none.path()).empty());
+  CHECK(elastic::detail::gpu_nodes({{"CUDA_VISIBLE_DEVICES", "0"}}, none.path()).empty());
 }
 
 }  // namespace placement_tests

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/launch/progress_line.hpp>
+#include <elastic/launch/detail/progress_line.hpp>
 
 #include <support/catch.hpp>
 
@@ -11,10 +11,10 @@
 namespace progress_line_tests {
 
 using namespace std::chrono_literals;
-using elastic::progress_line;
 using elastic::started_workers;
 using elastic::time_point;
 using elastic::worker_progress;
+using elastic::detail::progress_line;
 
 constexpr std::size_t wide = 200;
 constexpr time_point start{};

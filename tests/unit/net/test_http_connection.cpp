@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/net/http_connection.hpp>
+#include <elastic/net/detail/http_connection.hpp>
 
+#include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/net/tcp_stream.hpp>
-#include <elastic/base/error.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/scripted_server.hpp>
@@ -21,10 +21,10 @@ namespace http_connection_tests {
 using namespace std::chrono_literals;
 using elastic::errc;
 using elastic::error;
-using elastic::http_connection;
-using elastic::http_request;
-using elastic::http_response;
 using elastic::task;
+using elastic::detail::http_connection;
+using elastic::detail::http_request;
+using elastic::detail::http_response;
 using elastic::test::scripted_server;
 
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -86,8 +86,9 @@ CO_TEST("http connection: a server that hangs up is told from one that talks non
 }
 
 CO_TEST("http connection: a body is read as it comes", "[net]") {
-  scripted_server server({{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                           "2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"}});
+  scripted_server server(
+      {{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"}});
   auto connection = co_await connect_to(server.port());
   http_request request;
   const int status = co_await connection->begin(std::move(request));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
-#include <elastic/net/http_response_parser.hpp>
+#include <elastic/net/detail/http_response_parser.hpp>
 
 #include <support/catch.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace http_response_parser_tests {
 
-using elastic::http_response_parser;
+using elastic::detail::http_response_parser;
 
 const std::string chunked =
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -83,10 +83,10 @@ TEST_CASE("http response: a body up to the end of the connection", "[net]") {
 
 TEST_CASE("http response: one without a body, and one that is announced", "[net]") {
   CHECK(parsed("HTTP/1.1 204 No Content\r\n\r\n", false).is_complete());
-  http_response_parser parser =
-      parsed("HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"
-             "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
-             true);
+  http_response_parser parser = parsed(
+      "HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"
+      "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
+      true);
   CHECK(parser.is_complete());
   CHECK(parser.status() == 200);
   CHECK(parser.header("x").empty());
@@ -97,22 +97,31 @@ TEST_CASE("http response: what is none, or could be read in two ways, is refused
   CHECK(refusal_of("SSH-2.0-OpenSSH_9.2\r\n") ==
         "the answer is not one of HTTP/1.1: it begins with 'S'");
   for (const std::string& bytes :
-       {std::string("\0\1\2", 3), std::string("HTTP/2 200 OK\r\n\r\n"),
-        std::string("HTTP/1.1 20 OK\r\n\r\n"), std::string("HTTP/1.1 999 OK\r\n\r\n"),
-        std::string("HTTP/1.1 -20 OK\r\n\r\n"), std::string("HTTP/1.1\r\n\r\n"),
+       {std::string("\0\1\2", 3),
+        std::string("HTTP/2 200 OK\r\n\r\n"),
+        std::string("HTTP/1.1 20 OK\r\n\r\n"),
+        std::string("HTTP/1.1 999 OK\r\n\r\n"),
+        std::string("HTTP/1.1 -20 OK\r\n\r\n"),
+        std::string("HTTP/1.1\r\n\r\n"),
         head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         head + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        head + "Content-Length: -1\r\n\r\n", head + "Content-Length: 0x1\r\n\r\na",
+        head + "Content-Length: -1\r\n\r\n",
+        head + "Content-Length: 0x1\r\n\r\na",
         head + "Content-Length: 99999999999999999999\r\n\r\n",
-        head + "Content-Length: 17000000\r\n\r\n", head + "Transfer-Encoding: gzip\r\n\r\n",
-        head + "no header\r\n\r\n", head + " folded: x\r\n\r\n", head + ": x\r\n\r\n",
-        head + "Content-Length: 1\r\n\r\nab", head + "Content-Length: 3\r\n\r\nab",
+        head + "Content-Length: 17000000\r\n\r\n",
+        head + "Transfer-Encoding: gzip\r\n\r\n",
+        head + "no header\r\n\r\n",
+        head + " folded: x\r\n\r\n",
+        head + ": x\r\n\r\n",
+        head + "Content-Length: 1\r\n\r\nab",
+        head + "Content-Length: 3\r\n\r\nab",
         head + "Transfer-Encoding: chunked\r\n\r\n\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
-        head + "Transfer-Encoding: chunked\r\n\r\n5\r\nab", chunked + "x",
+        head + "Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+        chunked + "x",
         head + "X: " + std::string(70'000, 'x'),
         head + "Transfer-Encoding: chunked\r\n\r\n" + std::string(70'000, '0')}) {
     CAPTURE(bytes.substr(0, 100));
@@ -126,8 +135,7 @@ TEST_CASE("http response: what is none, or could be read in two ways, is refused
 TEST_CASE("http response: many headers are as much as long ones", "[net]") {
   std::string bytes = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 10'000; ++i) bytes += "X" + std::to_string(i) + ": y\r\n";
-  CHECK(refusal_of(bytes) ==
-        "the answer is not one of HTTP/1.1: its head has over 65536 bytes");
+  CHECK(refusal_of(bytes) == "the answer is not one of HTTP/1.1: its head has over 65536 bytes");
 }
 
 }  // namespace http_response_parser_tests

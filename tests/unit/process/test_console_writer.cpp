@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/launch/console_log.hpp>
-#include <elastic/process/console_writer.hpp>
+#include <elastic/process/detail/console_writer.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -41,8 +41,7 @@ struct console_pipe {
   std::string take(std::size_t most = 1 << 20) const {
     std::string all(most, '\0');
     pollfd ready{read.get(), POLLIN, 0};
-    const ssize_t size =
-        ::poll(&ready, 1, 0) == 1 ? ::read(read.get(), all.data(), all.size()) : 0;
+    const ssize_t size = ::poll(&ready, 1, 0) == 1 ? ::read(read.get(), all.data(), all.size()) : 0;
     all.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     return all;
   }
@@ -69,24 +68,24 @@ task<void> write_lines(output_sink& sink, char letter, int count, std::size_t si
 CO_TEST("console_writer: writes to a pipe, a file and a socket", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  console_writer to_pipe(executor, pipe.write.get());
+  detail::console_writer to_pipe(executor, pipe.write.get());
   co_await to_pipe.write("hello\n");
   CHECK(pipe.take() == "hello\n");
 
   const detail::unique_fd file(::memfd_create("console", MFD_CLOEXEC));
-  console_writer to_file(executor, file.get());
+  detail::console_writer to_file(executor, file.get());
   co_await to_file.write("hello\n");
   // One offset for all that share the description.
   CHECK(::write(file.get(), "after\n", 6) == 6);
   char lines[32];
-  CHECK(std::string(lines, static_cast<std::size_t>(
-                               ::pread(file.get(), lines, sizeof lines, 0))) == "hello\nafter\n");
+  CHECK(std::string(lines, static_cast<std::size_t>(::pread(file.get(), lines, sizeof lines, 0))) ==
+        "hello\nafter\n");
 
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   const detail::unique_fd left(ends[0]);
   const detail::unique_fd right(ends[1]);
-  console_writer to_socket(executor, left.get());
+  detail::console_writer to_socket(executor, left.get());
   co_await to_socket.write("hello\n");
   char text[16];
   CHECK(::read(right.get(), text, sizeof text) == 6);
@@ -96,7 +95,7 @@ CO_TEST("console_writer: the flags of the descriptor stay as they are", "[proces
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
   const int before = ::fcntl(pipe.write.get(), F_GETFL);
-  console_writer writer(executor, pipe.write.get());
+  detail::console_writer writer(executor, pipe.write.get());
   std::string all;
   task<void> writing = write_lines(writer, 'a', 1000, 1000);
   using namespace asio::experimental::awaitable_operators;
@@ -105,11 +104,10 @@ CO_TEST("console_writer: the flags of the descriptor stay as they are", "[proces
   CHECK(::fcntl(pipe.write.get(), F_GETFL) == before);
 }
 
-CO_TEST("console_writer: lines of several writers come whole through a slow reader",
-        "[process]") {
+CO_TEST("console_writer: lines of several writers come whole through a slow reader", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  console_writer writer(executor, pipe.write.get());
+  detail::console_writer writer(executor, pipe.write.get());
   std::string all;
   using namespace asio::experimental::awaitable_operators;
   constexpr std::size_t size = 7001;  // more than a pipe takes in one piece
@@ -135,7 +133,7 @@ CO_TEST("console_writer: a full socket makes it wait, too", "[process]") {
   const detail::unique_fd left(ends[0]);
   console_pipe other;
   other.read = detail::unique_fd(ends[1]);
-  console_writer writer(executor, left.get());
+  detail::console_writer writer(executor, left.get());
   std::string all;
   using namespace asio::experimental::awaitable_operators;
   task<void> writing = write_lines(writer, 'a', 1000, 1000);
@@ -161,7 +159,7 @@ CO_TEST("console_writer: a terminal that is read slowly shows everything", "[pro
   console_pipe ends;
   make_terminal(ends);
   const int before = ::fcntl(ends.write.get(), F_GETFL);
-  console_writer writer(executor, ends.write.get());
+  detail::console_writer writer(executor, ends.write.get());
   std::string all;
   using namespace asio::experimental::awaitable_operators;
   task<void> writing = write_lines(writer, 'a', 300, 1000);
@@ -174,7 +172,7 @@ CO_TEST("console_writer: the other side of a terminal is not opened a second tim
   auto executor = co_await asio::this_coro::executor;
   console_pipe ends;
   make_terminal(ends);
-  console_writer writer(executor, ends.read.get());
+  detail::console_writer writer(executor, ends.read.get());
   co_await writer.write("typed\n");
   char text[16];
   CHECK(::read(ends.write.get(), text, sizeof text) == 6);
@@ -185,7 +183,7 @@ CO_TEST("console_writer: says once that the other end has gone, and takes everyt
   auto executor = co_await asio::this_coro::executor;
   auto log = std::make_shared<console_log>();
   console_pipe pipe;
-  console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
+  detail::console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
   pipe.read.reset();
   co_await writer.write("one\n");  // SIGPIPE would end this program
   co_await writer.write("two\n");
@@ -200,7 +198,7 @@ CO_TEST("console_writer: an end that goes while it waits for room is noticed", "
   auto executor = co_await asio::this_coro::executor;
   auto log = std::make_shared<console_log>();
   console_pipe pipe;
-  console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
+  detail::console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
   bool written = false;
   auto note = [&](std::exception_ptr) { written = true; };
   asio::co_spawn(executor, write_lines(writer, 'a', 1000, 1000), note);
@@ -214,14 +212,14 @@ CO_TEST("console_writer: an end that goes while it waits for room is noticed", "
 
 CO_TEST("console_writer: a descriptor that is not open takes everything", "[process]") {
   auto executor = co_await asio::this_coro::executor;
-  console_writer writer(executor, 987654);
+  detail::console_writer writer(executor, 987654);
   co_await writer.write("hello\n");
 }
 
 CO_TEST("console_writer: a cancelled write lets the next one go on", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  console_writer writer(executor, pipe.write.get());
+  detail::console_writer writer(executor, pipe.write.get());
   asio::cancellation_signal cancel;
   bool ended = false;
   auto note = [&](std::exception_ptr) { ended = true; };

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/process/core_file.hpp>
-#include <elastic/process/oom_kills.hpp>
+#include <elastic/process/detail/core_file.hpp>
+#include <elastic/process/detail/oom_kills.hpp>
 
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
@@ -29,28 +29,28 @@ TEST_CASE("oom kills: are counted where this process's memory is", "[process]") 
   SECTION("cgroup v2") {
     write(own, "0::/user.slice/job\n");
     write(mounted + "/user.slice/job/memory.events", "low 0\nhigh 9\noom 4\noom_kill 3\n");
-    CHECK(elastic::count_oom_kills(root.path()) == 3U);
+    CHECK(elastic::detail::count_oom_kills(root.path()) == 3U);
   }
   SECTION("cgroup v1") {
     write(own, "9:cpu:/a\n4:memory:/jobs/7\n0::/\n");
     write(mounted + "/memory/jobs/7/memory.oom_control",
           "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
-    CHECK(elastic::count_oom_kills(root.path()) == 5U);
+    CHECK(elastic::detail::count_oom_kills(root.path()) == 5U);
   }
   SECTION("cgroup v1, of a container that sees its own part only") {
     write(own, "4:memory:/docker/1234\n");
     write(mounted + "/memory/memory.oom_control", "oom_kill 6\n");
-    CHECK(elastic::count_oom_kills(root.path()) == 6U);
+    CHECK(elastic::detail::count_oom_kills(root.path()) == 6U);
   }
   SECTION("no cgroup: the machine's") {
     write(root / "proc/vmstat", "nr_free_pages 1\noom_kill 40\n");
-    CHECK(elastic::count_oom_kills(root.path()) == 40U);
+    CHECK(elastic::detail::count_oom_kills(root.path()) == 40U);
   }
-  SECTION("nothing") { CHECK_FALSE(elastic::count_oom_kills(root.path())); }
+  SECTION("nothing") { CHECK_FALSE(elastic::detail::count_oom_kills(root.path())); }
 }
 
 TEST_CASE("oom kills: this machine counts them", "[process]") {
-  CHECK(elastic::count_oom_kills());
+  CHECK(elastic::detail::count_oom_kills());
 }
 
 // ---- core files ---------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class core_stage {
     return path;
   }
   std::string found(std::time_t since = 0) const {
-    return elastic::find_core(42, folder_.path(), since, root_.path());
+    return elastic::detail::find_core(42, folder_.path(), since, root_.path());
   }
   std::string folder() const { return folder_.path(); }
 

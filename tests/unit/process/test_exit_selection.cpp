@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_selection.hpp>
-#include <elastic/process/signal_number.hpp>
 
 #include <support/catch.hpp>
 
@@ -37,10 +37,10 @@ TEST_CASE("exit selection: what is neither is named", "[process]") {
 
 TEST_CASE("signal number: every name leads back to its number", "[process]") {
   for (int number = 1; number < 32; ++number) {
-    CHECK(elastic::signal_number(elastic::signal_name(number)) == number);
+    CHECK(elastic::detail::signal_number(elastic::signal_name(number)) == number);
   }
-  CHECK_FALSE(elastic::signal_number("SIG"));
-  CHECK_FALSE(elastic::signal_number(""));
+  CHECK_FALSE(elastic::detail::signal_number("SIG"));
+  CHECK_FALSE(elastic::detail::signal_number(""));
 }
 
 }  // namespace exit_selection_tests

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/process/guarded_child.hpp>
+#include <elastic/process/detail/guarded_child.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <support/catch.hpp>
@@ -17,11 +17,11 @@
 namespace guarded_child_tests {
 
 using elastic::exit_status;
-using elastic::guarded_child;
 using elastic::task;
 using elastic::detail::guard_message;
 using elastic::detail::guard_news;
 using elastic::detail::guard_stage;
+using elastic::detail::guarded_child;
 using elastic::detail::unique_fd;
 
 elastic::detail::syscalls without_processes() {

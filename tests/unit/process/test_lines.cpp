@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <support/catch.hpp>
 
@@ -67,7 +67,7 @@ TEST_CASE("lines: how a stream is cut into pieces makes no difference", "[proces
   const std::string text = "one\n\ntwo\rthree\r\n\r\r\nfour \n unfinished";
   const std::string whole = prefixed({text});
   CHECK(prefixed(one_by_one(text)) == whole);
-  random_source chance(7);
+  detail::random_source chance(7);
   for (int round = 0; round < 500; ++round) {
     std::vector<std::string> pieces;
     for (std::string_view rest = text; !rest.empty();) {
@@ -148,11 +148,11 @@ TEST_CASE("lines: as JSON every byte can be read back, or was no UTF-8 and says 
   CHECK(text("ä€😀") == "ä€😀");
   const std::string replaced = "\xef\xbf\xbd";
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"\x80", replaced},                          // in the middle of nothing
+      {"\x80", replaced},  // in the middle of nothing
       {"\xff", replaced},
-      {"a\xc3z", "a" + replaced + "z"},            // a character that does not go on
-      {"\xe2\x82", replaced},                      // nor here, at the end
-      {"\xc0\xaf", replaced + replaced},           // longer than it need be
+      {"a\xc3z", "a" + replaced + "z"},   // a character that does not go on
+      {"\xe2\x82", replaced},             // nor here, at the end
+      {"\xc0\xaf", replaced + replaced},  // longer than it need be
       {"\xe0\x80\x80", replaced + replaced + replaced},
       {"\xed\xa0\x80", replaced + replaced + replaced},  // half of a surrogate pair
       {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/process/log_file.hpp>
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/limits.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
@@ -22,9 +22,9 @@
 namespace log_file_tests {
 
 namespace fs = std::filesystem;
-using elastic::limits::copy_line_bytes;
 using elastic::log_file;
 using elastic::log_rotation;
+using elastic::limits::copy_line_bytes;
 using elastic::test::contains_text;
 
 /// A log in a directory of its own.
@@ -135,7 +135,7 @@ TEST_CASE("log file: a line that is much longer than a file is cut", "[process]"
 
 TEST_CASE("log file: however a stream is written, files keep to their size and lose nothing",
           "[process]") {
-  elastic::random_source chance(11);
+  elastic::detail::random_source chance(11);
   for (int round = 0; round < 50; ++round) {
     log_stage stage(rotation_of(1 + chance.below(300), 1000));
     std::string whole;

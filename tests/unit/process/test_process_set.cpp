@@ -423,7 +423,7 @@ TIME_TEST("process_set: its destructor does not wait for a clearing under way", 
     launcher->prepare = [](set_act& act) { act.tree_stays = true; };
     co_await start_several(world.set, 1);
     const bool cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
-  CHECK_FALSE(cleared);
+    CHECK_FALSE(cleared);
   }
   co_await time.sleep_until(time.now() + 1s);
   CHECK(launcher->acts[0]->destroyed);
@@ -431,8 +431,8 @@ TIME_TEST("process_set: its destructor does not wait for a clearing under way", 
 
 // ---- what does not end --------------------------------------------------------------------------
 
-process_sight sight_of(char state, std::uint64_t resident) {
-  process_sight sight;
+detail::proc_snapshot sight_of(char state, std::uint64_t resident) {
+  detail::proc_snapshot sight;
   sight.state = state;
   sight.waits_in = "nfs_wait";
   sight.resident = resident;
@@ -451,13 +451,13 @@ task<std::string> failure_of(task<void> work) {
 }
 
 TEST_CASE("process sight: only one in which nothing goes on is stuck", "[process]") {
-  const process_sight asleep = sight_of('D', 4096);
-  CHECK(is_stuck(asleep, asleep));
-  CHECK_FALSE(is_stuck(asleep, sight_of('D', 2048)));
-  CHECK_FALSE(is_stuck(sight_of('R', 0), sight_of('R', 0)));
-  process_sight dumping = asleep;
+  const detail::proc_snapshot asleep = sight_of('D', 4096);
+  CHECK(detail::is_stuck(asleep, asleep));
+  CHECK_FALSE(detail::is_stuck(asleep, sight_of('D', 2048)));
+  CHECK_FALSE(detail::is_stuck(sight_of('R', 0), sight_of('R', 0)));
+  detail::proc_snapshot dumping = asleep;
   dumping.dumps_core = true;
-  CHECK_FALSE(is_stuck(dumping, dumping));
+  CHECK_FALSE(detail::is_stuck(dumping, dumping));
   CHECK(asleep.text() == "in uninterruptible sleep (nfs_wait)");
   CHECK(dumping.text() == "writing its core");
   CHECK(sight_of('R', 4096).text() == "in state R (nfs_wait), with 4 MB of memory left");
@@ -467,7 +467,7 @@ TIME_TEST("process_set: one that was killed and is stuck in the kernel is given 
           "[process]") {
   process_set_services parts;
   parts.killed_patience = 20s;
-  parts.look = [](pid_t pid) -> std::optional<process_sight> {
+  parts.look = [](pid_t pid) -> std::optional<detail::proc_snapshot> {
     if (pid != 1001) return std::nullopt;
     return sight_of('D', 1);
   };
@@ -478,8 +478,9 @@ TIME_TEST("process_set: one that was killed and is stuck in the kernel is given 
   const supervised_process what;
   co_await world.set.start(1, what);
   const std::string said = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
-  CHECK(said == "process 1001 was killed and has not ended: it is in uninterruptible sleep "
-                "(nfs_wait)");
+  CHECK(said ==
+        "process 1001 was killed and has not ended: it is in uninterruptible sleep "
+        "(nfs_wait)");
   CHECK(time.elapsed() == 45s);
   CHECK(world.set.running() == 0);
   // Its place can be used again, and there is nothing left to stop.
@@ -515,8 +516,9 @@ TIME_TEST("process_set: a tree that is stuck is given up, too", "[process]") {
   world.launcher->prepare = [](set_act& one) { one.tree_stays = true; };
   co_await start_several(world.set, 1);
   const std::string said = co_await failure_of(world.set.clear(0));
-  CHECK(said == "what worker 1001 left behind was killed and has not ended: process 1001 is in "
-                "uninterruptible sleep (nfs_wait)");
+  CHECK(said ==
+        "what worker 1001 left behind was killed and has not ended: process 1001 is in "
+        "uninterruptible sleep (nfs_wait)");
   CHECK(time.elapsed() == 40s);
 }
 

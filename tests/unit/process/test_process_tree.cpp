@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/process/process_tree.hpp>
+#include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 
 #include <unistd.h>
@@ -19,8 +19,8 @@ std::string stat_line(const std::string& name) {
          ") S 12 4700 4699 34816 4711 4194304 1 2 3 4 5 6 7 8 20 0 9 0 123456 1 2 3\n";
 }
 
-process_entry tree_entry(pid_t pid, pid_t parent, pid_t session, char state = 'S') {
-  process_entry entry;
+detail::process_entry tree_entry(pid_t pid, pid_t parent, pid_t session, char state = 'S') {
+  detail::process_entry entry;
   entry.pid = pid;
   entry.parent = parent;
   entry.group = session;
@@ -29,16 +29,16 @@ process_entry tree_entry(pid_t pid, pid_t parent, pid_t session, char state = 'S
   return entry;
 }
 
-std::vector<pid_t> pids_of(const std::vector<process_entry>& entries) {
+std::vector<pid_t> pids_of(const std::vector<detail::process_entry>& entries) {
   std::vector<pid_t> pids;
-  for (const process_entry& entry : entries) pids.push_back(entry.pid);
+  for (const detail::process_entry& entry : entries) pids.push_back(entry.pid);
   return pids;
 }
 
 TEST_CASE("process_tree: reads a line of the process table whatever the name is", "[process]") {
   for (const std::string name : {"sh", "", "a b", ")", "(", "a) S 1 1 1 (b", "x\ny", "((()) R 7"}) {
     CAPTURE(name);
-    const auto entry = parse_process_stat(stat_line(name));
+    const auto entry = detail::parse_process_stat(stat_line(name));
     REQUIRE(entry);
     CHECK(entry->pid == 4711);
     CHECK(entry->state == 'S');
@@ -54,15 +54,17 @@ TEST_CASE("process_tree: what is not a line of the process table is refused", "[
   const std::string whole = stat_line("sh");
   for (std::size_t size = 0; size < whole.find(" 123456"); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(parse_process_stat(whole.substr(0, size)));
+    CHECK_FALSE(detail::parse_process_stat(whole.substr(0, size)));
   }
-  CHECK_FALSE(parse_process_stat("x (sh) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"));
-  CHECK_FALSE(parse_process_stat("1 (sh) SS 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19"));
-  CHECK_FALSE(parse_process_stat(") 1 ( S 1 2 3"));
+  CHECK_FALSE(
+      detail::parse_process_stat("x (sh) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"));
+  CHECK_FALSE(
+      detail::parse_process_stat("1 (sh) SS 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19"));
+  CHECK_FALSE(detail::parse_process_stat(") 1 ( S 1 2 3"));
 }
 
 TEST_CASE("process_tree: one whose first thread alone has ended is alive", "[process]") {
-  process_entry entry = tree_entry(5, 1, 5, 'Z');
+  detail::process_entry entry = tree_entry(5, 1, 5, 'Z');
   CHECK(entry.dead());
   entry.threads = 2;
   CHECK_FALSE(entry.dead());
@@ -70,39 +72,40 @@ TEST_CASE("process_tree: one whose first thread alone has ended is alive", "[pro
 
 TEST_CASE("process_tree: a tree is the session, the roots and the descendants of both",
           "[process]") {
-  const std::vector<process_entry> all = {
-      tree_entry(1, 0, 1),       tree_entry(10, 1, 10),  // the leader
-      tree_entry(11, 10, 10),    tree_entry(12, 11, 12),  // a child; its setsid child
-      tree_entry(13, 12, 13),                             // of that a further session
-      tree_entry(14, 1, 10),                              // an orphan of the session
-      tree_entry(20, 1, 20),     tree_entry(21, 20, 20),  // a root that was noted, its child
-      tree_entry(15, 11, 10, 'Z'), tree_entry(30, 1, 30), tree_entry(31, 30, 30),
+  const std::vector<detail::process_entry> all = {
+      tree_entry(1, 0, 1),         tree_entry(10, 1, 10),   // the leader
+      tree_entry(11, 10, 10),      tree_entry(12, 11, 12),  // a child; its setsid child
+      tree_entry(13, 12, 13),                               // of that a further session
+      tree_entry(14, 1, 10),                                // an orphan of the session
+      tree_entry(20, 1, 20),       tree_entry(21, 20, 20),  // a root that was noted, its child
+      tree_entry(15, 11, 10, 'Z'), tree_entry(30, 1, 30),  tree_entry(31, 30, 30),
   };
-  CHECK(pids_of(select_tree(all, 10, {20})) == std::vector<pid_t>{10, 11, 14, 20, 12, 21, 13});
-  CHECK(pids_of(select_tree(all, 10, {})) == std::vector<pid_t>{10, 11, 14, 12, 13});
-  CHECK(pids_of(select_tree(all, 0, {20})) == std::vector<pid_t>{20, 21});
-  CHECK(select_tree(all, 0, {}).empty());
+  CHECK(pids_of(detail::select_tree(all, 10, {20})) ==
+        std::vector<pid_t>{10, 11, 14, 20, 12, 21, 13});
+  CHECK(pids_of(detail::select_tree(all, 10, {})) == std::vector<pid_t>{10, 11, 14, 12, 13});
+  CHECK(pids_of(detail::select_tree(all, 0, {20})) == std::vector<pid_t>{20, 21});
+  CHECK(detail::select_tree(all, 0, {}).empty());
 }
 
 TEST_CASE("process_tree: entries without a session are nobody's", "[process]") {
   // Kernel threads: session 0.
-  CHECK(select_tree({tree_entry(2, 0, 0), tree_entry(3, 2, 0)}, 0, {}).empty());
+  CHECK(detail::select_tree({tree_entry(2, 0, 0), tree_entry(3, 2, 0)}, 0, {}).empty());
 }
 
 TEST_CASE("process_tree: a process that is its own parent does not loop", "[process]") {
-  CHECK(select_tree({tree_entry(7, 7, 7)}, 7, {7}).size() == 1);
+  CHECK(detail::select_tree({tree_entry(7, 7, 7)}, 7, {7}).size() == 1);
 }
 
 TEST_CASE("process_tree: this process is in the table of the machine", "[process]") {
-  const auto self = read_process(::getpid());
+  const auto self = detail::read_process(::getpid());
   REQUIRE(self);
   CHECK(self->parent == ::getppid());
   CHECK(self->session == ::getsid(0));
-  const std::vector<process_entry> all = read_processes();
+  const std::vector<detail::process_entry> all = detail::read_processes();
   CHECK(std::count_if(all.begin(), all.end(),
-                      [&](const process_entry& one) { return one.pid == self->pid; }) == 1);
-  CHECK_FALSE(read_process(-5));
-  CHECK(read_children(-5).empty());
+                      [&](const detail::process_entry& one) { return one.pid == self->pid; }) == 1);
+  CHECK_FALSE(detail::read_process(-5));
+  CHECK(detail::read_children(-5).empty());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/process/stop_ladder.hpp>
+#include <elastic/process/detail/stop_ladder.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using action = stop_step::action;
+using action = detail::stop_step::action;
 
 time_point ladder_time(duration since_start) { return time_point(1000s) + since_start; }
 
@@ -35,11 +35,11 @@ struct ladder_row {
 };
 
 void climb(stop_plan plan, const std::vector<ladder_row>& rows) {
-  stop_ladder ladder(plan);
+  detail::stop_ladder ladder(plan);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     CAPTURE(i);
     const ladder_row& row = rows[i];
-    const stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
+    const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
     CHECK(step.what == row.what);
     CHECK(step.signal == row.signal);
     CHECK_FALSE(step.reason.empty());
@@ -66,7 +66,7 @@ TEST_CASE("stop_ladder: all that end within the grace are not killed", "[process
 }
 
 TEST_CASE("stop_ladder: one deadline for all, counted from the question", "[process]") {
-  stop_ladder ladder(ladder_plan(SIGTERM, 30s));
+  detail::stop_ladder ladder(ladder_plan(SIGTERM, 30s));
   ladder.next(2, ladder_time(5s));
   CHECK(ladder.next(2, ladder_time(6s)).until == ladder_time(35s));
   CHECK(ladder.next(1, ladder_time(20s)).until == ladder_time(35s));
@@ -79,20 +79,20 @@ TEST_CASE("stop_ladder: hurry kills at once, and only once", "[process]") {
                                     {1s, 2, true, action::send, SIGKILL},
                                     {1s, 2, true, action::wait, 0},
                                     {2s, 0, true, action::done, 0}});
-  climb(ladder_plan(SIGTERM, 30s), {{0s, 2, true, action::send, SIGKILL},
-                                    {0s, 2, true, action::wait, 0}});
+  climb(ladder_plan(SIGTERM, 30s),
+        {{0s, 2, true, action::send, SIGKILL}, {0s, 2, true, action::wait, 0}});
 }
 
 TEST_CASE("stop_ladder: SIGKILL and an empty grace kill without asking", "[process]") {
-  for (const stop_plan& plan : {ladder_plan(SIGKILL, 30s), ladder_plan(SIGTERM, 0s),
-                                ladder_plan(SIGTERM, -1s)}) {
+  for (const stop_plan& plan :
+       {ladder_plan(SIGKILL, 30s), ladder_plan(SIGTERM, 0s), ladder_plan(SIGTERM, -1s)}) {
     climb(plan, {{0s, 1, false, action::send, SIGKILL}, {0s, 1, false, action::wait, 0}});
   }
 }
 
 TEST_CASE("stop_ladder: those that were killed and do not end are looked at, again and again",
           "[process]") {
-  stop_ladder ladder(ladder_plan(SIGTERM, 30s), 20s);
+  detail::stop_ladder ladder(ladder_plan(SIGTERM, 30s), 20s);
   const std::vector<ladder_row> rows = {
       {0s, 2, false, action::send, SIGTERM}, {30s, 2, false, action::send, SIGKILL},
       {30s, 2, false, action::wait, 0},      {50s, 2, false, action::look, 0},
@@ -100,16 +100,16 @@ TEST_CASE("stop_ladder: those that were killed and do not end are looked at, aga
       {70s, 1, false, action::look, 0},      {71s, 0, false, action::done, 0}};
   for (const ladder_row& row : rows) {
     CAPTURE(row.at.count());
-    const stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
+    const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
     CHECK(step.what == row.what);
     CHECK(step.signal == row.signal);
   }
 }
 
 TEST_CASE("stop_ladder: a grace without end does not wrap around", "[process]") {
-  stop_ladder ladder(ladder_plan(SIGTERM, duration::max()));
+  detail::stop_ladder ladder(ladder_plan(SIGTERM, duration::max()));
   CHECK(ladder.next(1, ladder_time(0s)).signal == SIGTERM);
-  const stop_step step = ladder.next(1, ladder_time(1s));
+  const detail::stop_step step = ladder.next(1, ladder_time(1s));
   CHECK(step.what == action::wait);
   CHECK(step.until == time_point::max());
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/base/event_flag.hpp>
-#include <elastic/process/tee.hpp>
+#include <elastic/process/detail/tee.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
@@ -68,8 +68,8 @@ struct tee_bench {
     sink = detail::unique_fd(fds[1]);
   }
 
-  void begin(tee_outlets outlets, pid_t pid = 1) {
-    copy = std::make_unique<tee>(executor, std::move(source), std::move(outlets));
+  void begin(detail::tee_outlets outlets, pid_t pid = 1) {
+    copy = std::make_unique<detail::tee>(executor, std::move(source), std::move(outlets));
     copy->begin(pid);
     auto note = [this](std::exception_ptr failure) {
       ended = true;
@@ -78,8 +78,8 @@ struct tee_bench {
     asio::co_spawn(executor, copy->run(), asio::bind_cancellation_slot(cancel.slot(), note));
   }
 
-  tee_outlets outlets(std::string prefix) const {
-    tee_outlets parts;
+  detail::tee_outlets outlets(std::string prefix) const {
+    detail::tee_outlets parts;
     parts.console = console;
     parts.prefix = std::move(prefix);
     return parts;
@@ -101,7 +101,7 @@ struct tee_bench {
   std::shared_ptr<tee_console> console;
   detail::unique_fd source;
   detail::unique_fd sink;
-  std::unique_ptr<tee> copy;
+  std::unique_ptr<detail::tee> copy;
   asio::cancellation_signal cancel;
   bool ended = false;
   bool failed = false;
@@ -134,7 +134,7 @@ CO_TEST("tee: writes the file before the console", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
   const tee_file file;
   bench.console->stands_still = true;
-  tee_outlets outlets = bench.outlets("[p]:");
+  detail::tee_outlets outlets = bench.outlets("[p]:");
   outlets.file = file.writer();
   bench.begin(std::move(outlets));
   bench.write("one\nhalf");
@@ -149,7 +149,7 @@ CO_TEST("tee: writes the file before the console", "[process]") {
 
 TIME_TEST("tee: lines say when they were read and who wrote them", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
-  tee_outlets outlets = bench.outlets("");
+  detail::tee_outlets outlets = bench.outlets("");
   outlets.prefix.add_time().add_text(" ").add_pid().add_text(": ");
   outlets.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
   bench.begin(std::move(outlets), 4711);
@@ -163,7 +163,7 @@ TIME_TEST("tee: lines say when they were read and who wrote them", "[process]") 
 CO_TEST("tee: lines are shown as JSON, and the file has them as they were", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
   const tee_file file;
-  tee_outlets outlets = bench.outlets("{\"rank\":0,");
+  detail::tee_outlets outlets = bench.outlets("{\"rank\":0,");
   outlets.json = true;
   outlets.file = file.writer();
   bench.begin(std::move(outlets));
@@ -179,7 +179,7 @@ CO_TEST("tee: lines that match go to a file of their own, whatever is shown", "[
   for (const bool shown : {true, false}) {
     tee_bench bench(co_await asio::this_coro::executor);
     const tee_file file;
-    tee_outlets outlets = bench.outlets("");
+    detail::tee_outlets outlets = bench.outlets("");
     if (!shown) outlets.console.reset();
     outlets.matches.filters.emplace_back("loss");
     outlets.matches.prefix = "[p]:";
@@ -248,7 +248,7 @@ CO_TEST("tee: an abandoned console holds nothing up, and the file is complete", 
   tee_bench bench(co_await asio::this_coro::executor);
   const tee_file file;
   bench.console->stands_still = true;
-  tee_outlets outlets = bench.outlets("[p]:");
+  detail::tee_outlets outlets = bench.outlets("[p]:");
   outlets.file = file.writer();
   bench.begin(std::move(outlets));
   bench.write("one\n");
@@ -279,7 +279,7 @@ CO_TEST("tee: a file that cannot be written is said and does not stop the consol
     std::string said;
   };
   auto log = std::make_shared<recorder>();
-  tee_outlets outlets = bench.outlets("[p]:");
+  detail::tee_outlets outlets = bench.outlets("[p]:");
   outlets.file = log_file::open("/dev/full");
   outlets.log = logger(log, log_level::debug);
   bench.begin(std::move(outlets));
@@ -293,7 +293,7 @@ CO_TEST("tee: a file that cannot be written is said and does not stop the consol
 
 CO_TEST("tee: keeps the last lines", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
-  tee_outlets outlets;
+  detail::tee_outlets outlets;
   outlets.keep_tail = true;
   bench.begin(std::move(outlets));
   std::string text;
@@ -310,7 +310,7 @@ CO_TEST("tee: keeps the last lines", "[process]") {
 CO_TEST("tee: a flood arrives whole and in order", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
   const tee_file file;
-  tee_outlets outlets = bench.outlets("[p]:");
+  detail::tee_outlets outlets = bench.outlets("[p]:");
   outlets.file = file.writer();
   bench.begin(std::move(outlets));
   constexpr int count = 200'000;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
 #include <elastic/store/file_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <support/catch.hpp>
@@ -40,8 +40,8 @@ task<std::shared_ptr<rendezvous_backend>> in_directory(std::string directory,
 
 std::shared_ptr<rendezvous_backend> in_table(std::shared_ptr<elastic::key_value_engine> table) {
   return std::make_shared<elastic::store_rendezvous_backend>(
-      std::make_shared<elastic::memory_store>(table), "j", torch_dialect::torch_2_6,
-      system_clock(), table);
+      std::make_shared<elastic::memory_store>(table), "j", torch_dialect::torch_2_6, system_clock(),
+      table);
 }
 
 CO_TEST("rendezvous backend in a directory: only who has seen a state replaces it",
@@ -92,7 +92,7 @@ CO_TEST("rendezvous backend in a directory: what is not understood is named, and
     expected = "(the file '" + (place / "job/rendezvous") + "')";
   }
   SECTION("another dialect") {
-    bad = elastic::stored_text(elastic::test::state_with("a"), torch_dialect::torch_1_13);
+    bad = elastic::detail::stored_text(elastic::test::state_with("a"), torch_dialect::torch_1_13);
     expected = "all nodes of a job need one dialect (--rdzv-conf dialect=1.13)";
   }
   co_await keys->put("rendezvous", bad);

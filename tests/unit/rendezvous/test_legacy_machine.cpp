@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd/legacy_machine.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_machine.hpp>
 
 #include <support/catch.hpp>
 
@@ -12,12 +12,12 @@
 namespace legacy_machine_tests {
 
 using namespace std::chrono_literals;
-using elastic::legacy_action;
-using elastic::legacy_decision;
-using elastic::legacy_standing;
-using elastic::legacy_state;
-using elastic::legacy_status;
 using elastic::time_point;
+using elastic::detail::legacy_action;
+using elastic::detail::legacy_decision;
+using elastic::detail::legacy_standing;
+using elastic::detail::legacy_state;
+using elastic::detail::legacy_status;
 
 constexpr time_point now{1h};
 constexpr time_point deadline = now + 600s;
@@ -45,7 +45,7 @@ legacy_state with(legacy_status status, int participants) {
 legacy_state complete(int participants, int waiting = 0) {
   legacy_state state = with(legacy_status::complete, participants);
   for (int rank = 0; rank < participants; ++rank) {
-    state.keep_alives.push_back("/p/v_7/" + elastic::legacy_lease_name(rank));
+    state.keep_alives.push_back("/p/v_7/" + elastic::detail::legacy_lease_name(rank));
   }
   state.waiting = waiting;
   return state;

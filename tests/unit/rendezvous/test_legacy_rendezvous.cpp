@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd/legacy_rendezvous.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -25,12 +25,12 @@ using namespace std::chrono_literals;
 using elastic::change_kind;
 using elastic::duration;
 using elastic::errc;
-using elastic::legacy_rendezvous;
-using elastic::legacy_state;
-using elastic::legacy_status;
 using elastic::rendezvous_change;
 using elastic::rendezvous_round;
 using elastic::task;
+using elastic::detail::legacy_rendezvous;
+using elastic::detail::legacy_state;
+using elastic::detail::legacy_status;
 using elastic::test::leased_table;
 using elastic::test::leased_table_keys;
 using elastic::test::manual_time;
@@ -102,7 +102,7 @@ class town {
   node make() {
     node made;
     made.keys = std::make_shared<leased_table_keys>(table);
-    elastic::legacy_rendezvous_options options;
+    elastic::detail::legacy_rendezvous_options options;
     options.parameters = parameters;
     options.dialect = dialect;
     options.keys = made.keys;
@@ -133,7 +133,7 @@ class town {
   std::optional<legacy_state> state() {
     const auto seen = table->get("active_version").value;
     if (!seen) return std::nullopt;
-    return elastic::parse_legacy_state(*seen);
+    return elastic::detail::parse_legacy_state(*seen);
   }
 
   // As a node of torchrun writes.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd/legacy_state.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -11,9 +11,9 @@
 
 namespace legacy_state_tests {
 
-using elastic::legacy_state;
-using elastic::legacy_status;
-using elastic::parse_legacy_state;
+using elastic::detail::legacy_state;
+using elastic::detail::legacy_status;
+using elastic::detail::parse_legacy_state;
 
 std::string problem_of(const std::string& text) {
   try {
@@ -40,8 +40,8 @@ TEST_CASE("legacy state: is read as torchrun writes it", "[rendezvous]") {
   state = parse_legacy_state(R"({"status": "frozen", "version": "1", "participants": [0, 1], )"
                              R"("keep_alives": ["/torchelastic/p2p/run_j/rdzv/v_1/rank_1"]})");
   CHECK(state.status == legacy_status::frozen);
-  CHECK(elastic::has_confirmed(state, 1));
-  CHECK_FALSE(elastic::has_confirmed(state, 0));
+  CHECK(elastic::detail::has_confirmed(state, 1));
+  CHECK_FALSE(elastic::detail::has_confirmed(state, 0));
 
   state = parse_legacy_state(R"({"status": "final", "version": "1", "participants": [0], )"
                              R"("keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 3})");
@@ -57,8 +57,8 @@ TEST_CASE("legacy state: is read as torchrun writes it", "[rendezvous]") {
 TEST_CASE("legacy state: the key of rank 11 is not that of rank 1", "[rendezvous]") {
   legacy_state state;
   state.keep_alives = {"/p/v_1/rank_11"};
-  CHECK(elastic::has_confirmed(state, 11));
-  CHECK_FALSE(elastic::has_confirmed(state, 1));
+  CHECK(elastic::detail::has_confirmed(state, 11));
+  CHECK_FALSE(elastic::detail::has_confirmed(state, 1));
 }
 
 TEST_CASE("legacy state: is written as torchrun reads it", "[rendezvous]") {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>

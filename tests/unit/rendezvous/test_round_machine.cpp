@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/round_machine.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
@@ -13,15 +13,15 @@
 namespace round_machine_tests {
 
 using namespace std::chrono_literals;
-using elastic::apply;
-using elastic::decide_join;
-using elastic::decide_leave;
 using elastic::node_id;
 using elastic::rendezvous_settings;
-using elastic::round_action;
-using elastic::round_rules;
-using elastic::round_state;
 using elastic::time_point;
+using elastic::detail::apply;
+using elastic::detail::decide_join;
+using elastic::detail::decide_leave;
+using elastic::detail::round_action;
+using elastic::detail::round_rules;
+using elastic::detail::round_state;
 
 const time_point noon{12h};
 const time_point never = time_point::max();
@@ -59,8 +59,7 @@ round_state running(const std::string& in, const std::string& waiting = "",
 round_action join(round_state& state, char name, const rendezvous_settings& settings,
                   round_rules rules, time_point now = noon, time_point deadline = never) {
   for (;;) {
-    const auto decision =
-        decide_join(state, node(name), settings, rules, now, deadline);
+    const auto decision = decide_join(state, node(name), settings, rules, now, deadline);
     CHECK_FALSE(decision.reason.empty());
     const bool is_last = decision.action == round_action::wait ||
                          decision.action == round_action::placed ||
@@ -240,8 +239,7 @@ TEST_CASE("round: a node leaves from wherever it is", "[rendezvous]") {
 }
 
 /// What holds in every state that can be reached.
-void check_state(const round_state& state, const rendezvous_settings& settings,
-                 round_rules rules) {
+void check_state(const round_state& state, const rendezvous_settings& settings, round_rules rules) {
   const auto size = static_cast<int>(state.participants.size());
   CHECK(size <= settings.max_nodes);
   if (state.complete) {
@@ -257,10 +255,9 @@ void check_state(const round_state& state, const rendezvous_settings& settings,
   }
 }
 
-TEST_CASE("round: whatever nodes do, in whatever order, no place is taken twice",
-          "[rendezvous]") {
+TEST_CASE("round: whatever nodes do, in whatever order, no place is taken twice", "[rendezvous]") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    elastic::random_source random(seed);
+    elastic::detail::random_source random(seed);
     const round_rules rules = all_rules[random.below(all_rules.size())];
     const int max = 1 + static_cast<int>(random.below(4));
     const auto settings = sizes(1 + static_cast<int>(random.below(max)), max);
@@ -275,7 +272,8 @@ TEST_CASE("round: whatever nodes do, in whatever order, no place is taken twice"
       const bool is_in = state.complete && state.participants.count(node(name)) != 0;
       switch (random.below(3)) {
         case 0: join(state, name, settings, rules, now, now + 5s); break;
-        case 1: apply(state, decide_leave(state, node(name)).action, node(name), settings, now);
+        case 1:
+          apply(state, decide_leave(state, node(name)).action, node(name), settings, now);
           break;
         default:
           if (is_in) apply(state, round_action::leave_to_rejoin, node(name), settings, now);

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/solo_rendezvous.hpp>
+#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/store/tcp_store.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 using elastic::errc;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
-using elastic::solo_rendezvous;
 using elastic::task;
+using elastic::detail::solo_rendezvous;
 
 rendezvous_parameters standalone() {
   rendezvous_parameters parameters;

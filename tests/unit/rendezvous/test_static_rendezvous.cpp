@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/static_rendezvous.hpp>
+#include <elastic/rendezvous/detail/static_rendezvous.hpp>
 
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
@@ -26,8 +26,8 @@ using namespace std::chrono_literals;
 using elastic::errc;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
-using elastic::static_rendezvous;
 using elastic::task;
+using elastic::detail::static_rendezvous;
 
 /// One of `nodes` nodes that meet at a port of this host.
 rendezvous_parameters node(int rank, int nodes, std::uint16_t port) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/base/base64.hpp>
+#include <elastic/base/detail/base64.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 
 #include <support/catch.hpp>
 #include <support/golden_vectors.hpp>
@@ -26,13 +26,13 @@ namespace torch_state_tests {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using elastic::decode_torch_state;
-using elastic::encode_torch_state;
 using elastic::errc;
 using elastic::node_id;
 using elastic::torch_dialect;
 using elastic::torch_state;
 using elastic::torch_time;
+using elastic::detail::decode_torch_state;
+using elastic::detail::encode_torch_state;
 using elastic::test::contains_text;
 using elastic::test::state_of;
 using elastic::test::time_of;
@@ -57,12 +57,14 @@ std::vector<state_vector> vectors_of(const std::string& file) {
     vector.pickle = elastic::test::from_hex(each.at("hex").get<std::string>());
     vector.base64 = each.at("base64");
     vector.state = state_of(each.at("decoded"));
-    const bool has_nodes =
-        !vector.state.participants.empty() || !vector.state.wait_list.empty();
+    const bool has_nodes = !vector.state.participants.empty() || !vector.state.wait_list.empty();
     const std::string dialect = each.value("dialect", "1.13");
-    if (dialect == "2.6+") vector.state.seen_dialect = torch_dialect::torch_2_6;
-    else if (has_nodes && dialect == "1.13") vector.state.seen_dialect = torch_dialect::torch_1_13;
-    else if (has_nodes) vector.state.seen_dialect = torch_dialect::torch_2_0;
+    if (dialect == "2.6+")
+      vector.state.seen_dialect = torch_dialect::torch_2_6;
+    else if (has_nodes && dialect == "1.13")
+      vector.state.seen_dialect = torch_dialect::torch_1_13;
+    else if (has_nodes)
+      vector.state.seen_dialect = torch_dialect::torch_2_0;
     vectors.push_back(vector);
   }
   return vectors;
@@ -150,9 +152,7 @@ std::string attributes(const std::string& name = "", const std::string& value = 
   return result;
 }
 std::string pickle(const std::string& value) { return "\x80\x04" + value + "."; }
-std::string state_pickle(const std::string& all) {
-  return pickle(object("_RendezvousState", all));
-}
+std::string state_pickle(const std::string& all) { return pickle(object("_RendezvousState", all)); }
 std::string state_with(const std::string& name, const std::string& value) {
   return state_pickle(attributes(name, value));
 }
@@ -199,18 +199,19 @@ TEST_CASE("torch state: what PyTorch writes is read", "[rendezvous]") {
 TEST_CASE("torch state: what a store holds is read", "[rendezvous]") {
   for (const state_vector& each : all_vectors()) {
     CAPTURE(each.name);
-    CHECK(elastic::parse_stored_text(each.base64) == each.state);
+    CHECK(elastic::detail::parse_stored_text(each.base64) == each.state);
   }
-  CHECK(elastic::parse_stored_text("") == std::nullopt);
-  CHECK(elastic::parse_stored_text(elastic::torch_no_state) == std::nullopt);
-  CHECK(elastic::from_base64(elastic::torch_no_state) == "canimadam");
+  CHECK(elastic::detail::parse_stored_text("") == std::nullopt);
+  CHECK(elastic::detail::parse_stored_text(elastic::detail::torch_no_state) == std::nullopt);
+  CHECK(elastic::detail::from_base64(elastic::detail::torch_no_state) == "canimadam");
   const torch_state state = full_state(torch_dialect::torch_2_6);
-  CHECK(elastic::parse_stored_text(stored_text(state, torch_dialect::torch_2_6)) == state);
+  CHECK(elastic::detail::parse_stored_text(
+            elastic::detail::stored_text(state, torch_dialect::torch_2_6)) == state);
 
   const std::string good = all_vectors().front().base64;
   for (const std::string& bad : {"x"s, "===="s, good + "\n", good + "====", " " + good,
                                  good.substr(1), std::string(2'000'000, 'A')}) {
-    CHECK(code_of([&] { elastic::parse_stored_text(bad); }) == errc::rendezvous_state);
+    CHECK(code_of([&] { elastic::detail::parse_stored_text(bad); }) == errc::rendezvous_state);
   }
 }
 
@@ -261,16 +262,15 @@ TEST_CASE("torch state: every size of integers and texts is written and read", "
            {bytes({0x8a, 5, 0, 0, 0, 0, 1}), std::int64_t{1} << 32},
            {bytes({0x8a, 5, 0, 0, 0, 0, 0xff}), -(std::int64_t{1} << 32)}}) {
     const torch_state state = decode_torch_state(participants(object(
-        "_NodeDesc",
-        text("fqdn") + text("x") + text("pid") + written + text("local_id") + zero)));
+        "_NodeDesc", text("fqdn") + text("x") + text("pid") + written + text("local_id") + zero)));
     CHECK(state.participants.begin()->first.pid == number);
   }
 }
 
 TEST_CASE("torch state: times are exact, before 1970 too", "[rendezvous]") {
-  for (const std::string text : {"0001-01-01T00:00:00.000000", "1969-12-31T23:59:59.000001",
-                                 "1970-01-01T00:00:00.000000", "2000-02-29T12:34:56.654321",
-                                 "9999-12-31T23:59:59.999999"}) {
+  for (const std::string text :
+       {"0001-01-01T00:00:00.000000", "1969-12-31T23:59:59.000001", "1970-01-01T00:00:00.000000",
+        "2000-02-29T12:34:56.654321", "9999-12-31T23:59:59.999999"}) {
     CAPTURE(text);
     for (const torch_dialect dialect : dialects) {
       torch_state state;
@@ -354,8 +354,8 @@ TEST_CASE("torch state: the dialect shows in what a state holds", "[rendezvous]"
   CHECK(seen(with_list("")) == torch_dialect::torch_2_6);
   CHECK(seen(state_pickle(attributes("wait_list", "\x8f(" + node("addr") + "\x90") +
                           text("redundancy_list") + "\x8f")) == torch_dialect::torch_2_6);
-  CHECK(seen(state_pickle(attributes("deadline", aware_time) + text("redundancy_list") +
-                          "\x8f")) == torch_dialect::torch_2_6);
+  CHECK(seen(state_pickle(attributes("deadline", aware_time) + text("redundancy_list") + "\x8f")) ==
+        torch_dialect::torch_2_6);
 }
 
 TEST_CASE("torch state: an older agent that met an empty state of 2.6 keeps its list",
@@ -384,16 +384,16 @@ TEST_CASE("torch state: a mixture of dialects is refused and said to be one", "[
   const auto spare = [](const std::string& host) {
     return text("redundancy_list") + "\x8f(" + node(host) + "\x90";
   };
-  for (const auto& [pickle, part] : texts{
-           {state_with("wait_list", "\x8f(" + node("fqdn") + node("addr", "y") + "\x90"),
-            "nodes with fqdn (PyTorch 1.13) and with addr (2.0)"},
-           {state_pickle(attributes("deadline", naive_time) + list + text("more") + aware_time),
-            "times without a timezone (PyTorch 1.13, 2.0) and in UTC (2.6)"},
-           {state_pickle(heartbeats("fqdn", aware_time) + list),
-            "nodes with fqdn (PyTorch 1.13) and times in UTC"},
-           {state_pickle(heartbeats("addr", aware_time)), "without a redundancy_list"},
-           {state_pickle(attributes() + spare("fqdn")), "nodes in a redundancy_list"},
-           {state_pickle(heartbeats("addr", naive_time) + spare("addr")), "2.3 to 2.5"}}) {
+  for (const auto& [pickle, part] :
+       texts{{state_with("wait_list", "\x8f(" + node("fqdn") + node("addr", "y") + "\x90"),
+              "nodes with fqdn (PyTorch 1.13) and with addr (2.0)"},
+             {state_pickle(attributes("deadline", naive_time) + list + text("more") + aware_time),
+              "times without a timezone (PyTorch 1.13, 2.0) and in UTC (2.6)"},
+             {state_pickle(heartbeats("fqdn", aware_time) + list),
+              "nodes with fqdn (PyTorch 1.13) and times in UTC"},
+             {state_pickle(heartbeats("addr", aware_time)), "without a redundancy_list"},
+             {state_pickle(attributes() + spare("fqdn")), "nodes in a redundancy_list"},
+             {state_pickle(heartbeats("addr", naive_time) + spare("addr")), "2.3 to 2.5"}}) {
     CHECK_THAT(refusal(pickle), contains_text("mixes dialects") && contains_text(part));
   }
 }
@@ -413,22 +413,22 @@ TEST_CASE("torch dialect: as text", "[rendezvous]") {
 // ---- attributes that no dialect knows -----------------------------------------------------------
 
 TEST_CASE("torch state: an unknown attribute is kept, whatever it is made of", "[rendezvous]") {
-  for (const auto& [name, value] : texts{
-           {"none", "N"},
-           {"bool", "\x88"},
-           {"integer", "J\xfe\xff\xff\xff"},
-           {"text", text("line\nline")},
-           {"long_text", "X"s + bytes({1, 1, 0, 0}) + std::string(257, 't')},
-           {"bytes", "C\x02xy"},
-           {"time", naive_time},
-           {"zone", utc},
-           {"span", span("J\xff\xff\xff\xff", "K\x05", "M\x10\x27")},
-           {"node", node()},
-           {"empty_tuple", ")"},
-           {"tuples", "K\x01\x85K\x02\x86\x88N\x87"},
-           {"dict", "}(K\x01N" + text("a") + ")" + node() + "}" + "u"},
-           {"set", "\x8f(K\x01K\x02\x85\x90"},
-           {"shared", text("x") + "\x94" + bytes({'h', 0, 'h', 0, 0x87})}}) {
+  for (const auto& [name, value] :
+       texts{{"none", "N"},
+             {"bool", "\x88"},
+             {"integer", "J\xfe\xff\xff\xff"},
+             {"text", text("line\nline")},
+             {"long_text", "X"s + bytes({1, 1, 0, 0}) + std::string(257, 't')},
+             {"bytes", "C\x02xy"},
+             {"time", naive_time},
+             {"zone", utc},
+             {"span", span("J\xff\xff\xff\xff", "K\x05", "M\x10\x27")},
+             {"node", node()},
+             {"empty_tuple", ")"},
+             {"tuples", "K\x01\x85K\x02\x86\x88N\x87"},
+             {"dict", "}(K\x01N" + text("a") + ")" + node() + "}" + "u"},
+             {"set", "\x8f(K\x01K\x02\x85\x90"},
+             {"shared", text("x") + "\x94" + bytes({'h', 0, 'h', 0, 0x87})}}) {
     CAPTURE(name);
     const torch_state state = decode_torch_state(state_and(name, value));
     REQUIRE(state.extra.size() == 1);
@@ -444,21 +444,20 @@ TEST_CASE("torch state: an unknown attribute is kept, whatever it is made of", "
 
 TEST_CASE("torch state: an unknown attribute that cannot be written again is refused",
           "[rendezvous]") {
-  for (const auto& [value, part] : texts{
-           {object("_RendezvousState", attributes()), "should be a node"},
-           {global(torch_module, "_NodeDesc") + ")\x81", "should be a node"},
-           {object("_NodeDesc", ""), "not made of fqdn or addr"},
-           {global("datetime", "datetime"), "name stands where a value"},
-           {global("datetime", "datetime") + "\x85", "name stands where a value"},
-           {"}}Ns", "cannot be hashed"},
-           {"\x8f(}\x85\x90", "cannot be hashed"},
-           {"\x8f(" + global(torch_module, "_NodeDesc") + ")\x81\x90", "cannot be hashed"}}) {
+  for (const auto& [value, part] :
+       texts{{object("_RendezvousState", attributes()), "should be a node"},
+             {global(torch_module, "_NodeDesc") + ")\x81", "should be a node"},
+             {object("_NodeDesc", ""), "not made of fqdn or addr"},
+             {global("datetime", "datetime"), "name stands where a value"},
+             {global("datetime", "datetime") + "\x85", "name stands where a value"},
+             {"}}Ns", "cannot be hashed"},
+             {"\x8f(}\x85\x90", "cannot be hashed"},
+             {"\x8f(" + global(torch_module, "_NodeDesc") + ")\x81\x90", "cannot be hashed"}}) {
     CHECK_THAT(refusal(state_and("more", value)), contains_text(part));
   }
 }
 
-TEST_CASE("torch state: values that double at each step are refused, and at once",
-          "[rendezvous]") {
+TEST_CASE("torch state: values that double at each step are refused, and at once", "[rendezvous]") {
   // A tuple of twice the tuple before, as deep as allowed: 2^28 values in some 200 bytes.
   std::string doubled = text("x");
   for (int i = 0; i < 28; ++i) doubled += "\x94" + bytes({'h', i, 0x86});
@@ -475,25 +474,24 @@ TEST_CASE("torch state: values that double at each step are refused, and at once
 // ---- refusals -----------------------------------------------------------------------------------
 
 TEST_CASE("torch state: no name of Python but five is known", "[rendezvous]") {
-  for (const auto& [from, name] : texts{
-           {"os", "system"},
-           {"posix", "system"},
-           {"builtins", "eval"},
-           {"builtins", "exec"},
-           {"builtins", "getattr"},
-           {"builtins", "set"},
-           {"subprocess", "Popen"},
-           {"datetime", "date"},
-           {"datetime", "datetime.now"},
-           {"datetime", "timezone.utc"},
-           {"datetime", ""},
-           {"", "datetime"},
-           {"torch", "_RendezvousState"},
-           {torch_module, "datetime"},
-           {torch_module, "_NodeDesc.__init__"},
-           {torch_module, "_RendezvousState "},
-           {torch_module + ".x", "_RendezvousState"},
-           {"a\nb", "c"}}) {
+  for (const auto& [from, name] : texts{{"os", "system"},
+                                        {"posix", "system"},
+                                        {"builtins", "eval"},
+                                        {"builtins", "exec"},
+                                        {"builtins", "getattr"},
+                                        {"builtins", "set"},
+                                        {"subprocess", "Popen"},
+                                        {"datetime", "date"},
+                                        {"datetime", "datetime.now"},
+                                        {"datetime", "timezone.utc"},
+                                        {"datetime", ""},
+                                        {"", "datetime"},
+                                        {"torch", "_RendezvousState"},
+                                        {torch_module, "datetime"},
+                                        {torch_module, "_NodeDesc.__init__"},
+                                        {torch_module, "_RendezvousState "},
+                                        {torch_module + ".x", "_RendezvousState"},
+                                        {"a\nb", "c"}}) {
     CAPTURE(from, name);
     const std::string named = global(from, name);
     CHECK_THAT(refusal(pickle(named + text("x") + "\x85R")), contains_text("has no place"));
@@ -511,45 +509,66 @@ TEST_CASE("torch state: no operation but those of a state is known", "[rendezvou
     const char op = static_cast<char>(code);
     if (op == '.') continue;
     const std::string message = refusal(pickle(std::string(1, op) + body));
-    const bool is_unknown = message.find(fmt::format("operation 0x{:02x} is not", code)) !=
-                            std::string::npos;
+    const bool is_unknown =
+        message.find(fmt::format("operation 0x{:02x} is not", code)) != std::string::npos;
     CHECK(is_unknown == (known.find(op) == std::string::npos));
     CHECK_FALSE(message.empty());
   }
   // In the places where they would do harm.
-  for (const std::string& harm :
-       {"cos\nsystem\n"s, "(S'true'\nios\nsystem\n"s, "(cos\nsystem\nS'true'\no"s, "\x82\x01"s,
-        "\x83\x01\x00"s, "\x84\x01\x00\x00\x00"s, "Pname\n"s, "K\x01Q"s, ")}\x92"s, "I1\n"s,
-        "V1\n"s, "(l"s, "]"s, "G????????"s, "\x8b\x01\x00\x00\x00\x01"s, "\x96"s, "\x97"s, "0"s,
-        "2"s, "1"s, "(d"s, "(t"s, "p0\n"s, "g0\n"s, "q\x01"s, "r\x01\x00\x00\x00"s}) {
+  for (const std::string& harm : {"cos\nsystem\n"s,
+                                  "(S'true'\nios\nsystem\n"s,
+                                  "(cos\nsystem\nS'true'\no"s,
+                                  "\x82\x01"s,
+                                  "\x83\x01\x00"s,
+                                  "\x84\x01\x00\x00\x00"s,
+                                  "Pname\n"s,
+                                  "K\x01Q"s,
+                                  ")}\x92"s,
+                                  "I1\n"s,
+                                  "V1\n"s,
+                                  "(l"s,
+                                  "]"s,
+                                  "G????????"s,
+                                  "\x8b\x01\x00\x00\x00\x01"s,
+                                  "\x96"s,
+                                  "\x97"s,
+                                  "0"s,
+                                  "2"s,
+                                  "1"s,
+                                  "(d"s,
+                                  "(t"s,
+                                  "p0\n"s,
+                                  "g0\n"s,
+                                  "q\x01"s,
+                                  "r\x01\x00\x00\x00"s}) {
     CHECK_THAT(refusal(state_and("more", harm)), contains_text("is not one that the state"));
   }
 }
 
 TEST_CASE("torch state: only times are called, only states and nodes are made", "[rendezvous]") {
   const std::string delta = span(zero, zero, zero);
-  for (const auto& [value, part] : texts{
-           {global(torch_module, "_NodeDesc") + ")R", "it calls what is neither"},
-           {global(torch_module, "_RendezvousState") + ")R", "it calls what is neither"},
-           {text("os.system") + text("x") + "\x85R", "it calls what is neither"},
-           {"N)R", "it calls what is neither"},
-           {global("datetime", "datetime") + "NR", "arguments of a call are no tuple"},
-           {global("datetime", "datetime") + ")\x81", "neither a state nor a node"},
-           {"N)\x81", "neither a state nor a node"},
-           {global(torch_module, "_NodeDesc") + "N\x85\x81", "made with arguments"},
-           {global(torch_module, "_NodeDesc") + "N\x81", "made with arguments"},
-           {naive_time + "}b", "cannot hold"},
-           {"}}b", "cannot hold"},
-           {global(torch_module, "_NodeDesc") + "}b", "cannot hold"},
-           {global(torch_module, "_NodeDesc") + ")\x81Nb", "are no dict"},
-           {global(torch_module, "_NodeDesc") + ")\x81}N\x86" + "b", "are no dict"},
-           {global(torch_module, "_NodeDesc") + ")\x81}K\x01Nsb", "attribute is no text"},
-           {node() + "}b", "gets its attributes twice"},
-           {"NNNs", "cannot hold"},
-           {"N(NNu", "cannot hold"},
-           {"}(N\x90", "cannot hold"},
-           {"\x8f(NNu", "cannot hold"},
-           {"}(NNNu", "a key has no value"}}) {
+  for (const auto& [value, part] :
+       texts{{global(torch_module, "_NodeDesc") + ")R", "it calls what is neither"},
+             {global(torch_module, "_RendezvousState") + ")R", "it calls what is neither"},
+             {text("os.system") + text("x") + "\x85R", "it calls what is neither"},
+             {"N)R", "it calls what is neither"},
+             {global("datetime", "datetime") + "NR", "arguments of a call are no tuple"},
+             {global("datetime", "datetime") + ")\x81", "neither a state nor a node"},
+             {"N)\x81", "neither a state nor a node"},
+             {global(torch_module, "_NodeDesc") + "N\x85\x81", "made with arguments"},
+             {global(torch_module, "_NodeDesc") + "N\x81", "made with arguments"},
+             {naive_time + "}b", "cannot hold"},
+             {"}}b", "cannot hold"},
+             {global(torch_module, "_NodeDesc") + "}b", "cannot hold"},
+             {global(torch_module, "_NodeDesc") + ")\x81Nb", "are no dict"},
+             {global(torch_module, "_NodeDesc") + ")\x81}N\x86" + "b", "are no dict"},
+             {global(torch_module, "_NodeDesc") + ")\x81}K\x01Nsb", "attribute is no text"},
+             {node() + "}b", "gets its attributes twice"},
+             {"NNNs", "cannot hold"},
+             {"N(NNu", "cannot hold"},
+             {"}(N\x90", "cannot hold"},
+             {"\x8f(NNu", "cannot hold"},
+             {"}(NNNu", "a key has no value"}}) {
     CAPTURE(value);
     CHECK_THAT(refusal(state_and("more", value)), contains_text(part));
   }
@@ -570,13 +589,12 @@ TEST_CASE("torch state: times that are none are refused", "[rendezvous]") {
   }
   for (const std::string& bad :
        {packed({7, 232, 1, 1, 0, 0, 0, 0, 0}), packed({7, 232, 1, 1, 0, 0, 0, 0, 0, 0, 0}),
-        time(")R"), time("N\x85R"), time(text("2024-01-01") + "\x85R"),
-        time(some_bytes + "N\x86R"), time(some_bytes + utc + "N\x87R")}) {
+        time(")R"), time("N\x85R"), time(text("2024-01-01") + "\x85R"), time(some_bytes + "N\x86R"),
+        time(some_bytes + utc + "N\x87R")}) {
     CHECK_THAT(refusal(state_with("deadline", bad)), contains_text("not made of 10 bytes"));
   }
-  for (const std::string& offset :
-       {span(zero, "K\x01", zero), span("K\x01", zero, zero), span(zero, zero, "K\x01"), "K\x00"s,
-        "N"s}) {
+  for (const std::string& offset : {span(zero, "K\x01", zero), span("K\x01", zero, zero),
+                                    span(zero, zero, "K\x01"), "K\x00"s, "N"s}) {
     const std::string zone = global("datetime", "timezone") + offset + "\x85R";
     CHECK_THAT(refusal(state_with("deadline", time(some_bytes + zone + "\x86R"))),
                contains_text("not UTC"));
@@ -632,8 +650,7 @@ TEST_CASE("torch state: nodes that are none are refused", "[rendezvous]") {
   }
   CHECK_THAT(refusal(made(text("fqdn") + "N" + pid + local_id)), contains_text("by no text"));
   CHECK_THAT(refusal(made(host + text("pid") + "\x88" + local_id)), contains_text("no integer"));
-  CHECK_THAT(refusal(made(host + pid + text("local_id") + text("0"))),
-             contains_text("no integer"));
+  CHECK_THAT(refusal(made(host + pid + text("local_id") + text("0"))), contains_text("no integer"));
   CHECK_THAT(refusal(participants(text("x"))), contains_text("should be a node"));
   CHECK_THAT(refusal(state_with("wait_list", "\x8f(N\x90")), contains_text("should be a node"));
   CHECK_THAT(refusal(participants(global(torch_module, "_NodeDesc") + ")\x81")),
@@ -703,9 +720,9 @@ TEST_CASE("torch state: a value cannot change after it was used, nor be part of 
           "[rendezvous]") {
   const std::string get = bytes({'h', 0});
   for (const std::string& bad :
-       {"}\x94" + text("self") + get + "s",             // a dict that holds itself
-        "\x8f\x94(" + get + "\x85\x90",                 // a set that holds a tuple of itself
-        "}\x94)" + get + text("late") + "Ns\x86",       // a dict that grows after it was recalled
+       {"}\x94" + text("self") + get + "s",        // a dict that holds itself
+        "\x8f\x94(" + get + "\x85\x90",            // a set that holds a tuple of itself
+        "}\x94)" + get + text("late") + "Ns\x86",  // a dict that grows after it was recalled
         "}\x94" + text("self") + get + "\x85s"}) {
     CHECK_FALSE(refusal(state_and("more", bad)).empty());
   }
@@ -800,43 +817,60 @@ TEST_CASE("torch state: whatever a byte is changed to, a pickle is refused, or r
 // ---- base64 -------------------------------------------------------------------------------------
 
 TEST_CASE("base64: both ways", "[rendezvous]") {
-  for (const auto& [plain, encoded] : texts{
-           {"", ""},
-           {"f", "Zg=="},
-           {"fo", "Zm8="},
-           {"foo", "Zm9v"},
-           {"foob", "Zm9vYg=="},
-           {"fooba", "Zm9vYmE="},
-           {"foobar", "Zm9vYmFy"},
-           {"\xfb\xff\xbf", "+/+/"},
-           {"\0\0"s, "AAA="}}) {
-    CHECK(elastic::to_base64(plain) == encoded);
-    CHECK(elastic::from_base64(encoded) == plain);
-    CHECK(elastic::base64_size(plain.size()) == encoded.size());
+  for (const auto& [plain, encoded] : texts{{"", ""},
+                                            {"f", "Zg=="},
+                                            {"fo", "Zm8="},
+                                            {"foo", "Zm9v"},
+                                            {"foob", "Zm9vYg=="},
+                                            {"fooba", "Zm9vYmE="},
+                                            {"foobar", "Zm9vYmFy"},
+                                            {"\xfb\xff\xbf", "+/+/"},
+                                            {"\0\0"s, "AAA="}}) {
+    CHECK(elastic::detail::to_base64(plain) == encoded);
+    CHECK(elastic::detail::from_base64(encoded) == plain);
+    CHECK(elastic::detail::base64_size(plain.size()) == encoded.size());
   }
   std::string all;
   for (int byte = 0; byte < 256; ++byte) {
     all.push_back(static_cast<char>(byte));
-    CHECK(elastic::from_base64(elastic::to_base64(all)) == all);
+    CHECK(elastic::detail::from_base64(elastic::detail::to_base64(all)) == all);
   }
 }
 
 TEST_CASE("base64: what is not exactly it is refused", "[rendezvous]") {
-  for (const std::string bad :
-       {"Z", "Zg", "Zg=", "Zg===", "Zg==Zg==", "=", "==", "===", "====", "Z===", "=Zg=", "Zg=g",
-        "Zm9v\n", "Zm9 ", " Zm9", "Zm-_", "Zm9v====", "Zh==", "Zm9=", "Zm\xff" "v", "Zm\n9"}) {
+  for (const std::string bad : {"Z",
+                                "Zg",
+                                "Zg=",
+                                "Zg===",
+                                "Zg==Zg==",
+                                "=",
+                                "==",
+                                "===",
+                                "====",
+                                "Z===",
+                                "=Zg=",
+                                "Zg=g",
+                                "Zm9v\n",
+                                "Zm9 ",
+                                " Zm9",
+                                "Zm-_",
+                                "Zm9v====",
+                                "Zh==",
+                                "Zm9=",
+                                "Zm\xff"
+                                "v",
+                                "Zm\n9"}) {
     CAPTURE(bad);
-    CHECK(elastic::from_base64(bad) == std::nullopt);
+    CHECK(elastic::detail::from_base64(bad) == std::nullopt);
   }
-  CHECK(elastic::from_base64("Zm9\0"s) == std::nullopt);
+  CHECK(elastic::detail::from_base64("Zm9\0"s) == std::nullopt);
 }
 
 // ---- nodes --------------------------------------------------------------------------------------
 
 TEST_CASE("node id: ordered by host, then by the numbers", "[rendezvous]") {
-  const std::vector<node_id> ordered = {
-      {"", 9, 9}, {"a", 3, 1}, {"a", 20, 0}, {"a", 20, 1}, {"a.b", 1, 0}, {"b", 1, 0},
-      {"\xc3\xa9", 1, 0}};
+  const std::vector<node_id> ordered = {{"", 9, 9},    {"a", 3, 1}, {"a", 20, 0},      {"a", 20, 1},
+                                        {"a.b", 1, 0}, {"b", 1, 0}, {"\xc3\xa9", 1, 0}};
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     for (std::size_t k = 0; k < ordered.size(); ++k) {
       CHECK((ordered[i] < ordered[k]) == (i < k));

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/torch/torch_state_clock.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_clock.hpp>
 
 #include <support/catch.hpp>
 
@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 using elastic::node_id;
 using elastic::time_point;
 using elastic::torch_state;
-using elastic::torch_state_clock;
 using elastic::torch_time;
+using elastic::detail::torch_state_clock;
 
 const node_id a{"a", 1, 0};
 const node_id b{"b", 2, 0};
@@ -44,10 +44,10 @@ TEST_CASE("torch state clock: a node is dead when its heartbeat did not change f
   const step steps[] = {
       {100s, some_time, some_time, {}},
       {110s, some_time + 1us, some_time, {}},
-      {115s, some_time + 1us, some_time, {}},          // 15 s are allowed
+      {115s, some_time + 1us, some_time, {}},  // 15 s are allowed
       {116s, some_time + 1us, some_time, {b}},
       {126s, some_time + 1us, some_time, {a, b}},
-      {127s, some_time + 1us, some_time - 1h, {a}},    // changed, be it backwards
+      {127s, some_time + 1us, some_time - 1h, {a}},  // changed, be it backwards
       {142s, some_time + 1us, some_time - 1h, {a}},
       {143s, some_time + 2us, some_time - 1h, {b}},
   };
@@ -98,12 +98,9 @@ TEST_CASE("torch state clock: the deadline counts from when its value was first 
     std::optional<time_point> seen;
   };
   const step steps[] = {
-      {10s, std::nullopt, std::nullopt},
-      {11s, some_time, at(11s)},
-      {30s, some_time, at(11s)},
-      {31s, some_time + 1us, at(31s)},
-      {40s, std::nullopt, std::nullopt},
-      {41s, some_time + 1us, at(41s)},
+      {10s, std::nullopt, std::nullopt}, {11s, some_time, at(11s)},
+      {30s, some_time, at(11s)},         {31s, some_time + 1us, at(31s)},
+      {40s, std::nullopt, std::nullopt}, {41s, some_time + 1us, at(41s)},
   };
   torch_state_clock clock;
   CHECK(clock.deadline_seen() == std::nullopt);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/base/random.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -594,7 +594,7 @@ TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
     raw_client good(server->port());
-    random_source chance(42);
+    detail::random_source chance(42);
     for (int round = 0; round < 200; ++round) {
       INFO("round " << round);
       raw_client stranger(server->port());

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/worker/worker_channel.hpp>
 
-#include <elastic/health/worker_channels.hpp>
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/health/detail/worker_channels.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -28,16 +28,19 @@ using elastic::worker_channel;
 using elastic::test::contains_text;
 using elastic::test::log_recorder;
 using elastic::test::manual_time;
-namespace messages = elastic::control_messages;
+namespace messages {
+using namespace elastic::control_messages;
+using namespace elastic::detail::worker_messages;
+}  // namespace messages
 using texts = std::vector<std::string>;
 
 /// An agent's end for two workers.
 struct stage {
   explicit stage(manual_time& clock) : time(clock), log(std::make_shared<log_recorder>()) {
-    elastic::worker_channels_options options;
+    elastic::detail::worker_channels_options options;
     options.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
     options.log = log->log();
-    options.events.hung = [this](int rank, const elastic::liveness_verdict& verdict) {
+    options.events.hung = [this](int rank, const elastic::detail::liveness_verdict& verdict) {
       told.push_back(fmt::format("{} hung: {}", rank, verdict.reason));
     };
     options.events.progress = [this](int rank, const messages::progress& said) {
@@ -50,7 +53,8 @@ struct stage {
     options.events.bad_node = [this](int rank, const std::string& why) {
       told.push_back(fmt::format("{} bad node: {}", rank, why));
     };
-    agent = std::make_unique<elastic::worker_channels>(time.context().get_executor(), options);
+    agent =
+        std::make_unique<elastic::detail::worker_channels>(time.context().get_executor(), options);
     agent->open(2);
     agent->started(0);
     agent->started(1);
@@ -69,7 +73,7 @@ struct stage {
   manual_time& time;
   std::shared_ptr<log_recorder> log;
   texts told;
-  std::unique_ptr<elastic::worker_channels> agent;
+  std::unique_ptr<elastic::detail::worker_channels> agent;
 };
 
 /// The next message that is no welcome.
@@ -178,7 +182,8 @@ TIME_TEST("worker channel: one that is destroyed is watched no longer", "[worker
   co_await stage.agent->close();
 }
 
-task<void> ask(elastic::worker_channels& agent, std::optional<elastic::checkpoint_outcome>& got) {
+task<void> ask(elastic::detail::worker_channels& agent,
+               std::optional<elastic::checkpoint_outcome>& got) {
   got = co_await agent.checkpoint(30s);
 }
 

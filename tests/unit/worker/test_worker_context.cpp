@@ -20,7 +20,7 @@ elastic::environment_map worker_context_variables() {
   worker.group_world_size = 3;
   worker.role_world_size = 5;
   worker.role_name = "trainer";
-  elastic::worker_surroundings job;
+  elastic::job_context job;
   job.master_addr = "10.0.0.1";
   job.master_port = 29500;
   job.use_agent_store = true;

@@ -4,8 +4,8 @@
 
 #include <elastic/agent/local_agent.hpp>
 
-#include <elastic/agent/agent_telemetry.hpp>
 #include <elastic/agent/detail/agent_step.hpp>
+#include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/log_layout.hpp>
@@ -15,26 +15,26 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/mailbox.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/base/mailbox.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/worker_liveness.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/process/console_writer.hpp>
+#include <elastic/process/console_output.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
-#include <elastic/process/signal_number.hpp>
-#include <elastic/process/stop_ladder.hpp>
-#include <elastic/rendezvous/gather.hpp>
-#include <elastic/rendezvous/master_keys.hpp>
+#include <elastic/process/stop_plan.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
+#include <elastic/rendezvous/detail/master_keys.hpp>
 
 #include <algorithm>
 #include <chrono>

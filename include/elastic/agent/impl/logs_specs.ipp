@@ -4,8 +4,8 @@
 
 #include <elastic/agent/logs_specs.hpp>
 
-#include <elastic/agent/line_template.hpp>
-#include <elastic/base/json_text.hpp>
+#include <elastic/agent/detail/line_template.hpp>
+#include <elastic/base/detail/json_text.hpp>
 
 #include <algorithm>
 
@@ -67,7 +67,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& att
   plan.json = as_json;
   const line_head head =
       as_json ? object_head(attempt, who, is_err)
-              : line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
+              : detail::line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
   if (teed || as_json) plan.prefix = head;
   if (matches) {
     plan.matches.filters =
@@ -88,8 +88,8 @@ ELASTIC_DECL line_head default_logs_specs::object_head(const attempt_logs& attem
   line_head head(R"({"time":")");
   head.add_time();
   head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
-                            json_string(attempt.host), json_string(who.role_name), who.rank,
-                            who.local_rank, attempt.layout.attempt()));
+                            detail::json_string(attempt.host), detail::json_string(who.role_name),
+                            who.rank, who.local_rank, attempt.layout.attempt()));
   head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
   return head;
 }

@@ -6,7 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/gather.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
 
 #include <cstddef>
 #include <cstdint>

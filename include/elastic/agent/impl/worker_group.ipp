@@ -9,13 +9,13 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/when_all.hpp>
+#include <elastic/contract/detail/macros.hpp>
+#include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/function_call.hpp>
-#include <elastic/contract/macros.hpp>
-#include <elastic/contract/visible_devices.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/process/core_file.hpp>
-#include <elastic/process/oom_kills.hpp>
-#include <elastic/process/process_tree.hpp>
+#include <elastic/process/detail/core_file.hpp>
+#include <elastic/process/detail/oom_kills.hpp>
+#include <elastic/process/detail/process_tree.hpp>
 
 #include <chrono>
 
@@ -24,9 +24,9 @@
 
 namespace elastic {
 
-ELASTIC_DECL std::vector<worker_identity> identities(const worker_spec& spec,
-                                                     const rendezvous_round& round,
-                                                     const assigned_ranks& ranks) {
+ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& spec,
+                                                            const rendezvous_round& round,
+                                                            const assigned_ranks& ranks) {
   std::vector<worker_identity> identities;
   for (int local_rank = 0; local_rank < spec.nproc_per_node; ++local_rank) {
     worker_identity identity;
@@ -44,10 +44,9 @@ ELASTIC_DECL std::vector<worker_identity> identities(const worker_spec& spec,
   return identities;
 }
 
-ELASTIC_DECL worker_surroundings surroundings(const worker_spec& spec,
-                                              const rendezvous_round& round, std::string run_id,
-                                              int restart_count) {
-  worker_surroundings job;
+ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezvous_round& round,
+                                          std::string run_id, int restart_count) {
+  job_context job;
   job.master_addr = round.master.address;
   job.master_port = round.master.port;
   job.use_agent_store = round.master.served_by_agent;
@@ -84,16 +83,16 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
                                             std::string run_id, int restart_count) {
   ELASTIC_ASSERT(processes_.running() == 0);
   layout_.start_attempt(restart_count, spec_.nproc_per_node);
-  const worker_surroundings job = surroundings(spec_, round, std::move(run_id), restart_count);
+  const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
   attempt_.base_rank = ranks.base_rank;
   attempt_.started = time_->wall_now();
-  attempt_.oom_kills = count_oom_kills();
+  attempt_.oom_kills = detail::count_oom_kills();
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
   stop_plan at_once;
   at_once.signal = SIGKILL;
-  co_await with_rollback(start_all(identities(spec_, round, ranks), job), stop(at_once));
+  co_await with_rollback(start_all(worker_identities(spec_, round, ranks), job), stop(at_once));
   attempt_.state = worker_state::healthy;
   update_state();
 }
@@ -162,8 +161,9 @@ ELASTIC_DECL process_set_services worker_group::process_services(const agent_ser
   return parts;
 }
 
-ELASTIC_DECL hang_hooks_services worker_group::hook_services(const agent_services& services) {
-  hang_hooks_services parts;
+ELASTIC_DECL detail::hang_hooks_services worker_group::hook_services(
+    const agent_services& services) {
+  detail::hang_hooks_services parts;
   parts.launcher = services.hook_launcher;
   parts.time = services.time;
   parts.log = services.log;
@@ -172,19 +172,20 @@ ELASTIC_DECL hang_hooks_services worker_group::hook_services(const agent_service
   return parts;
 }
 
-ELASTIC_DECL worker_channels_options worker_group::channel_options(const agent_services& services) {
-  worker_channels_options parts;
+ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
+    const agent_services& services) {
+  detail::worker_channels_options parts;
   parts.liveness = spec_.liveness;
   parts.time = services.time;
   parts.log = services.log;
   parts.timer_file = find_variable(spec_.environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == "1";
   parts.timer_path =
       find_variable(spec_.environment, "TORCHELASTIC_TIMER_FILE").value_or(std::string());
-  channel_events& events = parts.events;
-  events.hung = [this](int local_rank, const liveness_verdict& verdict) {
+  detail::channel_events& events = parts.events;
+  events.hung = [this](int local_rank, const detail::liveness_verdict& verdict) {
     end_hung(local_rank, verdict);
   };
-  events.progress = [this](int local_rank, const control_messages::progress& progress) {
+  events.progress = [this](int local_rank, const detail::worker_messages::progress& progress) {
     pass_on(local_rank, progress);
   };
   events.no_restart = [this](int local_rank, const std::string& reason) {
@@ -208,7 +209,7 @@ ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* 
                      reason.empty() ? "" : ": ", reason);
 }
 
-ELASTIC_DECL void worker_group::end_hung(int local_rank, const liveness_verdict& verdict) {
+ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_verdict& verdict) {
   const auto slot = static_cast<std::size_t>(local_rank);
   if (slot >= attempt_.workers.size() || attempt_.workers[slot].end) return;
   worker& entry = attempt_.workers[slot];
@@ -231,8 +232,8 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const liveness_verdict&
   }
 }
 
-ELASTIC_DECL hang_hook_call worker_group::hook_for(hung_worker hung) const {
-  hang_hook_call call;
+ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {
+  detail::hang_hook_call call;
   call.environment = spec_.environment;
   // What a launcher around this one said about its own channel is not for the hook.
   call.environment.erase("ELASTIC_CONTROL");
@@ -252,7 +253,7 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 }
 
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
-                                        const control_messages::progress& progress) {
+                                        const detail::worker_messages::progress& progress) {
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
@@ -269,7 +270,7 @@ ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
     for (const worker& candidate : attempt_.workers) {
       if (candidate.pid == pid && !candidate.end) return candidate.identity.local_rank;
     }
-    const auto entry = read_process(pid);
+    const auto entry = detail::read_process(pid);
     if (!entry) break;
     pid = entry->parent;
   }
@@ -282,7 +283,7 @@ ELASTIC_DECL void worker_group::announce_stop(const stop_plan& plan) {
 }
 
 ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> identities,
-                                                const worker_surroundings& job) {
+                                                const job_context& job) {
   attempt_.workers.resize(identities.size());
   if (spec_.function) attempt_.sheets.resize(identities.size());
   std::vector<worker_output> outputs = logs_->plan({spec_, identities, layout_, host_name()});
@@ -299,8 +300,7 @@ ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> ide
 }
 
 ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
-    const worker_identity& identity, const worker_surroundings& job,
-    const std::string& error_file) const {
+    const worker_identity& identity, const job_context& job, const std::string& error_file) const {
   environment_map variables = spec_.environment;
   // Workers are no agents.
   variables.erase("ELASTIC_JOB_SECRET_FILE");
@@ -312,26 +312,26 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
       variables[name] = value;
   }
   for (const auto& [name, value] : spec_.env) {
-    variables[name] =
-        substitute_macros(value, macros_of(identity.role_name, identity.rank, identity.local_rank));
+    variables[name] = detail::substitute_macros(
+        value, detail::macros_of(identity.role_name, identity.rank, identity.local_rank));
   }
   worker_identity shown = identity;
   if (spec_.virtual_local_rank) {
-    leave_one_device(variables, identity.local_rank);
+    detail::leave_one_device(variables, identity.local_rank);
     shown.local_rank = 0;
   }
   return worker_environment(std::move(variables), shown, job, error_file);
 }
 
-ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
-                                                   const worker_surroundings& job,
+ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, const job_context& job,
                                                    worker_output output) {
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
   supervised_process process;
   process.process.program = spec_.program;
   for (const std::string& argument : spec_.arguments) {
-    process.process.arguments.push_back(substitute_local_rank(argument, identity.local_rank));
+    process.process.arguments.push_back(
+        detail::substitute_local_rank(argument, identity.local_rank));
   }
   process.process.environment = environment_of(identity, job, error_file);
   if (!spec_.cpu_affinity.empty()) process.process.processors = spec_.cpu_affinity.at(slot);
@@ -348,7 +348,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity,
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
   attempt_.sheets.at(slot) =
-      call_sheet::make(spec_.function->arguments, return_value_bound(spec_.nproc_per_node));
+      detail::call_memfd::make(spec_.function->arguments, return_value_bound(spec_.nproc_per_node));
   process.stdin_fd = attempt_.sheets[slot].descriptor();
   const std::string variable = fmt::format("{}=", entrypoint_variable);
   std::erase_if(process.environment,
@@ -357,9 +357,9 @@ ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& proces
 }
 
 ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
-                                           call_answer answer) const {
+                                           detail::call_answer answer) const {
   std::string problem;
-  if (answer.kind == call_answer::what::value) {
+  if (answer.kind == detail::call_answer::what::value) {
     try {
       detail::call_value(answer.text, "it");
       values.emplace(rank, std::move(answer.text));
@@ -368,8 +368,9 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
       problem = failure.what();
     }
   } else {
-    problem = answer.kind == call_answer::what::garbage ? answer.text
-                                                        : "it ended before its function returned";
+    problem = answer.kind == detail::call_answer::what::garbage
+                  ? answer.text
+                  : "it ended before its function returned";
   }
   log_.warning("rank {} ended with success, but there is no return value: {}", rank, problem);
 }
@@ -377,8 +378,8 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
 ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
     std::size_t slot) const {
   if (slot >= attempt_.sheets.size()) return std::nullopt;
-  const call_answer left = attempt_.sheets[slot].answer();
-  if (left.kind != call_answer::what::failure) return std::nullopt;
+  const detail::call_answer left = attempt_.sheets[slot].answer();
+  if (left.kind != detail::call_answer::what::failure) return std::nullopt;
   return parse_error_file(left.text);
 }
 
@@ -399,7 +400,7 @@ ELASTIC_DECL void worker_group::note(const process_end& end) {
 ELASTIC_DECL void worker_group::note_cause(const process_end& end) {
   worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent || !entry.hung.empty() || end.status.signal() != SIGKILL) return;
-  const auto kills = count_oom_kills();
+  const auto kills = detail::count_oom_kills();
   entry.out_of_memory = kills && attempt_.oom_kills && *kills > *attempt_.oom_kills;
 }
 
@@ -454,7 +455,7 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   if (failed.end->status.core_dumped()) {
     // The directory is that in which the agent's programs start: relative names are of there.
     const auto since = std::chrono::system_clock::to_time_t(attempt_.started);
-    failure.core_file = find_core(failed.pid, spec_.directory, since);
+    failure.core_file = detail::find_core(failed.pid, spec_.directory, since);
   }
   return failure;
 }

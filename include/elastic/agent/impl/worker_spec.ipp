@@ -4,9 +4,9 @@
 
 #include <elastic/agent/worker_spec.hpp>
 
-#include <elastic/agent/line_template.hpp>
+#include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/contract/visible_devices.hpp>
+#include <elastic/contract/detail/visible_devices.hpp>
 
 #include <cstddef>
 
@@ -32,9 +32,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
            fmt::format("'{}' is no name of a variable", name));
   }
   demand(!spec.virtual_local_rank ||
-             visible_devices(spec.environment).size() >=
+             detail::visible_devices(spec.environment).size() >=
                  static_cast<std::size_t>(spec.nproc_per_node) ||
-             visible_devices(spec.environment).empty(),
+             detail::visible_devices(spec.environment).empty(),
          fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
                      "which each is to have its own",
                      spec.nproc_per_node));
@@ -42,7 +42,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
-  line_template{spec.log_line_prefix_template};
+  detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");

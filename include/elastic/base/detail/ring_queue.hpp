@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/ring_options.hpp>
 #include <elastic/base/detail/ring_request.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/ring_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -53,9 +53,7 @@ class ring_queue {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (!entry) return false;
     switch (request.what) {
-      case ring_request::action::none:
-        io_uring_prep_nop(entry);
-        break;
+      case ring_request::action::none: io_uring_prep_nop(entry); break;
       case ring_request::action::accept:
         io_uring_prep_multishot_accept(entry, request.fd, nullptr, nullptr, SOCK_CLOEXEC);
         break;
@@ -69,8 +67,7 @@ class ring_queue {
                            MSG_NOSIGNAL | MSG_WAITALL);
         break;
       case ring_request::action::read:
-        io_uring_prep_read(entry, request.fd, request.data, request.size,
-                           static_cast<__u64>(-1));
+        io_uring_prep_read(entry, request.fd, request.data, request.size, static_cast<__u64>(-1));
         break;
       case ring_request::action::poll:
         io_uring_prep_poll_add(entry, request.fd, request.events);

@@ -46,7 +46,7 @@ ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& var
 
 namespace detail {
 
-inline void set_job_variables(environment_map& variables, const worker_surroundings& job) {
+inline void set_job_variables(environment_map& variables, const job_context& job) {
   variables["MASTER_ADDR"] = job.master_addr;
   variables["MASTER_PORT"] = std::to_string(job.master_port);
   variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
@@ -74,7 +74,7 @@ inline void set_identity_variables(environment_map& variables, const worker_iden
 
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_identity& worker,
-                                                         const worker_surroundings& job,
+                                                         const job_context& job,
                                                          const std::string& error_file) {
   detail::set_job_variables(base, job);
   detail::set_identity_variables(base, worker);

@@ -9,10 +9,10 @@
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/control_message.hpp>
-#include <elastic/health/line_intake.hpp>
-#include <elastic/health/worker_channels_options.hpp>
-#include <elastic/health/worker_liveness.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/line_intake.hpp>
+#include <elastic/health/detail/worker_channels_options.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
 
 #include <cstdint>
 #include <list>
@@ -140,18 +140,18 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // ---- what workers say -----------------------------------------------------------------------
 
   ELASTIC_DECL worker_liveness& liveness_of(const connection& one);
-  ELASTIC_DECL void handle(connection& one, const control_messages::hello& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::heartbeat& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::enter& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::leave& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::expires& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::release& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::progress& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::saved& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::not_saved& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::no_restart& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::bad_node& said);
-  ELASTIC_DECL void handle(connection& one, const control_messages::bye&);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::hello& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::heartbeat& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::enter& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::leave& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::expires& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::release& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::progress& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::saved& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::not_saved& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::no_restart& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::bad_node& said);
+  ELASTIC_DECL void handle(connection& one, const worker_messages::bye&);
   ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
 
   // ---- PyTorch's timers -----------------------------------------------------------------------

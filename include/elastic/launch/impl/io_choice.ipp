@@ -18,7 +18,7 @@ ELASTIC_DECL io_in_use find_io(io_choice choice) {
   if (choice == io_choice::epoll) return {"epoll", {}};
   asio::io_context context(1);
   std::string why_not;
-  if (ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
+  if (detail::ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
   return {"epoll", why_not};
 }
 

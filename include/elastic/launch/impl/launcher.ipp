@@ -5,18 +5,18 @@
 #include <elastic/launch/launcher.hpp>
 
 #include <elastic/agent/logs_specs_registry.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/launch/gpu_nodes.hpp>
-#include <elastic/launch/numa_binding.hpp>
-#include <elastic/launch/processor_topology.hpp>
+#include <elastic/launch/detail/gpu_nodes.hpp>
+#include <elastic/launch/detail/numa_placement.hpp>
+#include <elastic/launch/detail/processor_topology.hpp>
 #include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/exit_status.hpp>
-#include <elastic/process/fork_launcher.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/processor_set.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>

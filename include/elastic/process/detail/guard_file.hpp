@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 
 #include <cstddef>
 #include <optional>

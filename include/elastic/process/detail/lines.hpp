@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/json_text.hpp>
+#include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/line_head.hpp>

@@ -8,10 +8,10 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/child.hpp>
-#include <elastic/process/console_writer.hpp>
-#include <elastic/process/process_sight.hpp>
+#include <elastic/process/detail/proc_snapshot.hpp>
+#include <elastic/process/detail/tee.hpp>
+#include <elastic/process/output_sink.hpp>
 #include <elastic/process/stdio.hpp>
-#include <elastic/process/tee.hpp>
 
 #include <sys/types.h>
 
@@ -91,7 +91,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool given_up = false;
   bool abandoned = false;
   /// How it looked when it had not ended for a while after it was killed.
-  std::optional<process_sight> sight;
+  std::optional<proc_snapshot> sight;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
   asio::cancellation_signal cancel_clear;

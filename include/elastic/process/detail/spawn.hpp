@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/process_spec.hpp>
 
 #include <fcntl.h>
@@ -282,8 +282,7 @@ struct spawn_request {
 ///
 /// The child shares the parent's memory until then (no page table is copied), and the calling
 /// thread stands still. All signals are blocked meanwhile, so that no handler runs in the child.
-inline spawn_result spawn(const spawn_request& request, child_stack& stack,
-                          const syscalls& calls) {
+inline spawn_result spawn(const spawn_request& request, child_stack& stack, const syscalls& calls) {
   const process_spec& spec = request.spec;
   spawn_result result;
   void* const stack_top = stack.top();
@@ -319,8 +318,8 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack,
   std::array<unsigned long, words> before{};
   all.fill(~0UL);
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
-  result.pid = calls.clone(child_entry, stack_top,
-                           CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &result.pidfd);
+  result.pid = calls.clone(child_entry, stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+                           &plan, &result.pidfd);
   const int clone_error = errno;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr, kernel_signal_bytes);
 
@@ -358,29 +357,32 @@ inline std::string interpreter_of(const std::string& path) {
 [[noreturn]] inline void throw_execute_error(const process_spec& spec, const std::string& path,
                                              int number) {
   const std::string seen = seen_from(spec.directory, path);
-  struct stat status {};
+  struct stat status{};
   const bool exists = ::stat(seen.c_str(), &status) == 0;
   switch (number) {
     case ENOENT:
     case ENOTDIR:
     case ENAMETOOLONG:
       if (!exists) {
-        throw error(errc::program_not_found, fmt::format("program '{}' cannot be executed: {}",
-                                                         path, errno_text(number)));
+        throw error(errc::program_not_found,
+                    fmt::format("program '{}' cannot be executed: {}", path, errno_text(number)));
       }
       if (const std::string interpreter = interpreter_of(seen); !interpreter.empty()) {
         throw error(errc::program_not_executable,
                     fmt::format("program '{}' cannot be executed: its interpreter '{}' was not "
-                                "found", path, interpreter));
+                                "found",
+                                path, interpreter));
       }
       throw error(errc::program_not_executable,
                   fmt::format("program '{}' cannot be executed: the loader that it names was not "
-                              "found", path));
+                              "found",
+                              path));
     case ENOEXEC:
       throw error(errc::program_not_executable,
                   fmt::format("program '{}' cannot be executed: it is neither a program of this "
                               "machine nor a script that names its interpreter in a first line "
-                              "that begins with '#!'", path));
+                              "that begins with '#!'",
+                              path));
     case EACCES:
     case EPERM:
     case ELOOP:
@@ -388,10 +390,10 @@ inline std::string interpreter_of(const std::string& path) {
     case EISDIR:
     case EINVAL:
     case ELIBBAD:
-      throw error(errc::program_not_executable,
-                  fmt::format("program '{}' cannot be executed: {}", path,
-                              exists && S_ISDIR(status.st_mode) ? errno_text(EISDIR)
-                                                                : errno_text(number)));
+      throw error(
+          errc::program_not_executable,
+          fmt::format("program '{}' cannot be executed: {}", path,
+                      exists && S_ISDIR(status.st_mode) ? errno_text(EISDIR) : errno_text(number)));
     default:
       throw error(errc::start_failed,
                   fmt::format("program '{}' cannot be started: {}", path, errno_text(number)));

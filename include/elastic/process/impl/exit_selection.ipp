@@ -5,7 +5,7 @@
 #include <elastic/process/exit_selection.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/process/signal_number.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -40,7 +40,7 @@ ELASTIC_DECL exit_selection exit_selection::parse(std::string_view text) {
     const char* const end = part.data() + part.size();
     const auto [stop, failure] = std::from_chars(part.data(), end, code);
     const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
-    const std::optional<int> number = is_code ? std::nullopt : signal_number(part);
+    const std::optional<int> number = is_code ? std::nullopt : detail::signal_number(part);
     if (!is_code && !number) {
       throw error(errc::invalid_argument,
                   fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "

@@ -6,9 +6,9 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/process/detail/guarded_child.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/reaper.hpp>
-#include <elastic/process/guarded_child.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -161,9 +161,9 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
   }
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) note_unheld();
-    co_return std::make_unique<guarded_child>(executor_, static_cast<pid_t>(first->message.value),
-                                              std::move(first->attached), std::move(socket),
-                                              std::move(started.pidfd), options_.log, calls_);
+    co_return std::make_unique<detail::guarded_child>(
+        executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
+        std::move(socket), std::move(started.pidfd), options_.log, calls_);
   }
   asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);

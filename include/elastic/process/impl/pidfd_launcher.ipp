@@ -5,8 +5,8 @@
 #include <elastic/process/pidfd_launcher.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/process/detail/pidfd_child.hpp>
 #include <elastic/process/detail/program_path.hpp>
-#include <elastic/process/pidfd_child.hpp>
 
 #include <string>
 #include <utility>
@@ -42,7 +42,7 @@ ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& sp
       .die_with_parent = static_cast<bool>(options_.parent)};
   const detail::spawn_result started = detail::spawn(request, stack_, calls_);
   if (started.failure) detail::throw_start_error(spec, path, started);
-  return std::make_unique<pidfd_child>(executor_, started.pid, started.pidfd, calls_);
+  return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_);
 }
 
 }  // namespace elastic

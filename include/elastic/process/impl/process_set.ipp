@@ -6,9 +6,9 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/assert.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/child.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 
 #include <algorithm>
@@ -39,9 +39,10 @@ ELASTIC_DECL void process_set::signal(std::size_t index, int number) {
 }
 
 ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
-  stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
-  const stop_step step = ladder.next(state_->running, state_->services.time->now(), state_->hurry);
-  if (step.what == stop_step::action::send) carry_out(*state_, step);
+  detail::stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
+  const detail::stop_step step =
+      ladder.next(state_->running, state_->services.time->now(), state_->hurry);
+  if (step.what == detail::stop_step::action::send) carry_out(*state_, step);
 }
 
 ELASTIC_DECL void process_set::kill() {
@@ -167,7 +168,7 @@ ELASTIC_DECL void process_set::throw_aborted() {
   throw std::system_error(make_error_code(asio::error::operation_aborted));
 }
 
-ELASTIC_DECL void process_set::carry_out(state& all, const stop_step& step) {
+ELASTIC_DECL void process_set::carry_out(state& all, const detail::stop_step& step) {
   ask_all(all, step.signal);
   // One that is stopped would sleep through the question.
   if (step.signal != SIGKILL) signal_all(all, SIGCONT);
@@ -175,8 +176,8 @@ ELASTIC_DECL void process_set::carry_out(state& all, const stop_step& step) {
                          step.reason);
 }
 
-ELASTIC_DECL stop_ladder process_set::new_ladder(const state& all, stop_plan plan) {
-  return stop_ladder(plan, all.services.killed_patience);
+ELASTIC_DECL detail::stop_ladder process_set::new_ladder(const state& all, stop_plan plan) {
+  return detail::stop_ladder(plan, all.services.killed_patience);
 }
 
 ELASTIC_DECL void process_set::look_at_killed(state& all) {
@@ -187,7 +188,7 @@ ELASTIC_DECL void process_set::look_at_killed(state& all) {
     if (!sight) continue;
     const std::string text =
         fmt::format("process {} was killed and has not ended: it is {}", place->pid, sight->text());
-    if (place->sight && is_stuck(*place->sight, *sight)) {
+    if (place->sight && detail::is_stuck(*place->sight, *sight)) {
       place->give_up(text);
     } else {
       all.services.log.warning("{}", text);
@@ -200,14 +201,15 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer all, stop_plan plan)
   time_source& time = *all->services.time;
   const time_point patience_ends = deadline_after(time.now(), plan.grace);
   const auto begun = std::exchange(all->begun, std::nullopt);
-  stop_ladder ladder = begun && begun->first == plan ? begun->second : new_ladder(*all, plan);
+  detail::stop_ladder ladder =
+      begun && begun->first == plan ? begun->second : new_ladder(*all, plan);
   for (;;) {
     all->progress.reset();
-    const stop_step step = ladder.next(all->running, time.now(), all->hurry);
-    if (step.what == stop_step::action::done) break;
-    if (step.what == stop_step::action::send) {
+    const detail::stop_step step = ladder.next(all->running, time.now(), all->hurry);
+    if (step.what == detail::stop_step::action::done) break;
+    if (step.what == detail::stop_step::action::send) {
       carry_out(*all, step);
-    } else if (step.what == stop_step::action::look) {
+    } else if (step.what == detail::stop_step::action::look) {
       look_at_killed(*all);
     } else {
       co_await with_deadline(time, step.until, all->progress.wait());
@@ -264,7 +266,7 @@ ELASTIC_DECL void process_set::begin_clearing(state& all, const place_pointer& p
 
 ELASTIC_DECL task<void> process_set::end_tree(place_pointer place, process_set_services services) {
   time_source& time = *services.time;
-  std::map<pid_t, process_sight> before;
+  std::map<pid_t, detail::proc_snapshot> before;
   for (;;) {
     const time_point patience_ends = deadline_after(time.now(), services.killed_patience);
     if (co_await with_deadline(time, patience_ends, place->process->end_tree())) co_return;
@@ -274,7 +276,7 @@ ELASTIC_DECL task<void> process_set::end_tree(place_pointer place, process_set_s
       const auto sight = services.look(pid);
       if (!sight) continue;
       const auto known = before.find(pid);
-      all_stuck = all_stuck && known != before.end() && is_stuck(known->second, *sight);
+      all_stuck = all_stuck && known != before.end() && detail::is_stuck(known->second, *sight);
       before[pid] = *sight;
       held_up += fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid, sight->text());
     }

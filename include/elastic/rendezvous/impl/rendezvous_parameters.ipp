@@ -4,8 +4,8 @@
 
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
+#include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/nearest_name.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -135,7 +135,7 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                   name, backend, fmt::join(used, ", "));
       continue;
     }
-    const std::string nearest = nearest_name(name, known);
+    const std::string nearest = detail::nearest_name(name, known);
     const std::string hint = nearest.empty()
                                  ? fmt::format("'{}' knows: {}", backend, fmt::join(used, ", "))
                                  : fmt::format("did you mean {}?", nearest);

@@ -5,9 +5,9 @@
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+#include <elastic/rendezvous/detail/static_rendezvous.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/solo_rendezvous.hpp>
-#include <elastic/rendezvous/static_rendezvous.hpp>
 
 #include <fmt/format.h>
 
@@ -43,11 +43,11 @@ inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_paramete
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
   add("static", [](const rendezvous_parameters& parameters) {
-    return std::make_shared<static_rendezvous>(parameters);
+    return std::make_shared<detail::static_rendezvous>(parameters);
   });
   add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
     // A job of one node needs no socket to meet.
-    if (parameters.max_nodes == 1) return std::make_shared<solo_rendezvous>(parameters);
+    if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
     return detail::make_native(parameters);
   });
 #if !defined(ELASTIC_HEADER_ONLY)

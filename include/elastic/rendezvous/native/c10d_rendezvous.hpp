@@ -6,13 +6,13 @@
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/store.hpp>
 
 #include <cstdint>
@@ -88,7 +88,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   endpoint endpoint_;
   rendezvous_settings settings_;
   std::optional<bool> is_host_;
-  worker_store_host workers_;
+  detail::worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<message_connector> connector_;
   store_watch watch_;

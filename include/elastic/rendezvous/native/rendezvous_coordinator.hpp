@@ -5,12 +5,12 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
+#include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/rendezvous/round_machine.hpp>
-#include <elastic/rendezvous/round_state.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -78,7 +78,7 @@ class rendezvous_coordinator {
   /// The connections to close since the last call.
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
 
-  const round_state& state() const { return state_; }
+  const detail::round_state& state() const { return state_; }
   int restarts() const { return restarts_; }
 
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
@@ -137,8 +137,8 @@ class rendezvous_coordinator {
 
   // All steps that a node can take now.
   ELASTIC_DECL void step(const node_id& node, time_point now);
-  ELASTIC_DECL void carry_out(round_action action, std::string_view reason, const node_id& node,
-                              time_point now);
+  ELASTIC_DECL void carry_out(detail::round_action action, std::string_view reason,
+                              const node_id& node, time_point now);
   ELASTIC_DECL void begin_round();
 
   // What one node's step makes possible for others.
@@ -176,12 +176,12 @@ class rendezvous_coordinator {
   void wake_at(time_point when) { next_ = std::min(next_, when); }
 
   ELASTIC_DECL void plan_next(time_point now);
-  ELASTIC_DECL static std::string_view verb_of(round_action action);
+  ELASTIC_DECL static std::string_view verb_of(detail::round_action action);
 
   std::string run_id_;
   logger log_;
   rendezvous_settings settings_;
-  round_state state_;
+  detail::round_state state_;
   std::map<node_id, member> members_;
   std::unordered_map<connection, node_id> nodes_;
   /// The connections that may speak.

@@ -5,17 +5,17 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/round_state.hpp>
+#include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/rendezvous/round_state.hpp>
 #include <elastic/rendezvous/torch/detail/job_failures.hpp>
 #include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 #include <elastic/rendezvous/torch/detail/torch_round.hpp>
 #include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
-#include <elastic/rendezvous/worker_store_host.hpp>
 #include <elastic/store/store.hpp>
 
 #include <chrono>
@@ -93,15 +93,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> join();
 
   // When time alone makes a difference.
-  ELASTIC_DECL time_point next_look(const round_state& state, time_point deadline) const;
+  ELASTIC_DECL time_point next_look(const detail::round_state& state, time_point deadline) const;
 
   // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
   // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
   // the round notice that they are gone, and all meet again.
-  ELASTIC_DECL bool is_whole(const round_state& state) const;
-  ELASTIC_DECL void take_place(const round_state& state);
+  ELASTIC_DECL bool is_whole(const detail::round_state& state) const;
+  ELASTIC_DECL void take_place(const detail::round_state& state);
 
-  [[noreturn]] ELASTIC_DECL void throw_timeout(const round_state& state) const;
+  [[noreturn]] ELASTIC_DECL void throw_timeout(const detail::round_state& state) const;
 
   // None if the round is to end already.
   ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
@@ -159,7 +159,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   torch_dialect dialect_;
   std::shared_ptr<store> agents_;
   std::string address_;
-  worker_store_host workers_;
+  detail::worker_store_host workers_;
   std::shared_ptr<detail::torch_round> shared_;
   /// The round that this node is in: its nodes with their ranks.
   std::map<node_id, int> members_;

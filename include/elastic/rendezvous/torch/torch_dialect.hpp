@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
-#include <elastic/rendezvous/round_machine.hpp>
 
 #include <string_view>
 
@@ -27,8 +27,9 @@ constexpr agent_dialect agents_of(torch_dialect dialect) {
 }
 
 /// By which rules agents of a dialect meet.
-constexpr round_rules rules_of(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
+constexpr detail::round_rules rules_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? detail::round_rules::torch_2_6
+                                             : detail::round_rules::torch_1_13;
 }
 
 /// "1.13", "2.0" or "2.6": the release that a dialect began with.

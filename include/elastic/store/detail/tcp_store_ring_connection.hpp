@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/ring.hpp>
+#include <elastic/base/detail/ring.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>

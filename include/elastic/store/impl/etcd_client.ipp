@@ -36,9 +36,9 @@ ELASTIC_DECL std::string etcd_client::name() const {
 }
 
 ELASTIC_DECL task<std::string> etcd_client::version() {
-  http_request request;
+  detail::http_request request;
   request.target = "/version";
-  const http_response response = co_await ask(std::move(request));
+  const detail::http_response response = co_await ask(std::move(request));
   const json answer = json::parse(response.body, nullptr, false);
   if (response.status == 200 && answer.is_object()) {
     const auto found = answer.find("etcdserver");
@@ -53,8 +53,8 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json>
   bool is_renewed = false;
   for (;;) {
     if (!options_.user.empty() && token_.empty() && !is_open_) co_await authenticate();
-    http_request request = v3_request(target, text);
-    const http_response response = co_await ask(std::move(request));
+    detail::http_request request = v3_request(target, text);
+    const detail::http_response response = co_await ask(std::move(request));
     json answer = read_answer(response, target);
     const std::optional<etcd_refusal> refusal = refusal_in(answer);
     if (!refusal) co_return answer;
@@ -74,7 +74,7 @@ ELASTIC_DECL task<void> etcd_client::await_event(json create_request) {
     if (!options_.user.empty() && token_.empty() && !is_open_) co_await authenticate();
     json body;
     body["create_request"] = std::move(create_request);
-    http_request request = v3_request("/v3/watch", to_text(body));
+    detail::http_request request = v3_request("/v3/watch", to_text(body));
     co_await follow(std::move(request));
     co_return;
   } catch (const error& failure) {
@@ -84,7 +84,7 @@ ELASTIC_DECL task<void> etcd_client::await_event(json create_request) {
   co_await time().sleep_until(time().now() + watch_pause);
 }
 
-ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) {
+ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request request) {
   duration pause = first_pause;
   const time_point begin = time().now();
   if (!first_limit_) first_limit_ = begin + options_.first_patience;
@@ -92,7 +92,7 @@ ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) {
   for (;;) {
     std::string tried;
     for (std::size_t i = 0; i < options_.members.size(); ++i) {
-      std::optional<http_response> answer = co_await try_member(current_, request, tried);
+      std::optional<detail::http_response> answer = co_await try_member(current_, request, tried);
       if (answer) {
         note_answer();
         co_return std::move(*answer);
@@ -111,9 +111,9 @@ ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) {
   }
 }
 
-ELASTIC_DECL task<http_response> etcd_client::ask_patiently(http_request request) {
+ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(detail::http_request request) {
   const std::size_t member = current_;
-  std::unique_ptr<http_connection> connection = co_await connect_in_time(member);
+  std::unique_ptr<detail::http_connection> connection = co_await connect_in_time(member);
   co_return co_await connection->exchange(std::move(request));
 }
 
@@ -160,7 +160,7 @@ ELASTIC_DECL std::string etcd_client::to_text(const json& body) {
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-ELASTIC_DECL std::string etcd_client::shown(const http_response& response) {
+ELASTIC_DECL std::string etcd_client::shown(const detail::http_response& response) {
   constexpr std::size_t most = 100;
   std::string text = response.body.substr(0, most);
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -186,16 +186,16 @@ ELASTIC_DECL void etcd_client::note_answer() {
   is_lost_ = false;
 }
 
-ELASTIC_DECL task<std::optional<http_response>> etcd_client::try_member(std::size_t member,
-                                                                        http_request request,
-                                                                        std::string& tried) {
+ELASTIC_DECL task<std::optional<detail::http_response>> etcd_client::try_member(
+    std::size_t member, detail::http_request request, std::string& tried) {
   std::string problem;
   try {
     const duration allowed = is_lost_ ? std::min<duration>(lost_timeout, options_.answer_timeout)
                                       : options_.answer_timeout;
     const time_point limit = time().now() + allowed;
-    task<http_response> asking = ask_member(member, std::move(request));
-    std::optional<http_response> answer = co_await with_deadline(time(), limit, std::move(asking));
+    task<detail::http_response> asking = ask_member(member, std::move(request));
+    std::optional<detail::http_response> answer =
+        co_await with_deadline(time(), limit, std::move(asking));
     if (answer && answer->status < 500) co_return answer;
     const std::chrono::duration<double> seconds = allowed;
     problem = answer ? shown(*answer) : fmt::format("no answer within {} s", seconds.count());
@@ -210,13 +210,14 @@ ELASTIC_DECL task<std::optional<http_response>> etcd_client::try_member(std::siz
   co_return std::nullopt;
 }
 
-ELASTIC_DECL task<http_response> etcd_client::ask_member(std::size_t member, http_request request) {
-  std::unique_ptr<http_connection> connection;
+ELASTIC_DECL task<detail::http_response> etcd_client::ask_member(std::size_t member,
+                                                                 detail::http_request request) {
+  std::unique_ptr<detail::http_connection> connection;
   if (!idle_[member].empty()) {
     connection = std::move(idle_[member].back());
     idle_[member].pop_back();
     try {
-      http_response response = co_await connection->exchange(request);
+      detail::http_response response = co_await connection->exchange(request);
       keep(member, std::move(connection));
       co_return response;
     } catch (const error& failure) {
@@ -226,18 +227,19 @@ ELASTIC_DECL task<http_response> etcd_client::ask_member(std::size_t member, htt
     idle_[member].clear();
   }
   connection = co_await connect(member);
-  http_response response = co_await connection->exchange(std::move(request));
+  detail::http_response response = co_await connection->exchange(std::move(request));
   keep(member, std::move(connection));
   co_return response;
 }
 
 ELASTIC_DECL void etcd_client::keep(std::size_t member,
-                                    std::unique_ptr<http_connection> connection) {
+                                    std::unique_ptr<detail::http_connection> connection) {
   if (!connection->is_usable() || idle_[member].size() >= most_idle) return;
   idle_[member].push_back(std::move(connection));
 }
 
-ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect(std::size_t member) {
+ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> etcd_client::connect(
+    std::size_t member) {
   const endpoint at = options_.members[member];
   asio::ip::tcp::socket socket = co_await connect_tcp(at);
   std::unique_ptr<byte_stream> stream;
@@ -246,20 +248,21 @@ ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect(std::si
   } else {
     stream = std::make_unique<tcp_stream>(std::move(socket));
   }
-  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(at));
+  co_return std::make_unique<detail::http_connection>(std::move(stream), elastic::to_text(at));
 }
 
-ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect_in_time(
+ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> etcd_client::connect_in_time(
     std::size_t member) {
   const time_point limit = time().now() + options_.answer_timeout;
-  task<std::unique_ptr<http_connection>> connecting = connect(member);
+  task<std::unique_ptr<detail::http_connection>> connecting = connect(member);
   auto connection = co_await with_deadline(time(), limit, std::move(connecting));
   if (!connection) throw error(errc::connection_failed, name_of(member) + " does not answer");
   co_return std::move(*connection);
 }
 
-ELASTIC_DECL http_request etcd_client::v3_request(std::string target, std::string body) const {
-  http_request request;
+ELASTIC_DECL detail::http_request etcd_client::v3_request(std::string target,
+                                                          std::string body) const {
+  detail::http_request request;
   request.method = "POST";
   request.target = std::move(target);
   request.headers.emplace_back("Content-Type", "application/json");
@@ -273,8 +276,8 @@ ELASTIC_DECL task<void> etcd_client::authenticate() {
   body["name"] = options_.user;
   body["password"] = options_.password;
   const std::string target = "/v3/auth/authenticate";
-  http_request request = v3_request(target, to_text(body));
-  const http_response response = co_await ask(std::move(request));
+  detail::http_request request = v3_request(target, to_text(body));
+  const detail::http_response response = co_await ask(std::move(request));
   const json answer = read_answer(response, target);
   const std::optional<etcd_refusal> refusal = refusal_in(answer);
   if (refusal && refusal->reason() == etcd_refusal::failed_precondition) {
@@ -289,7 +292,7 @@ ELASTIC_DECL task<void> etcd_client::authenticate() {
   if (token_.empty() || !is_header) refuse_form("token");
 }
 
-ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
+ELASTIC_DECL auto etcd_client::read_answer(const detail::http_response& response,
                                            const std::string& target) const -> json {
   // Of a stream, that is the first and only message.
   json answer = json::parse(response.body, nullptr, false);
@@ -328,8 +331,8 @@ ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& ans
       reason);
 }
 
-ELASTIC_DECL task<void> etcd_client::follow(http_request request) {
-  std::unique_ptr<http_connection> connection = co_await connect_in_time(current_);
+ELASTIC_DECL task<void> etcd_client::follow(detail::http_request request) {
+  std::unique_ptr<detail::http_connection> connection = co_await connect_in_time(current_);
   const int status = co_await connection->begin(std::move(request));
   std::string text;
   for (;;) {

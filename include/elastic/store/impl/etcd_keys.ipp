@@ -4,9 +4,9 @@
 
 #include <elastic/store/etcd_keys.hpp>
 
-#include <elastic/base/base64.hpp>
+#include <elastic/base/detail/base64.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/random.hpp>
 #include <elastic/base/time.hpp>
 
 #include <optional>
@@ -25,8 +25,8 @@ ELASTIC_DECL std::string etcd_prefix_end(std::string prefix) {
 }
 
 ELASTIC_DECL etcd_marker::etcd_marker(std::string root) {
-  random_source random;
-  key_ = root + random_name(random, 16);
+  detail::random_source random;
+  key_ = root + detail::random_name(random, 16);
 }
 
 ELASTIC_DECL std::string etcd_marker::next() { return std::to_string(++last_); }
@@ -41,7 +41,7 @@ ELASTIC_DECL std::string etcd_keys::place_of(const std::string& key) const {
 
 ELASTIC_DECL task<versioned_value> etcd_keys::get(std::string key) {
   json body;
-  body["key"] = to_base64(root_ + key);
+  body["key"] = detail::to_base64(root_ + key);
   const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
   co_return first_of(answer);
 }
@@ -62,22 +62,22 @@ ELASTIC_DECL task<bool> etcd_keys::put(std::string key, std::string value, std::
 
 ELASTIC_DECL task<void> etcd_keys::put(std::string key, std::string value) {
   json body;
-  body["key"] = to_base64(root_ + key);
-  body["value"] = to_base64(value);
+  body["key"] = detail::to_base64(root_ + key);
+  body["value"] = detail::to_base64(value);
   co_await client_->call(std::string("/v3/kv/put"), std::move(body));
 }
 
 ELASTIC_DECL task<bool> etcd_keys::erase(std::string key) {
   json body;
-  body["key"] = to_base64(root_ + key);
+  body["key"] = detail::to_base64(root_ + key);
   const json answer = co_await client_->call(std::string("/v3/kv/deleterange"), std::move(body));
   co_return etcd_client::number_in(answer, "deleted") > 0;
 }
 
 ELASTIC_DECL task<std::int64_t> etcd_keys::count() {
   json body;
-  body["key"] = to_base64(root_);
-  body["range_end"] = to_base64(etcd_prefix_end(root_));
+  body["key"] = detail::to_base64(root_);
+  body["range_end"] = detail::to_base64(etcd_prefix_end(root_));
   body["count_only"] = true;
   const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
   co_return etcd_client::number_in(answer, "count");
@@ -85,7 +85,7 @@ ELASTIC_DECL task<std::int64_t> etcd_keys::count() {
 
 ELASTIC_DECL task<void> etcd_keys::wait_for_change(std::string key, std::string version) {
   json watch;
-  watch["key"] = to_base64(root_ + key);
+  watch["key"] = detail::to_base64(root_ + key);
   watch["start_revision"] = std::to_string(seen_revision(version) + 1);
   time_source& time = client_->time();
   task<void> waiting = client_->await_event(std::move(watch));
@@ -103,7 +103,7 @@ ELASTIC_DECL std::int64_t etcd_keys::seen_revision(const std::string& version) {
 
 ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string& version) -> json {
   json compare;
-  compare["key"] = to_base64(key);
+  compare["key"] = detail::to_base64(key);
   compare["target"] = "MOD";
   compare["mod_revision"] = version.substr(0, version.find(':'));
   return compare;
@@ -111,15 +111,15 @@ ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string
 
 ELASTIC_DECL auto etcd_keys::put_of(const std::string& key, const std::string& value) -> json {
   json put;
-  put["request_put"]["key"] = to_base64(key);
-  put["request_put"]["value"] = to_base64(value);
+  put["request_put"]["key"] = detail::to_base64(key);
+  put["request_put"]["value"] = detail::to_base64(value);
   return put;
 }
 
 ELASTIC_DECL auto etcd_keys::range_of(const std::string& key, const std::string& end) -> json {
   json range;
-  range["request_range"]["key"] = to_base64(key);
-  if (!end.empty()) range["request_range"]["range_end"] = to_base64(end);
+  range["request_range"]["key"] = detail::to_base64(key);
+  if (!end.empty()) range["request_range"]["range_end"] = detail::to_base64(end);
   return range;
 }
 
@@ -153,7 +153,7 @@ ELASTIC_DECL versioned_value etcd_keys::first_of(const json& range) {
 }
 
 ELASTIC_DECL std::string etcd_keys::bytes_in(const json& object, const char* name) {
-  std::optional<std::string> bytes = from_base64(etcd_client::text_in(object, name));
+  std::optional<std::string> bytes = detail::from_base64(etcd_client::text_in(object, name));
   if (bytes) return std::move(*bytes);
   throw error(errc::protocol_violation,
               fmt::format("etcd's answer is not in base64, at '{}'", name));

@@ -4,7 +4,7 @@
 
 #include <elastic/store/etcd_v2_keys.hpp>
 
-#include <elastic/base/base64.hpp>
+#include <elastic/base/detail/base64.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -28,8 +28,8 @@ ELASTIC_DECL std::string etcd_v2_keys::place_of(const std::string& key) const {
 }
 
 ELASTIC_DECL task<versioned_value> etcd_v2_keys::get(std::string key) {
-  http_request request = request_of("GET", key, "?quorum=true");
-  const http_response response = co_await client_->ask(std::move(request));
+  detail::http_request request = request_of("GET", key, "?quorum=true");
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   versioned_value seen;
   seen.version = fmt::format("0:{}", index_in(response, answer));
@@ -44,8 +44,8 @@ ELASTIC_DECL task<versioned_value> etcd_v2_keys::get(std::string key) {
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::exists(std::string key) const {
-  http_request request = request_of("GET", key, "");
-  const http_response response = co_await client_->ask(std::move(request));
+  detail::http_request request = request_of("GET", key, "");
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   if (code_in(answer) == key_not_found) co_return false;
   refuse_any(answer);
@@ -55,8 +55,8 @@ ELASTIC_DECL task<bool> etcd_v2_keys::exists(std::string key) const {
 ELASTIC_DECL task<void> etcd_v2_keys::await_existence() {
   for (;;) {
     const std::string itself;
-    http_request request = request_of("GET", itself, "");
-    const http_response response = co_await client_->ask(std::move(request));
+    detail::http_request request = request_of("GET", itself, "");
+    const detail::http_response response = co_await client_->ask(std::move(request));
     const json answer = read_answer(response);
     if (code_in(answer) != key_not_found) {
       refuse_any(answer);
@@ -88,8 +88,8 @@ ELASTIC_DECL task<void> etcd_v2_keys::put(std::string key, std::string value) {
 
 ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key, std::string version) {
   const std::string index = version.substr(0, version.find(':'));
-  http_request request = request_of("DELETE", key, "?prevIndex=" + index);
-  const http_response response = co_await client_->ask(std::move(request));
+  detail::http_request request = request_of("DELETE", key, "?prevIndex=" + index);
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   const int code = code_in(answer);
   if (code == key_not_found || code == compare_failed) co_return false;
@@ -122,8 +122,8 @@ ELASTIC_DECL task<void> etcd_v2_keys::prolong_directory(std::chrono::seconds lif
 }
 
 ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string directory) {
-  http_request request = request_of("GET", directory, "?quorum=true");
-  const http_response response = co_await client_->ask(std::move(request));
+  detail::http_request request = request_of("GET", directory, "?quorum=true");
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   std::set<std::string> names;
   if (code_in(answer) == key_not_found) co_return names;
@@ -140,8 +140,8 @@ ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string dire
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key) {
-  http_request request = request_of("DELETE", key, "");
-  const http_response response = co_await client_->ask(std::move(request));
+  detail::http_request request = request_of("DELETE", key, "");
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   if (code_in(answer) == key_not_found) co_return false;
   refuse_any(answer);
@@ -150,10 +150,10 @@ ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key) {
 
 ELASTIC_DECL task<std::int64_t> etcd_v2_keys::count() {
   const std::string query = "?recursive=true";
-  http_request request;
+  detail::http_request request;
   request.target = "/v2/keys" + path_of(directory_) + query;
   authorize(request);
-  const http_response response = co_await client_->ask(std::move(request));
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   if (code_in(answer) == key_not_found) co_return 0;
   refuse_any(answer);
@@ -171,13 +171,13 @@ ELASTIC_DECL task<void> etcd_v2_keys::wait_for_any_change(std::string version) {
 ELASTIC_DECL task<void> etcd_v2_keys::watch(std::string key, std::string version,
                                             std::string scope) {
   const std::int64_t index = number_of(version.substr(version.find(':') + 1));
-  http_request request =
+  detail::http_request request =
       request_of("GET", key, fmt::format("?wait=true&waitIndex={}{}", index + 1, scope));
   time_source& time = client_->time();
   bool is_told = false;
   try {
-    task<http_response> waiting = client_->ask_patiently(std::move(request));
-    const std::optional<http_response> response =
+    task<detail::http_response> waiting = client_->ask_patiently(std::move(request));
+    const std::optional<detail::http_response> response =
         co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
     is_told = !response || response->status == 200;
   } catch (const error& failure) {
@@ -187,7 +187,7 @@ ELASTIC_DECL task<void> etcd_v2_keys::watch(std::string key, std::string version
 }
 
 ELASTIC_DECL std::string etcd_v2_keys::encoded(const std::string& text) const {
-  return form_ == etcd_v2_form::base64 ? to_base64(text) : text;
+  return form_ == etcd_v2_form::base64 ? detail::to_base64(text) : text;
 }
 
 ELASTIC_DECL std::string etcd_v2_keys::percent_encoded(std::string_view text,
@@ -207,9 +207,10 @@ ELASTIC_DECL std::string etcd_v2_keys::path_of(std::string_view text) {
   return percent_encoded(text, "-._~!$&'()*+,;=:@/");
 }
 
-ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method, const std::string& key,
-                                                   const std::string& query) const {
-  http_request request;
+ELASTIC_DECL detail::http_request etcd_v2_keys::request_of(const char* method,
+                                                           const std::string& key,
+                                                           const std::string& query) const {
+  detail::http_request request;
   request.method = method;
   // Without a key that of all of them.
   const std::string below = key.empty() ? "" : "/" + encoded(key);
@@ -218,10 +219,10 @@ ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method, const std
   return request;
 }
 
-ELASTIC_DECL void etcd_v2_keys::authorize(http_request& request) const {
+ELASTIC_DECL void etcd_v2_keys::authorize(detail::http_request& request) const {
   const etcd_options& options = client_->options();
   if (options.user.empty()) return;
-  const std::string who = to_base64(options.user + ":" + options.password);
+  const std::string who = detail::to_base64(options.user + ":" + options.password);
   request.headers.emplace_back("Authorization", "Basic " + who);
 }
 
@@ -236,10 +237,10 @@ ELASTIC_DECL task<bool> etcd_v2_keys::write(std::string key, std::string value,
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::send_form(std::string key, std::string form) {
-  http_request request = request_of("PUT", key, "");
+  detail::http_request request = request_of("PUT", key, "");
   request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
   request.body = std::move(form);
-  const http_response response = co_await client_->ask(std::move(request));
+  const detail::http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
   const int code = code_in(answer);
   if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
@@ -247,7 +248,7 @@ ELASTIC_DECL task<bool> etcd_v2_keys::send_form(std::string key, std::string for
   co_return true;
 }
 
-ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const -> json {
+ELASTIC_DECL auto etcd_v2_keys::read_answer(const detail::http_response& response) const -> json {
   json answer = json::parse(response.body, nullptr, false);
   if (answer.is_object() && (answer.contains("node") || answer.contains("errorCode"))) {
     return answer;
@@ -278,7 +279,7 @@ ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
                           etcd_client::text_in(answer, "message"), advice));
 }
 
-ELASTIC_DECL std::int64_t etcd_v2_keys::index_in(const http_response& response,
+ELASTIC_DECL std::int64_t etcd_v2_keys::index_in(const detail::http_response& response,
                                                  const json& answer) {
   const auto found = response.headers.find("x-etcd-index");
   if (found != response.headers.end()) return number_of(found->second);
@@ -291,7 +292,7 @@ ELASTIC_DECL std::int64_t etcd_v2_keys::number_of(const std::string& text) {
 
 ELASTIC_DECL std::string etcd_v2_keys::decoded(const std::string& key, std::string text) const {
   if (form_ == etcd_v2_form::plain) return text;
-  std::optional<std::string> bytes = from_base64(text);
+  std::optional<std::string> bytes = detail::from_base64(text);
   if (!bytes) refuse_value(key);
   return std::move(*bytes);
 }

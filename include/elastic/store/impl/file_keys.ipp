@@ -99,7 +99,7 @@ ELASTIC_DECL task<void> file_keys::directory_watch::changed() {
 ELASTIC_DECL task<bool> file_keys::write(std::string key, std::string value,
                                          std::optional<std::string> expected) {
   const auto directory = directory_;
-  const std::string version = random_uuid(random_);
+  const std::string version = detail::random_uuid(random_);
   const std::function<outcome()> work = [directory, key, value, version, expected] {
     return directory->write(key, value, version, expected);
   };

@@ -7,7 +7,6 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/base/ring_options.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
@@ -152,7 +151,7 @@ ELASTIC_DECL void tcp_store_server_core::close() {
 
 ELASTIC_DECL void tcp_store_server_core::make_ring() {
   std::string why_not;
-  ring_ = ring::try_make(strand_, ring_options{}, &why_not);
+  ring_ = detail::ring::try_make(strand_, {}, &why_not);
   if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
 }
 

@@ -6,7 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/contract/call_sheet.hpp>
+#include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/worker/record.hpp>
 
 #include <chrono>
@@ -84,12 +84,11 @@ ELASTIC_DECL void run_to_end(task<void> work) {
 /// Runs the function of this name with the arguments that the agent has given, and leaves what
 /// came of it. Result: the exit code of the worker.
 inline int answer_call(const std::string& name) {
-  call_sheet sheet;
+  call_memfd sheet;
   try {
-    sheet = call_sheet::take();
+    sheet = call_memfd::take();
     const auto function = function_table::here().find(name);
-    const nlohmann::json arguments =
-        call_value(sheet.arguments(), arguments_name(name));
+    const nlohmann::json arguments = call_value(sheet.arguments(), arguments_name(name));
     const nlohmann::json value = function->run(arguments);
     sheet.leave(
         call_answer::what::value,

@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/health/detail/control_message.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +23,27 @@
 #include <fmt/format.h>
 
 namespace elastic {
+
+template <class Message>
+void worker_channel::say(const Message& message, bool loses) {
+  if (!is_open_) return;
+  const std::string line = detail::to_line(detail::worker_message(message));
+  const std::lock_guard lock(sending_);
+  std::string_view rest = line;
+  while (is_open_ && !rest.empty()) {
+    const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      if (loses && rest.size() == line.size()) return;
+      constexpr int longest_ms = 5000;
+      pollfd room{socket_, POLLOUT, 0};
+      if (::poll(&room, 1, longest_ms) == 0) is_open_ = false;
+    } else if (errno != EINTR) {
+      is_open_ = false;
+    }
+  }
+}
 
 ELASTIC_DECL worker_channel::worker_channel(worker_channel_options options)
     : worker_channel(environment_from(environ), options) {}
@@ -47,33 +69,33 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables,
     return;
   }
   is_open_ = true;
-  control_messages::hello me;
+  detail::worker_messages::hello me;
   me.local_rank = rank_from(variables);
   me.checkpoints = options.checkpoints;
-  say(worker_message(me));
+  say(me);
 }
 
 ELASTIC_DECL worker_channel::~worker_channel() {
   if (socket_ < 0) return;
   // A process that was forked from the worker has nothing to say for it.
-  if (::getpid() == owner_) say(worker_message(control_messages::bye()));
+  if (::getpid() == owner_) say(detail::worker_messages::bye());
   ::close(socket_);
 }
 
 ELASTIC_DECL void worker_channel::heartbeat(std::optional<duration> timeout) {
-  control_messages::heartbeat beat;
+  detail::worker_messages::heartbeat beat;
   beat.timeout = timeout;
-  say(worker_message(beat), can_be_lost);
+  say(beat, can_be_lost);
 }
 
 ELASTIC_DECL void worker_channel::progress(std::int64_t step, std::int64_t total, std::string text,
                                            std::map<std::string, double> metrics) {
-  control_messages::progress made;
+  detail::worker_messages::progress made;
   made.step = std::max<std::int64_t>(step, 0);
   made.total = std::max<std::int64_t>(total, 0);
   made.text = std::move(text);
   made.metrics = std::move(metrics);
-  say(worker_message(made), can_be_lost);
+  say(made, can_be_lost);
 }
 
 ELASTIC_DECL worker_channel::section::section(worker_channel& channel, std::string name)
@@ -84,17 +106,17 @@ ELASTIC_DECL worker_channel::section::section(section&& other) noexcept
 
 ELASTIC_DECL worker_channel::section::~section() {
   if (channel_ == nullptr) return;
-  control_messages::leave end;
+  detail::worker_messages::leave end;
   end.section = name_;
-  channel_->say(worker_message(end));
+  channel_->say(end);
 }
 
 ELASTIC_DECL auto worker_channel::enter(std::string name, std::optional<duration> timeout)
     -> section {
-  control_messages::enter begin;
+  detail::worker_messages::enter begin;
   begin.section = name;
   begin.timeout = timeout;
-  say(worker_message(begin));
+  say(begin);
   return section(*this, std::move(name));
 }
 
@@ -103,44 +125,44 @@ ELASTIC_DECL worker_channel::timer::timer(timer&& other) noexcept
 
 ELASTIC_DECL worker_channel::timer::~timer() {
   if (channel_ == nullptr) return;
-  control_messages::release end;
+  detail::worker_messages::release end;
   end.timer = name_;
-  channel_->say(worker_message(end));
+  channel_->say(end);
 }
 
 ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name) -> timer {
-  control_messages::expires begin;
+  detail::worker_messages::expires begin;
   // Scopes nest, and threads have the same ones.
   begin.timer = fmt::format("{} #{}", name.substr(0, limits::control_name_bytes / 2), ++timers_);
   begin.after = after;
-  say(worker_message(begin));
+  say(begin);
   return timer(*this, begin.timer);
 }
 
 ELASTIC_DECL void worker_channel::do_not_restart(std::string reason) {
-  control_messages::no_restart said;
+  detail::worker_messages::no_restart said;
   said.reason = std::move(reason);
-  say(worker_message(said));
+  say(said);
 }
 
 ELASTIC_DECL void worker_channel::node_is_bad(std::string reason) {
-  control_messages::bad_node said;
+  detail::worker_messages::bad_node said;
   said.reason = std::move(reason);
-  say(worker_message(said));
+  say(said);
 }
 
 ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& asked) {
-  control_messages::saved said;
+  detail::worker_messages::saved said;
   said.id = asked.id;
-  say(worker_message(said));
+  say(said);
 }
 
 ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& asked,
                                             std::string reason) {
-  control_messages::not_saved said;
+  detail::worker_messages::not_saved said;
   said.id = asked.id;
   said.reason = std::move(reason);
-  say(worker_message(said));
+  say(said);
 }
 
 ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
@@ -170,26 +192,6 @@ ELASTIC_DECL int worker_channel::rank_from(const environment_map& variables) {
               fmt::format("LOCAL_RANK is '{}': with ELASTIC_CONTROL it is a number", text));
 }
 
-ELASTIC_DECL void worker_channel::say(const worker_message& said, bool loses) {
-  if (!is_open_) return;
-  const std::string line = to_line(said);
-  const std::lock_guard lock(sending_);
-  std::string_view rest = line;
-  while (is_open_ && !rest.empty()) {
-    const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent >= 0) {
-      rest.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN) {
-      if (loses && rest.size() == line.size()) return;
-      constexpr int longest_ms = 5000;
-      pollfd room{socket_, POLLOUT, 0};
-      if (::poll(&room, 1, longest_ms) == 0) is_open_ = false;
-    } else if (errno != EINTR) {
-      is_open_ = false;
-    }
-  }
-}
-
 ELASTIC_DECL void worker_channel::receive() {
   std::array<char, limits::control_line_bytes> piece;
   const ssize_t size = ::recv(socket_, piece.data(), piece.size(), MSG_DONTWAIT);
@@ -204,7 +206,7 @@ ELASTIC_DECL std::optional<agent_message> worker_channel::next_message() {
   for (auto next = lines_.next(); next; next = lines_.next()) {
     if (next->too_long) continue;
     try {
-      if (auto said = parse_agent_message(next->line)) return said;
+      if (auto said = detail::parse_agent_message(next->line)) return said;
     } catch (const error&) {
       // Of an agent that speaks otherwise; what is understood still counts.
     }

@@ -5,11 +5,11 @@
 #include <elastic/health/detail/channel_attempt.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/random.hpp>
+#include <elastic/health/detail/rate_gate.hpp>
 #include <elastic/health/detail/timer_fifo.hpp>
-#include <elastic/health/rate_gate.hpp>
-#include <elastic/health/timer_request.hpp>
+#include <elastic/health/detail/timer_request.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -219,7 +219,7 @@ ELASTIC_DECL int channel_attempt::take(connection& one, std::string_view bytes) 
 ELASTIC_DECL void channel_attempt::take_line(connection& one, std::string_view line) {
   try {
     const worker_message said = parse_worker_message(line);
-    if (!one.worker && !std::holds_alternative<control_messages::hello>(said)) {
+    if (!one.worker && !std::holds_alternative<worker_messages::hello>(said)) {
       throw error(errc::protocol_violation, "a control message comes before hello");
     }
     std::visit([&](const auto& message) { handle(one, message); }, said);
@@ -233,12 +233,12 @@ ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& one
   return places[static_cast<std::size_t>(*one.worker)].liveness;
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::hello& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::hello& said) {
   if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-  if (said.version != control_messages::hello::current_version) {
+  if (said.version != control_messages::version) {
     throw error(errc::protocol_violation,
                 fmt::format("a control message is of version {}; {} is spoken here", said.version,
-                            control_messages::hello::current_version));
+                            control_messages::version));
   }
   if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
     throw error(errc::protocol_violation,
@@ -252,56 +252,54 @@ ELASTIC_DECL void channel_attempt::handle(connection& one, const control_message
   send(one, to_line(agent_message(control_messages::welcome())));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one,
-                                          const control_messages::heartbeat& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::heartbeat& said) {
   liveness_of(one).beat(time().now(), said.timeout);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::enter& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::enter& said) {
   if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
   throw error(errc::protocol_violation, fmt::format("a control message opens more than {} sections",
                                                     limits::worker_sections));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::leave& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::leave& said) {
   liveness_of(one).leave(time().now(), said.section);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::expires& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::expires& said) {
   if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
   throw error(errc::protocol_violation,
               fmt::format("a control message arms more than {} timers", limits::worker_timers));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::release& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::release& said) {
   liveness_of(one).release(said.timer);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::progress& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::progress& said) {
   liveness_of(one).beat(time().now());
   if (options.events.progress) options.events.progress(*one.worker, said);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::saved& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::saved& said) {
   answer(said.id, *one.worker, "");
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one,
-                                          const control_messages::not_saved& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::not_saved& said) {
   answer(said.id, *one.worker,
          said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& one,
-                                          const control_messages::no_restart& said) {
+                                          const worker_messages::no_restart& said) {
   if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::bad_node& said) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::bad_node& said) {
   if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const control_messages::bye&) {
+ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::bye&) {
   liveness_of(one).end();
   places[static_cast<std::size_t>(*one.worker)].said_bye = true;
 }

@@ -4,7 +4,7 @@
 
 #include <elastic/launch/detail/given_options.hpp>
 
-#include <elastic/base/nearest_name.hpp>
+#include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/launch/early_exit.hpp>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 
 #include <elastic/launch/detail/option_scan.hpp>
 
+#include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/nearest_name.hpp>
 #include <elastic/launch/early_exit.hpp>
 
 #include <algorithm>

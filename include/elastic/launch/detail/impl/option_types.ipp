@@ -7,8 +7,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
-#include <elastic/process/signal_number.hpp>
 
 #include <charconv>
 #include <cmath>

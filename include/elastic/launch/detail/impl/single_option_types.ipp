@@ -4,7 +4,7 @@
 
 #include <elastic/launch/detail/single_option_types.hpp>
 
-#include <elastic/agent/line_template.hpp>
+#include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/launch/detail/option_types.hpp>

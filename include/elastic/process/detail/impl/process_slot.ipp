@@ -5,11 +5,11 @@
 #include <elastic/process/detail/process_slot.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/process/detail/unique_fd.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -6,8 +6,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_lease.hpp>
-#include <elastic/rendezvous/etcd/legacy_machine.hpp>
-#include <elastic/rendezvous/etcd/legacy_state.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_machine.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/leased_keys.hpp>
 

@@ -11,10 +11,10 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/chosen_rendezvous.hpp>
-#include <elastic/rendezvous/etcd/etcd_rendezvous_backend.hpp>
-#include <elastic/rendezvous/etcd/legacy_machine.hpp>
-#include <elastic/rendezvous/etcd/legacy_rendezvous.hpp>
-#include <elastic/rendezvous/reachable_address.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
+#include <elastic/rendezvous/etcd/detail/etcd_rendezvous_backend.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_machine.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_rendezvous.hpp>
 #include <elastic/rendezvous/torch/detail/dynamic_options.hpp>
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>

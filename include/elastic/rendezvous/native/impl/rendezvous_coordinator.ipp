@@ -134,7 +134,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
   }
   announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
-  carry_out(round_action::leave_to_rejoin, "meets again", node, now);
+  carry_out(detail::round_action::leave_to_rejoin, "meets again", node, now);
   step(node, now);
 }
 
@@ -202,36 +202,37 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
   for (;;) {
     member& entry = members_.at(node);
-    const round_decision decision =
-        decide_join(state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
+    const detail::round_decision decision = detail::decide_join(
+        state_, node, settings_, detail::round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
-      case round_action::wait: return;
-      case round_action::placed: end_joining(node); return answer_placed(node);
-      case round_action::refuse_closed:
+      case detail::round_action::wait: return;
+      case detail::round_action::placed: end_joining(node); return answer_placed(node);
+      case detail::round_action::refuse_closed:
         end_joining(node);
         return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
-      case round_action::refuse_timeout:
+      case detail::round_action::refuse_timeout:
         end_joining(node);
         return answer(node, rendezvous_messages::refused{true, missing_nodes()});
       default: carry_out(decision.action, decision.reason, node, now);
     }
-    if (decision.action == round_action::leave_redundancy_list) {
+    if (decision.action == detail::round_action::leave_redundancy_list) {
       entry.join_deadline = now + entry.join_timeout;
-    } else if (decision.action == round_action::enter_wait_list) {
+    } else if (decision.action == detail::round_action::enter_wait_list) {
       announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
     }
   }
 }
 
-ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::string_view reason,
-                                                    const node_id& node, time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
+                                                    std::string_view reason, const node_id& node,
+                                                    time_point now) {
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
-  apply(state_, action, node, settings_, now);
+  detail::apply(state_, action, node, settings_, now);
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
-  const bool frees_place =
-      action == round_action::leave_round || action == round_action::leave_wait_list;
+  const bool frees_place = action == detail::round_action::leave_round ||
+                           action == detail::round_action::leave_wait_list;
   if (frees_place || round != state_.round || was_complete != state_.complete) {
     settle_all_ = true;
   }
@@ -288,7 +289,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   if (ran && !has_finished && !ending_) {
     announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
   }
-  const round_decision decision = decide_leave(state_, node);
+  const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, how, node, now);
   look_whether_all_finished();
 }
@@ -368,16 +369,16 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   if (state_.deadline) wake_at(*state_.deadline);
 }
 
-ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(round_action action) {
+ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(detail::round_action action) {
   switch (action) {
-    case round_action::enter_round: return "enters the round";
-    case round_action::enter_wait_list: return "waits for the next round";
-    case round_action::enter_redundancy_list: return "stands by";
-    case round_action::leave_round: return "leaves the round";
-    case round_action::leave_wait_list: return "waits no longer";
-    case round_action::leave_redundancy_list: return "stands by no longer";
-    case round_action::leave_to_rejoin: return "leaves the round for the next";
-    case round_action::complete_round: return "completes the round";
+    case detail::round_action::enter_round: return "enters the round";
+    case detail::round_action::enter_wait_list: return "waits for the next round";
+    case detail::round_action::enter_redundancy_list: return "stands by";
+    case detail::round_action::leave_round: return "leaves the round";
+    case detail::round_action::leave_wait_list: return "waits no longer";
+    case detail::round_action::leave_redundancy_list: return "stands by no longer";
+    case detail::round_action::leave_to_rejoin: return "leaves the round for the next";
+    case detail::round_action::complete_round: return "completes the round";
     default: return "stays";
   }
 }

@@ -4,8 +4,8 @@
 
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
-#include <elastic/base/json_fields.hpp>
-#include <elastic/base/json_object.hpp>
+#include <elastic/base/detail/json_fields.hpp>
+#include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <charconv>
@@ -219,7 +219,7 @@ ELASTIC_DECL std::string to_text(const rendezvous_answer& message) {
 
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) {
   namespace messages = rendezvous_messages;
-  const json_fields fields = detail::message_fields(text);
+  const detail::json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "hello") return detail::read_hello(fields);
   if (kind == "join") {
@@ -239,7 +239,7 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
 
 ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   namespace messages = rendezvous_messages;
-  const json_fields fields = detail::message_fields(text);
+  const detail::json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
   if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};

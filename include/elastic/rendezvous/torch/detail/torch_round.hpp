@@ -9,14 +9,14 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
+#include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/rendezvous/round_machine.hpp>
-#include <elastic/rendezvous/round_state.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_clock.hpp>
 #include <elastic/rendezvous/torch/rendezvous_backend.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/rendezvous/torch/torch_state.hpp>
-#include <elastic/rendezvous/torch/torch_state_clock.hpp>
 #include <elastic/store/store.hpp>
 
 #include <chrono>

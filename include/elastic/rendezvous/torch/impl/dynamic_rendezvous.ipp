@@ -11,8 +11,8 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/failure_text.hpp>
-#include <elastic/rendezvous/master_keys.hpp>
-#include <elastic/rendezvous/round_machine.hpp>
+#include <elastic/rendezvous/detail/master_keys.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 
@@ -30,7 +30,7 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       dialect_(options.dialect),
       agents_(std::move(options.agents)),
       address_(std::move(options.address)),
-      workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
+      workers_(with_sharing(parameters_, dialect_), detail::worker_store_host::ports::kept),
       shared_(std::make_shared<detail::torch_round>(parameters_.run_id, std::move(options.node),
                                                     settings_, dialect_, std::move(options.backend),
                                                     agents_, parameters_.time, parameters_.log)),
@@ -139,30 +139,31 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
   std::string_view logged_reason;
   for (;;) {
-    const round_decision next =
-        decide_join(current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
+    const detail::round_decision next = detail::decide_join(
+        current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
     if (logged_reason != next.reason) {
       parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), current.state.round,
                             next.reason);
     }
     logged_reason = next.reason;
     switch (next.action) {
-      case round_action::placed:
+      case detail::round_action::placed:
         if (is_whole(current.state)) {
           take_place(current.state);
           co_return;
         }
-        current = co_await shared_->carry_out(std::move(current), round_action::leave_to_rejoin);
+        current =
+            co_await shared_->carry_out(std::move(current), detail::round_action::leave_to_rejoin);
         break;
-      case round_action::refuse_closed: co_await throw_closed(); break;
-      case round_action::refuse_timeout: throw_timeout(current.state); break;
-      case round_action::wait:
+      case detail::round_action::refuse_closed: co_await throw_closed(); break;
+      case detail::round_action::refuse_timeout: throw_timeout(current.state); break;
+      case detail::round_action::wait:
         co_await shared_->wait_for_change(current.token, next_look(current.state, deadline));
         current = co_await shared_->look();
         break;
       default:
         // Who stood by begins to wait anew.
-        if (next.action == round_action::leave_redundancy_list) {
+        if (next.action == detail::round_action::leave_redundancy_list) {
           deadline = now() + settings_.join_timeout;
         }
         current = co_await shared_->carry_out(std::move(current), next.action);
@@ -170,7 +171,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   }
 }
 
-ELASTIC_DECL time_point dynamic_rendezvous::next_look(const round_state& state,
+ELASTIC_DECL time_point dynamic_rendezvous::next_look(const detail::round_state& state,
                                                       time_point deadline) const {
   time_point next = now() + settings_.keep_alive_interval;
   if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
@@ -178,14 +179,14 @@ ELASTIC_DECL time_point dynamic_rendezvous::next_look(const round_state& state,
   return next;
 }
 
-ELASTIC_DECL bool dynamic_rendezvous::is_whole(const round_state& state) const {
+ELASTIC_DECL bool dynamic_rendezvous::is_whole(const detail::round_state& state) const {
   const int size = static_cast<int>(state.participants.size());
   return size >= settings_.min_nodes &&
          std::all_of(state.participants.begin(), state.participants.end(),
                      [size](const auto& entry) { return entry.second < size; });
 }
 
-ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
+ELASTIC_DECL void dynamic_rendezvous::take_place(const detail::round_state& state) {
   members_ = state.participants;
   round_ = state.round;
   rank_ = members_.at(shared_->node());
@@ -194,7 +195,7 @@ ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
   exit_ = detail::torch_exit(round_agents_, rank_, size(), dialect_);
 }
 
-ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) const {
+ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const detail::round_state& state) const {
   throw error(errc::rendezvous_timeout,
               fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
                           "round {} has {} of {} to {} nodes",
@@ -262,7 +263,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_mas
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_master(
     master_endpoint mine, time_point limit) {
   std::optional<master_endpoint> agreed;
-  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
+  task<void> agreeing = keep(detail::agree_on_master(round_agents_, mine, rank_), agreed);
   task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
   co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
   co_return agreed;
@@ -296,7 +297,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
     keys.push_back("MASTER_PORT");
     const bool is_known = co_await agents->check(std::move(keys));
     if (!is_known) continue;
-    master_endpoint master = co_await read_master(agents);
+    master_endpoint master = co_await detail::read_master(agents);
     master.served_by_agent = mine.served_by_agent;
     co_return master;
   }
@@ -339,7 +340,7 @@ dynamic_rendezvous::failure_of(const counted_failures& counted) const {
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view current) {
-  const round_state& state = current.state;
+  const detail::round_state& state = current.state;
   const std::map<node_id, int> members = members_;
   if (state.round != round_ || !detail::contains(state, shared_->node())) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");

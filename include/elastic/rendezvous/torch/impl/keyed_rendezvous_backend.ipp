@@ -5,7 +5,7 @@
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 
 #include <utility>
 
@@ -64,7 +64,7 @@ ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, 
       co_return outcome;
     }
   }
-  std::string text = stored_text(state, dialect_);
+  std::string text = detail::stored_text(state, dialect_);
   set_outcome outcome;
   outcome.was_set = co_await keys_->put(key_, std::move(text), std::move(token));
   versioned_value after = co_await look();

@@ -6,9 +6,9 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
-#include <elastic/store/key_watch.hpp>
+#include <elastic/store/detail/key_watch.hpp>
 
 #include <utility>
 
@@ -30,19 +30,19 @@ ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
       engine_(std::move(engine)) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
-  std::string text = co_await exchange("", std::string(torch_no_state));
+  std::string text = co_await exchange("", std::string(detail::torch_no_state));
   co_return parse(std::move(text));
 }
 
 ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
-  const std::string desired = stored_text(state, dialect_);
-  if (token.empty()) token = torch_no_state;
+  const std::string desired = detail::stored_text(state, dialect_);
+  if (token.empty()) token = detail::torch_no_state;
   std::string text = co_await exchange(token, desired);
   set_outcome outcome;
   outcome.was_set = text == desired;
   // A key that is gone is answered by what was expected of it: it is made anew.
   const bool may_be_gone = !outcome.was_set && text == token;
-  if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
+  if (may_be_gone) text = co_await exchange("", std::string(detail::torch_no_state));
   outcome.stored = parse(std::move(text));
   co_return outcome;
 }
@@ -52,15 +52,15 @@ ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string to
     co_await time_->sleep_until(time_->now() + pause);
     co_return;
   }
-  if (token.empty()) token = torch_no_state;
-  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+  if (token.empty()) token = detail::torch_no_state;
+  detail::key_watch watch(co_await asio::this_coro::executor, engine_, key_);
   while (watch.value() == token) co_await watch.changed();
 }
 
 ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
     std::shared_ptr<store> agents, std::string run_id) {
   const std::string key = torch_state_key(run_id);
-  const std::string nothing(torch_no_state);
+  const std::string nothing(detail::torch_no_state);
   const std::string text = co_await agents->compare_set(key, "", nothing);
   co_return dialect_of(text, place_of(key));
 }

@@ -6,7 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/etcd/legacy_machine.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_machine.hpp>
 
 #include <exception>
 #include <utility>

@@ -5,8 +5,8 @@
 #include <elastic/rendezvous/torch/detail/dynamic_options.hpp>
 
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/reachable_address.hpp>
 
 #include <utility>
 

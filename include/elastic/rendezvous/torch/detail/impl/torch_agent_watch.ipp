@@ -4,8 +4,8 @@
 
 #include <elastic/rendezvous/torch/detail/torch_agent_watch.hpp>
 
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/rendezvous/torch/torch_state.hpp>
-#include <elastic/rendezvous/torch/torch_state_codec.hpp>
 
 #include <exception>
 #include <optional>

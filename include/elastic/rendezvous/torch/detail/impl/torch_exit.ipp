@@ -5,8 +5,8 @@
 #include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 
 #include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/gather.hpp>
 
 #include <cstdint>
 #include <utility>

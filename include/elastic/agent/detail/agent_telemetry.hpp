@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/run_result.hpp>
+#include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_spec.hpp>
+#include <elastic/agent/worker_state.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/telemetry/event.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace elastic::detail {
+
+/// What an agent records of itself and its workers, in torchelastic's names and shape.
+///
+/// A handler that throws is logged; the job goes on.
+/// Thread-safety: the agent's strand.
+class agent_telemetry {
+ public:
+  ELASTIC_DECL agent_telemetry(agent_services services, const worker_spec& spec, std::string run_id,
+                               std::string rdzv_backend);
+
+  /// A step of the agent: emits at its end how long it took, and whether it ended by an exception
+  /// or was told to have failed, under the name that torchelastic gives it.
+  class timed_step {
+   public:
+    ELASTIC_DECL timed_step(agent_telemetry& telemetry, std::string step);
+    timed_step(const timed_step&) = delete;
+    timed_step& operator=(const timed_step&) = delete;
+    ELASTIC_DECL ~timed_step();
+    void fail() { failed_ = true; }
+
+   private:
+    agent_telemetry& telemetry_;
+    std::string step_;
+    time_point began_;
+    int exceptions_ = std::uncaught_exceptions();
+    bool failed_ = false;
+  };
+
+  /// The metrics of a look at the workers, periodic and when their fate is known: the restarts that
+  /// are left, and a 1 under the state's name. Looking takes no time: nothing is polled.
+  ELASTIC_DECL void emit_state(worker_state state, int remaining_restarts);
+
+  /// Runs a task as a timed_step.
+  template <class T>
+  task<T> timed(std::string step, task<T> work) {
+    const timed_step timer(*this, std::move(step));
+    co_return co_await std::move(work);
+  }
+
+  /// The metrics of a run that ended by itself.
+  ELASTIC_DECL void emit_result(const run_result& result);
+
+  /// One event per worker of the last attempt, how it ended; none for those that never started.
+  ELASTIC_DECL void record_workers(const worker_group& group, const run_result& result);
+
+  /// The agent's own event: SUCCEEDED if it did its work, whatever the workers did; FAILED with
+  /// the reason if it could not.
+  ELASTIC_DECL void record_agent(const worker_group& group, int restarts,
+                                 const std::optional<std::string>& failure);
+
+ private:
+  ELASTIC_DECL static std::string hung_error(const std::string& reason);
+  ELASTIC_DECL static std::string worker_event_state(const worker& one);
+  ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
+                            int group_world_size) const;
+  ELASTIC_DECL void record(const event& happened);
+  ELASTIC_DECL void emit(std::string name, std::int64_t value);
+
+  agent_services services_;
+  std::string role_;
+  std::string entry_point_;
+  std::string run_id_;
+  std::string rdzv_backend_;
+  time_point started_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/impl/agent_telemetry.ipp>
+#endif

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/json_text.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// What the first bytes of a text are, read as UTF-8.
+struct utf8_character {
+  /// How many bytes belong together: a character, or the start of one that goes wrong after them.
+  std::size_t size;
+  bool valid;
+  /// Not valid only because the text ends within it.
+  bool cut_off;
+};
+
+/// `text` must not be empty.
+inline utf8_character first_utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {1, true, false};
+  // Neither the second half of surrogates nor what could be said in fewer bytes.
+  const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
+                            : lead >= 0xe0 && lead <= 0xef ? 3
+                            : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                           : 0;
+  if (whole == 0) return {1, false, false};
+  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t at = 1; at < whole; ++at) {
+    if (at == text.size()) return {at, false, true};
+    const bool fits = at == 1 ? byte(at) >= low && byte(at) <= high : (byte(at) & 0xc0) == 0x80;
+    if (!fits) return {at, false, false};
+  }
+  return {whole, true, false};
+}
+
+ELASTIC_DECL std::size_t unfinished_character(std::string_view text) {
+  for (std::size_t size = 1; size <= std::min<std::size_t>(3, text.size()); ++size) {
+    const std::string_view end = text.substr(text.size() - size);
+    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80) continue;
+    const utf8_character first = first_utf8_character(end);
+    return first.cut_off && first.size == size ? size : 0;
+  }
+  return 0;
+}
+
+ELASTIC_DECL void append_json_text(std::string& out, std::string_view text) {
+  const auto is_plain = [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte >= 0x20 && byte < 0x80 && letter != '"' && letter != '\\';
+  };
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    const utf8_character next = first_utf8_character(text);
+    const char letter = text[0];
+    if (!next.valid) {
+      out += "\xef\xbf\xbd";
+    } else if (next.size > 1) {
+      out.append(text.substr(0, next.size));
+    } else if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (letter == '\n') {
+      out += "\\n";
+    } else if (letter == '\t') {
+      out += "\\t";
+    } else if (letter == '\r') {
+      out += "\\r";
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(letter));
+    }
+    text.remove_prefix(next.size);
+  }
+}
+
+ELASTIC_DECL std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  append_json_text(quoted, text);
+  return quoted + '"';
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/ring.hpp>
+
+#include <elastic/base/asio.hpp>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL void ring_link::unlink() {
+  previous->next = next;
+  next->previous = previous;
+  previous = next = this;
+}
+
+ELASTIC_DECL void ring_link::move_before(ring_link& other) {
+  unlink();
+  previous = other.previous;
+  next = &other;
+  previous->next = this;
+  other.previous = this;
+}
+
+ELASTIC_DECL std::error_code ring::completion::error() const {
+  if (result >= 0) return {};
+  return {-result, asio::error::get_system_category()};
+}
+
+ELASTIC_DECL ring::ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue)
+    : executor_(std::move(executor)), queue_(std::move(queue)), readiness_(executor_) {}
+
+// What the loop runs for the ring. One that is destroyed without having run tells that the loop
+// itself is destroyed.
+class ring::next_turn {
+ public:
+  explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
+  next_turn(next_turn&&) = default;
+  next_turn& operator=(next_turn&&) = delete;
+  ~next_turn() {
+    if (ring_) ring_->give_up();
+  }
+
+  // Wanted by an operation that was started or cancelled.
+  void operator()() {
+    const std::shared_ptr<ring> running = std::move(ring_);
+    running->turn_wanted_ = false;
+    running->turn();
+  }
+  // The descriptor of the ring is readable.
+  void operator()(asio::error_code) {
+    const std::shared_ptr<ring> running = std::move(ring_);
+    running->armed_ = false;
+    running->turn();
+  }
+
+ private:
+  std::shared_ptr<ring> ring_;
+};
+
+ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor,
+                                                  ring_options wanted, std::string* why_not) {
+  std::string reason;
+  std::shared_ptr<ring> made;
+  if (auto queue = ring_queue::open(wanted, reason)) {
+    made.reset(new ring(std::move(executor), std::move(queue)));
+    asio::error_code failure;
+    made->readiness_.assign(made->queue_->fd(), failure);
+    if (failure) {
+      reason = "waiting for the ring: " + failure.message();
+      made.reset();
+    }
+  }
+  if (why_not) *why_not = reason;
+  return made;
+}
+
+ELASTIC_DECL ring::~ring() {
+  give_up();
+  if (readiness_.is_open()) readiness_.release();
+}
+
+ELASTIC_DECL void ring::accept(operation& on, int listener, std::shared_ptr<void> owner) {
+  start(on, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
+}
+
+ELASTIC_DECL void ring::receive(operation& on, int socket, std::shared_ptr<void> owner) {
+  start(on, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
+}
+
+ELASTIC_DECL void ring::send(operation& on, int socket, std::string_view data,
+                             std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(data.size() <= INT_MAX);
+  // The kernel only reads it.
+  char* bytes = const_cast<char*>(data.data());
+  start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
+}
+
+ELASTIC_DECL void ring::read(operation& on, int descriptor, std::span<char> into,
+                             std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(into.size() <= INT_MAX);
+  start(on, {action::read, descriptor, into.data(), static_cast<unsigned>(into.size()), 0},
+        std::move(owner));
+}
+
+ELASTIC_DECL void ring::poll(operation& on, int descriptor, short events,
+                             std::shared_ptr<void> owner) {
+  start(on, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
+        std::move(owner));
+}
+
+ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(!on.running());
+  ELASTIC_ASSERT(owner);
+  on.wanted_ = wanted;
+  on.owner_ = std::move(owner);
+  on.progress_ = 0;
+  on.in_kernel_ = false;
+  on.cancelled_ = false;
+  on.move_before(due_);
+  ++running_;
+  want_turn();
+}
+
+ELASTIC_DECL void ring::cancel(operation& on) {
+  if (!on.running() || on.cancelled_) return;
+  on.cancelled_ = true;
+  on.move_before(due_);
+  want_turn();
+}
+
+ELASTIC_DECL void ring::want_turn() {
+  if (in_turn_ || turn_wanted_) return;
+  turn_wanted_ = true;
+  asio::post(executor_, next_turn(shared_from_this()));
+}
+
+// Hands over what is due and takes what is answered, as long as one causes the other.
+ELASTIC_DECL void ring::turn() {
+  in_turn_ = true;
+  bool all_taken = true;
+  for (int batch = 0; batch < batches_per_turn; ++batch) {
+    all_taken = submit_due();
+    if (take_answers() == 0 && due_.alone()) break;
+  }
+  in_turn_ = false;
+  if (!all_taken || !due_.alone()) want_turn();
+  arm();
+}
+
+// Waits for answers if there are some to come, and only then: the wait is work of the loop.
+ELASTIC_DECL void ring::arm() {
+  if (armed_ && waiting_.alone()) {
+    // It comes back once more, with an error, and finds nothing to do.
+    asio::error_code ignored;
+    readiness_.cancel(ignored);
+    return;
+  }
+  if (armed_ || waiting_.alone()) return;
+  armed_ = true;
+  readiness_.async_wait(asio::posix::stream_descriptor::wait_read, next_turn(shared_from_this()));
+}
+
+// Result: whether the kernel took everything.
+ELASTIC_DECL bool ring::submit_due() {
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    if (on.cancelled_ && !on.in_kernel_) {
+      finish(on, {-ECANCELED, true, {}});
+    } else if (prepare(on)) {
+      on.move_before(waiting_);
+    } else if (!submit()) {
+      return false;
+    }
+  }
+  return submit();
+}
+
+ELASTIC_DECL bool ring::submit() {
+  const int failure = queue_->submit();
+  // Out of memory, or too many answers not yet taken: it may go on later. Nothing else can fail
+  // unless the program forbids itself io_uring_enter in the middle of its life.
+  ELASTIC_ASSERT(failure == 0 || failure == EAGAIN || failure == ENOMEM || failure == EBUSY);
+  return failure == 0;
+}
+
+ELASTIC_DECL bool ring::prepare(operation& on) {
+  if (on.cancelled_) return queue_->prepare_cancel(&on);
+  request wanted = on.wanted_;
+  wanted.data += on.progress_;
+  wanted.size -= on.progress_;
+  on.in_kernel_ = queue_->prepare(wanted, &on);
+  return on.in_kernel_;
+}
+
+ELASTIC_DECL std::size_t ring::take_answers() {
+  std::array<ring_answer, answers_per_batch> answers;
+  const std::size_t count = queue_->take(answers);
+  for (std::size_t i = 0; i < count; ++i) take(answers[i]);
+  return count;
+}
+
+ELASTIC_DECL void ring::take(const ring_answer& answer) {
+  if (!answer.who) return;
+  operation& on = *static_cast<operation*>(answer.who);
+  if (!answer.more) on.in_kernel_ = false;
+  if (goes_on(on, answer)) {
+    if (!on.in_kernel_) on.move_before(due_);
+    return;
+  }
+  finish(on,
+         {on.progress_ > 0 && answer.result >= 0 ? static_cast<int>(on.progress_) : answer.result,
+          true,
+          {}});
+}
+
+// Tells what a piece of the operation brought. Result: whether there is more of it to come, from
+// the kernel as it is or after handing it over again.
+ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
+  const int result = answer.result;
+  switch (on.wanted_.what) {
+    case action::receive:
+      if (result > 0) {
+        on.completed_(on, {result, false, queue_->buffer(answer.buffer, result)});
+      }
+      if (answer.has_buffer) queue_->recycle(answer.buffer);
+      // ENOBUFS: all buffers were full, and now they are not.
+      if (result == -ENOBUFS) queue_->add_buffers();
+      if (result > 0 || result == -ENOBUFS) return true;
+      break;
+    case action::accept:
+      if (result >= 0) {
+        on.completed_(on, {result, false, {}});
+        return true;
+      }
+      break;
+    case action::send:
+      if (result > 0) on.progress_ += static_cast<unsigned>(result);
+      if (result > 0 && on.progress_ < on.wanted_.size) return true;
+      break;
+    default: break;
+  }
+  // The kernel cancels by itself what was handed over by a thread that has ended since.
+  return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
+}
+
+ELASTIC_DECL void ring::finish(operation& on, const completion& how) {
+  on.unlink();
+  --running_;
+  const std::shared_ptr<void> owner = std::move(on.owner_);
+  on.completed_(on, how);
+}
+
+// Ends everything without completions: nobody is left to take them. Blocks for as long as the
+// kernel needs to let go of the memory, which is no longer than it takes to cancel.
+ELASTIC_DECL void ring::give_up() {
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    if (on.in_kernel_) {
+      on.move_before(waiting_);
+    } else {
+      forget(on);
+    }
+  }
+  if (waiting_.alone()) return;
+  queue_->submit();
+  queue_->prepare_cancel_all();
+  queue_->submit();
+  for (int wait = 0; wait < give_up_waits && !waiting_.alone(); ++wait) {
+    ring_answer answer;
+    while (queue_->take({&answer, 1}) == 1) drop(answer);
+    if (!waiting_.alone()) queue_->wait(give_up_wait_milliseconds);
+  }
+  while (!waiting_.alone()) {
+    operation& on = static_cast<operation&>(*waiting_.next);
+    // The kernel may still write there: never to be freed.
+    new std::shared_ptr<void>(on.owner_);
+    forget(on);
+  }
+}
+
+ELASTIC_DECL void ring::drop(const ring_answer& answer) {
+  if (!answer.who) return;
+  operation& on = *static_cast<operation*>(answer.who);
+  // A connection that nobody will ever hear of.
+  if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
+  if (!answer.more) forget(on);
+}
+
+ELASTIC_DECL void ring::forget(operation& on) {
+  on.unlink();
+  --running_;
+  const std::shared_ptr<void> owner = std::move(on.owner_);
+}
+
+// An operation that resumes who awaits it.
+template <class Handler>
+class ring::awaited final : public operation {
+ public:
+  awaited(ring& of, Handler handler) : operation(&call), ring_(of), handler_(std::move(handler)) {}
+
+  void cancel() { ring_.cancel(*this); }
+
+ private:
+  static void call(operation& on, const completion& done) noexcept {
+    auto& self = static_cast<awaited&>(on);
+    auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
+    auto resume = [handler = std::move(self.handler_), done]() mutable {
+      std::move(handler)(done.error(), done.result);
+    };
+    asio::post(executor, std::move(resume));
+  }
+
+  ring& ring_;
+  Handler handler_;
+};
+
+struct ring::start_awaited {
+  template <class Handler>
+  void operator()(Handler handler, ring* of, request wanted) const {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    auto on = std::make_shared<awaited<Handler>>(*of, std::move(handler));
+    if (slot.is_connected()) {
+      slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
+        const auto running = weak.lock();
+        if (running && type != asio::cancellation_type::none) running->cancel();
+      });
+    }
+    of->start(*on, wanted, on);
+  }
+};
+
+ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
+  const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      start_awaited(), asio::use_awaitable, this, wanted);
+}
+
+ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> into) {
+  ELASTIC_ASSERT(into.size() <= INT_MAX);
+  const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
+                       0};
+  const int count =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+          start_awaited(), asio::use_awaitable, this, wanted);
+  co_return static_cast<std::size_t>(count);
+}
+
+ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
+  ELASTIC_ASSERT(data.size() <= INT_MAX);
+  const request wanted{action::send, socket, const_cast<char*>(data.data()),
+                       static_cast<unsigned>(data.size()), 0};
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      start_awaited(), asio::use_awaitable, this, wanted);
+}
+
+}  // namespace elastic::detail

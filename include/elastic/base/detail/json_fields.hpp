@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for messages of the library's own protocols.
+
+#include <elastic/base/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace elastic::detail {
+
+/// Reads a message that is one JSON object and comes from outside: each field by its type and
+/// within its bounds.
+///
+/// Errors of every member: `errc::protocol_violation`, a sentence that begins with the subject and
+/// names the field.
+class json_fields {
+ public:
+  /// @param subject     what messages call it: "a message of the rendezvous"
+  /// @param most_bytes  a longer text is refused, and not parsed
+  ELASTIC_DECL json_fields(std::string subject, std::string_view text, std::size_t most_bytes);
+
+  /// Whether there is such a field, and it is not null.
+  ELASTIC_DECL bool has(const char* name) const;
+
+  /// A whole number within bounds, which are part of it.
+  ELASTIC_DECL std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const;
+  int small_number(const char* name, int least, int most) const {
+    return static_cast<int>(number(name, least, most));
+  }
+
+  ELASTIC_DECL double real(const char* name) const;
+  ELASTIC_DECL bool flag(const char* name) const;
+  ELASTIC_DECL std::string text(const char* name) const;
+
+  /// A field of any type.
+  ELASTIC_DECL const nlohmann::json& field(const char* name) const;
+
+  /// Refuses the message: "<subject> <why>".
+  [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
+
+ private:
+  std::string subject_;
+  std::shared_ptr<const nlohmann::json> json_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/detail/impl/json_fields.ipp>
+#endif

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for messages of the library's own protocols.
+
+#include <elastic/base/detail/json_text.hpp>
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// Writes a JSON object, field by field and on one line: `json_object().add("step", 3).text()`
+/// is {"step": 3}. Names are not escaped.
+class json_object {
+ public:
+  /// A byte of `value` that is not UTF-8 is replaced by U+FFFD.
+  json_object& add(std::string_view name, std::string_view value) {
+    begin(name);
+    text_ += '"';
+    append_json_text(text_, value);
+    text_ += '"';
+    return *this;
+  }
+  json_object& add(std::string_view name, const char* value) {
+    return add(name, std::string_view(value));
+  }
+
+  /// A whole number, true or false, or a finite number.
+  template <class Value>
+    requires std::integral<Value> || std::floating_point<Value>
+  json_object& add(std::string_view name, Value value) {
+    begin(name);
+    text_ += fmt::format("{}", value);
+    return *this;
+  }
+
+  std::string text() const { return text_ + '}'; }
+
+ private:
+  void begin(std::string_view name) {
+    if (text_.size() > 1) text_ += ", ";
+    text_ += '"';
+    text_ += name;
+    text_ += "\": ";
+  }
+
+  std::string text_ = "{";
+};
+
+}  // namespace elastic::detail

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// How many bytes at the end of `text` are the start of a character that is not whole; 0 to 3.
+ELASTIC_DECL std::size_t unfinished_character(std::string_view text);
+
+/// Appends `text` as the inside of a JSON string. Each byte sequence that is no UTF-8 becomes
+/// U+FFFD.
+ELASTIC_DECL void append_json_text(std::string& out, std::string_view text);
+
+/// The same as a JSON string, with its quotes.
+ELASTIC_DECL std::string json_string(std::string_view text);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/detail/impl/json_text.ipp>
+#endif

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/waiters.hpp>
+#include <elastic/base/task.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+
+namespace elastic::detail {
+
+/// An unbounded queue between coroutines of one strand: `push` never waits, `pop` does.
+///
+/// What is pushed must be bounded by its producers (such as one message per worker).
+/// Thread-safety: one strand at a time.
+template <class T>
+class mailbox {
+ public:
+  explicit mailbox(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
+
+  void push(T value) {
+    if (waiting_.empty()) {
+      values_.push_back(std::move(value));
+    } else {
+      waiting_.wake_first({}, std::optional<T>(std::move(value)));
+    }
+  }
+
+  /// The oldest value not yet popped; waits for one if there is none.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
+  /// mailbox.
+  task<T> pop() {
+    if (values_.empty()) {
+      // Nothing of the mailbox is touched after the wait: it may be gone by then.
+      std::optional<T> value = co_await waiting_.wait(next_++);
+      co_return std::move(*value);
+    }
+    T value = std::move(values_.front());
+    values_.pop_front();
+    co_return value;
+  }
+
+ private:
+  std::deque<T> values_;
+  std::uint64_t next_ = 0;
+  waiters<std::uint64_t, std::optional<T>> waiting_;
+};
+
+}  // namespace elastic::detail

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/contract/detail/visible_devices.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace elastic::detail {
+
+inline std::string without_spaces(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(spaces);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(spaces) - begin + 1));
+}
+
+ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment) {
+  const std::optional<std::string> list = find_variable(environment, "CUDA_VISIBLE_DEVICES");
+  std::vector<std::string> entries;
+  if (!list) return entries;
+  std::string_view rest = *list;
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    entries.push_back(without_spaces(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return entries;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank) {
+  const std::vector<std::string> entries = visible_devices(environment);
+  const auto place = static_cast<std::size_t>(local_rank);
+  environment["CUDA_VISIBLE_DEVICES"] =
+      place < entries.size() ? entries[place] : std::to_string(local_rank);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace elastic::detail {
+
+/// The names that a template may use, without "$", and what stands for them.
+using macro_values = std::map<std::string, std::string, std::less<>>;
+
+inline bool starts_macro_name(char letter) {
+  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// The name at the start of `text`, as long as it can be; empty if there is none.
+inline std::string_view leading_macro_name(std::string_view text) {
+  if (text.empty() || !starts_macro_name(text[0])) return {};
+  std::size_t length = 1;
+  while (length < text.size() &&
+         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return text.substr(0, length);
+}
+
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 if
+/// no name follows.
+struct macro_reference {
+  std::string_view name;
+  std::size_t length = 0;
+};
+
+inline macro_reference read_macro_reference(std::string_view text) {
+  if (!text.empty() && text[0] == '{') {
+    const std::string_view name = leading_macro_name(text.substr(1));
+    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
+    if (name.empty() || !closed) return {};
+    return {name, name.size() + 2};
+  }
+  const std::string_view name = leading_macro_name(text);
+  return {name, name.size()};
+}
+
+/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
+/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
+/// name, stay as they are.
+inline std::string substitute_macros(std::string_view text, const macro_values& values) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (!text.empty() && text[0] == '$') {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const macro_reference reference = read_macro_reference(text);
+    const auto value = values.find(reference.name);
+    if (reference.length > 0 && value != values.end()) {
+      result += value->second;
+    } else {
+      result += '$';
+      result += text.substr(0, reference.length);
+    }
+    text.remove_prefix(reference.length);
+  }
+  return result;
+}
+
+/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  return substitute_macros(argument, values);
+}
+
+/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
+inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  return values;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/time.hpp>
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace elastic {
+
+/// What an agent tells its workers over the control channel: see `worker_channel::wait`.
+namespace control_messages {
+
+/// The version of the protocol.
+inline constexpr int version = 1;
+
+/// The answer to hello.
+struct welcome {
+  int version = control_messages::version;
+};
+
+/// A line could not be taken; the connection ends.
+struct refused {
+  std::string reason;
+};
+
+/// Save a checkpoint and say so (`saved`, `not_saved`); by then the agent waits no longer.
+struct checkpoint {
+  std::int64_t id = 0;
+  duration within{};
+};
+
+/// Do nothing until `resume`; no heartbeat is expected meanwhile.
+struct pause {};
+struct resume {};
+
+/// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
+struct stop {
+  duration grace{};
+};
+
+}  // namespace control_messages
+
+/// What the agent says.
+using agent_message =
+    std::variant<control_messages::welcome, control_messages::refused, control_messages::checkpoint,
+                 control_messages::pause, control_messages::resume, control_messages::stop>;
+
+}  // namespace elastic

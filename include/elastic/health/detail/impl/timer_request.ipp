@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/health/detail/timer_request.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/impl/control_message.ipp>
+
+#include <chrono>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
+  const control_fields fields(line);
+  timer_request asked;
+  asked.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
+  asked.scope = fields.text("scope_id", limits::control_text_bytes);
+  asked.signal = static_cast<int>(fields.number("signal", -64, 64));
+  const double seconds = fields.real("expiration_time");
+  if (seconds < 0) return asked;
+  constexpr double last = 1e10;  // in the year 2286
+  if (!(seconds <= last)) {
+    control_fields::refuse(
+        fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
+  }
+  asked.expiry =
+      wall_time(std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
+  return asked;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// Makes lines of bytes that come in pieces; never holds more than `limits::control_line_bytes` of
+/// an unfinished one.
+class line_intake {
+ public:
+  /// What comes next; valid until the next call of any member.
+  struct item {
+    /// A line without its end; empty if it was `too_long`.
+    std::string_view line;
+    bool too_long = false;
+  };
+
+  ELASTIC_DECL void append(std::string_view bytes);
+
+  /// The next line; none if it is not whole yet. One that is too long is told of once, and what
+  /// follows of it is passed over.
+  ELASTIC_DECL std::optional<item> next();
+
+  std::size_t held() const { return held_.size() - taken_; }
+
+ private:
+  std::string held_;
+  std::size_t taken_ = 0;
+  bool skipping_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/detail/impl/line_intake.ipp>
+#endif

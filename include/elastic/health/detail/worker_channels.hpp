@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/health/checkpoint_outcome.hpp>
+#include <elastic/health/detail/channel_attempt.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/worker_channels_options.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The agent's side of the control channel: a Unix socket at which the workers of this node say
+/// how they are and are told what to do, and the watch over who is hung.
+///
+/// The socket has an abstract name, which leaves no file; who is not of this process's user, root
+/// or a worker is not let in. Whatever a worker writes, it can neither block nor end the agent, nor
+/// make it keep more than one line of it: what is not of the protocol ends the connection, with a
+/// line in the log; who does not read what it is sent is disconnected; who writes much is read
+/// slowly.
+///
+/// Nothing here wakes up by itself but for the next time-out that is due.
+/// Thread-safety: one strand at a time, the one it was given.
+class worker_channels {
+ public:
+  ELASTIC_DECL worker_channels(asio::any_io_executor strand, worker_channels_options options);
+  worker_channels(const worker_channels&) = delete;
+  worker_channels& operator=(const worker_channels&) = delete;
+  ~worker_channels() { abandon(); }
+
+  /// Opens the channel of one attempt of so many workers, under a new name. What cannot be opened
+  /// is said in the log, and there is none then. The one before must be closed.
+  ELASTIC_DECL void open(int workers);
+
+  /// What workers are to have in their environment; an empty value: the variable is to be removed.
+  ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
+
+  /// That worker runs, and is watched from now on.
+  ELASTIC_DECL void started(int local_rank);
+
+  /// It has ended; nothing is expected of it any more.
+  ELASTIC_DECL void ended(int local_rank);
+
+  /// Whether somebody has a connection.
+  bool has_connections() const { return state_ && !state_->connections.empty(); }
+
+  /// Tells every connected worker to pause, or to go on. No heartbeat is due meanwhile.
+  ELASTIC_DECL void pause();
+  ELASTIC_DECL void resume();
+
+  /// Tells every connected worker that it is being stopped.
+  ELASTIC_DECL void announce_stop(duration grace);
+
+  /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
+  /// `within`.
+  ///
+  /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
+  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within);
+
+  /// Closes every connection and waits until nothing of the channel runs any more. May be called
+  /// again, and if nothing was opened.
+  ///
+  /// Cancellation: none; a request stays noted in the caller's state.
+  task<void> close() { return close_all(state_); }
+
+ private:
+  using state_pointer = std::shared_ptr<channel_attempt>;
+  ELASTIC_DECL static task<void> close_all(state_pointer all);
+  ELASTIC_DECL void abandon();
+
+  asio::any_io_executor strand_;
+  worker_channels_options options_;
+  std::shared_ptr<learned_timeouts> learned_;
+  state_pointer state_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/health/detail/impl/worker_channels.ipp>
+#endif

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/log.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace elastic::detail {
+
+/// What workers say that is not for `worker_channels` itself. Each may be empty, must not throw,
+/// and is called on the strand.
+struct channel_events {
+  /// A worker is hung; it is told of once, and is for the callee to end.
+  std::function<void(int local_rank, const liveness_verdict&)> hung{};
+  std::function<void(int local_rank, const worker_messages::progress&)> progress{};
+  std::function<void(int local_rank, const std::string& reason)> no_restart{};
+  std::function<void(int local_rank, const std::string& reason)> bad_node{};
+  /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
+  /// workers that run as another user.
+  std::function<std::optional<int>(pid_t)> owner_of{};
+};
+
+struct worker_channels_options {
+  liveness_settings liveness{};
+  /// Whether timers of PyTorch's FileTimerClient are served, too, and at which path; empty: one in
+  /// the temporary folder.
+  bool timer_file = false;
+  std::string timer_path{};
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time{};
+  logger log{};
+  channel_events events{};
+};
+
+}  // namespace elastic::detail

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/launch/detail/processor_topology.hpp>
+#include <elastic/launch/numa_binding.hpp>
+#include <elastic/process/processor_set.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The NUMA nodes of `count` workers: that of the GPU that has the number of a worker's local rank,
+/// if `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
+/// neighbours.
+ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
+                                               const processor_set& allowed, std::size_t count,
+                                               const std::vector<int>& gpu_nodes);
+
+/// Where the workers of this machine run, by local rank.
+///
+/// @param allowed  the processors that may be used
+/// @param nodes    the NUMA node of each worker; each must have an allowed processor
+/// Result: empty for `numa_binding::none`. Errors: `errc::invalid_argument` if the cores of a
+/// node do not reach for `exclusive`.
+ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
+                                                      const processor_topology& topology,
+                                                      const processor_set& allowed,
+                                                      const std::vector<int>& nodes);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/detail/impl/numa_placement.ipp>
+#endif

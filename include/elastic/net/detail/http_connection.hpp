@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for etcd.
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/byte_stream.hpp>
+#include <elastic/net/detail/http_response_parser.hpp>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What is asked of an HTTP server.
+struct http_request {
+  std::string method = "GET";
+  /// From the first slash on, encoded as it is to be sent.
+  std::string target = "/";
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+/// What it answers.
+struct http_response {
+  int status = 0;
+  /// By their names in small letters.
+  std::map<std::string, std::string> headers;
+  std::string body;
+};
+
+/// A connection to an HTTP/1.1 server, over which one request goes after the other.
+///
+/// Time limits are the caller's: `with_deadline(time, deadline, connection.exchange(request))`.
+///
+/// Errors of every member that waits: `errc::connection_failed`, `errc::protocol_violation`.
+/// Cancellation of every member that waits: all types; the connection is of no use then.
+/// Thread-safety: one strand at a time; one request at a time.
+class http_connection {
+ public:
+  /// @param host  what the server is told that it was called: "host:port"
+  ELASTIC_DECL http_connection(std::unique_ptr<byte_stream> stream, std::string host);
+
+  /// Sends a request and reads the whole response.
+  ELASTIC_DECL task<http_response> exchange(http_request request);
+
+  /// Sends a request and reads the beginning of a response whose body comes bit by bit.
+  /// Result: the status.
+  ELASTIC_DECL task<int> begin(http_request request);
+
+  /// The next bytes of the body of a response that was begun; empty at its end.
+  ELASTIC_DECL task<std::string> next_piece();
+
+  /// Whether a further request may be sent.
+  bool is_usable() const { return is_usable_; }
+
+  /// Whether the server has answered anything to the last request.
+  bool was_answered() const { return parser_ && parser_->has_begun(); }
+
+ private:
+  ELASTIC_DECL std::string text_of(const http_request& request) const;
+  ELASTIC_DECL task<void> read_some();
+  ELASTIC_DECL bool ends_with_connection() const;
+
+  std::unique_ptr<byte_stream> stream_;
+  std::string host_;
+  std::optional<http_response_parser> parser_;
+  std::array<char, 16 * 1024> piece_;
+  bool is_usable_ = true;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/detail/impl/http_connection.ipp>
+#endif

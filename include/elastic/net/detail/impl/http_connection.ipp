@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/detail/http_connection.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+
+#include <cstddef>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL http_connection::http_connection(std::unique_ptr<byte_stream> stream, std::string host)
+    : stream_(std::move(stream)), host_(std::move(host)) {}
+
+ELASTIC_DECL task<http_response> http_connection::exchange(http_request request) {
+  co_await begin(std::move(request));
+  while (!parser_->is_complete()) co_await read_some();
+  http_response response;
+  response.status = parser_->status();
+  response.headers = parser_->headers();
+  response.body = parser_->take_body();
+  is_usable_ = parser_->keeps_connection();
+  co_return response;
+}
+
+ELASTIC_DECL task<int> http_connection::begin(http_request request) {
+  // Until the response is complete, whatever ends this ends the connection with it.
+  is_usable_ = false;
+  parser_.emplace();
+  std::string bytes = text_of(request);
+  co_await stream_->write(std::move(bytes));
+  while (!parser_->has_head()) co_await read_some();
+  co_return parser_->status();
+}
+
+ELASTIC_DECL task<std::string> http_connection::next_piece() {
+  std::string piece = parser_->take_body();
+  while (piece.empty() && !parser_->is_complete()) {
+    co_await read_some();
+    piece = parser_->take_body();
+  }
+  if (piece.empty()) is_usable_ = parser_->keeps_connection();
+  co_return piece;
+}
+
+ELASTIC_DECL std::string http_connection::text_of(const http_request& request) const {
+  std::string text =
+      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, request.target, host_);
+  for (const auto& [name, value] : request.headers) {
+    text += fmt::format("{}: {}\r\n", name, value);
+  }
+  text += fmt::format("Content-Length: {}\r\n\r\n", request.body.size());
+  return text + request.body;
+}
+
+ELASTIC_DECL task<void> http_connection::read_some() {
+  const asio::mutable_buffer into = asio::buffer(piece_);
+  const std::size_t size = co_await stream_->read_some(into);
+  if (size > 0) {
+    parser_->feed({piece_.data(), size});
+  } else if (!parser_->has_begun()) {
+    throw error(errc::connection_failed, "the server hung up without an answer");
+  } else if (!parser_->has_head() || !ends_with_connection()) {
+    throw error(errc::connection_failed, "the server hung up in the middle of its answer");
+  } else {
+    parser_->end();
+  }
+}
+
+ELASTIC_DECL bool http_connection::ends_with_connection() const {
+  return parser_->header("content-length").empty() && parser_->header("transfer-encoding").empty();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/core_file.hpp>
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// A core_pattern for glob(3): what is known of the process stands there, and what is not, "*".
+inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
+  std::string result;
+  bool has_pid = false;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const char letter = pattern[at];
+    if (letter != '%') {
+      if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
+      result += letter;
+      continue;
+    }
+    if (++at == pattern.size()) break;
+    switch (pattern[at]) {
+      case '%': result += '%'; break;
+      case 'p':
+        result += std::to_string(pid);
+        has_pid = true;
+        break;
+      default: result += '*';
+    }
+  }
+  if (uses_pid && !has_pid) result += fmt::format(".{}", pid);
+  return result;
+}
+
+/// The newest file that a glob finds, if it was written at `since` or later.
+inline std::string newest_file(const std::string& pattern, std::time_t since) {
+  ::glob_t found{};
+  std::string newest;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      struct stat status{};
+      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (status.st_mtime < since) continue;
+      since = status.st_mtime;
+      newest = found.gl_pathv[i];
+    }
+  }
+  ::globfree(&found);
+  return newest;
+}
+
+ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
+                                   const std::string& root) {
+  std::string pattern;
+  std::getline(std::ifstream(root + "/proc/sys/kernel/core_pattern"), pattern);
+  if (pattern.starts_with('|')) {
+    const std::string program = pattern.substr(1, pattern.find(' ') - 1);
+    if (program.find("systemd-coredump") != program.npos) {
+      return fmt::format("coredumpctl info {}", pid);
+    }
+    return fmt::format("given to {}", program);
+  }
+  int uses_pid = 0;
+  std::ifstream(root + "/proc/sys/kernel/core_uses_pid") >> uses_pid;
+  std::string path = core_glob(pattern, pid, uses_pid != 0);
+  if (path.empty()) return {};
+  if (path[0] != '/') {
+    std::error_code ignored;
+    const auto here = std::filesystem::current_path(ignored);
+    path = (here / directory / path).string();
+  }
+  return newest_file(path, since);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/guarded_child.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/process/detail/process_tree.hpp>
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept {
+  received_news news;
+  alignas(cmsghdr) unsigned char control[CMSG_SPACE(sizeof(int))];
+  iovec part{&news.message, sizeof news.message};
+  msghdr packet{};
+  packet.msg_iov = &part;
+  packet.msg_iovlen = 1;
+  packet.msg_control = control;
+  packet.msg_controllen = sizeof control;
+  const auto receive = [&] { return ::recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
+  ssize_t size = uninterrupted(receive);
+  // It ended with a request unread, which is told once; what it had said is still there.
+  if (size < 0 && errno == ECONNRESET) size = uninterrupted(receive);
+  if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+  if (size != static_cast<ssize_t>(sizeof news.message)) {
+    has_ended = true;
+    return std::nullopt;
+  }
+  for (cmsghdr* head = CMSG_FIRSTHDR(&packet); head; head = CMSG_NXTHDR(&packet, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
+    news.attached = unique_fd(fd);
+  }
+  return news;
+}
+
+ELASTIC_DECL exit_status as_exit_status(int waited) {
+  if (WIFSIGNALED(waited)) return exit_status::signalled(WTERMSIG(waited), WCOREDUMP(waited));
+  return exit_status::exited(WEXITSTATUS(waited));
+}
+
+ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor, pid_t worker,
+                                          unique_fd worker_pidfd,
+                                          asio::posix::stream_descriptor socket,
+                                          unique_fd guard_pidfd, logger log, const syscalls& calls)
+    : calls_(calls),
+      reaper_(reaper::of(executor)),
+      socket_(std::move(socket)),
+      guard_(executor),
+      worker_(std::move(worker_pidfd)),
+      pid_(worker),
+      owner_(::getpid()),
+      log_(std::move(log)) {
+  guard_.assign(guard_pidfd.release());
+}
+
+ELASTIC_DECL guarded_child::~guarded_child() {
+  // The copy that a fork of the host leaves behind owns nothing.
+  if (::getpid() != owner_) return;
+  socket_.close();
+  if (!is_reaped_) reaper_.adopt(std::move(guard_), calls_);
+}
+
+ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
+  look();
+  if (status_) return false;
+  // By itself, which wakes nobody else up. Kernels before 6.9 cannot, and a filter may refuse it.
+  constexpr unsigned to_group = pidfd_signal_process_group;
+  if (calls_.pidfd_send_signal(worker_.get(), number, to_group) == 0) return true;
+  if (errno == ESRCH) return false;
+  send(static_cast<unsigned char>(number));
+  return true;
+}
+
+ELASTIC_DECL task<exit_status> guarded_child::wait() {
+  look();
+  while (!status_) {
+    co_await news();
+    look();
+  }
+  co_return *status_;
+}
+
+ELASTIC_DECL task<void> guarded_child::end_tree() {
+  look();
+  if (!is_empty_) send(guard_end_tree);
+  while (!is_empty_) {
+    co_await news();
+    look();
+  }
+  // `empty` is its last message.
+  co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  reap_guard();
+}
+
+ELASTIC_DECL std::vector<pid_t> guarded_child::left() {
+  std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", guard_.native_handle()));
+  for (std::string name; lines >> name; std::getline(lines, name)) {
+    pid_t guard = -1;
+    if (name != "Pid:" || !(lines >> guard) || guard <= 0) continue;
+    return read_children(guard);
+  }
+  return {};
+}
+
+ELASTIC_DECL task<void> guarded_child::news() {
+  const auto wait_read = asio::posix::stream_descriptor::wait_read;
+  auto [failure] = co_await socket_.async_wait(wait_read, as_result);
+  const asio::cancellation_state request = co_await asio::this_coro::cancellation_state;
+  // Without a request it was `look` that ended the wait.
+  if (failure && request.cancelled() != asio::cancellation_type::none) {
+    throw std::system_error(failure);
+  }
+}
+
+ELASTIC_DECL void guarded_child::reap_guard() noexcept {
+  siginfo_t ignored{};
+  uninterrupted([&] {
+    const auto guard = static_cast<id_t>(guard_.native_handle());
+    return calls_.waitid(static_cast<idtype_t>(P_PIDFD), guard, &ignored, WEXITED | WNOHANG);
+  });
+  is_reaped_ = true;
+}
+
+ELASTIC_DECL void guarded_child::send(unsigned char request) noexcept {
+  ::send(socket_.native_handle(), &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+ELASTIC_DECL void guarded_child::look() noexcept {
+  bool has_ended = false;
+  bool is_changed = false;
+  while (const auto news = receive_news(socket_.native_handle(), has_ended)) {
+    is_changed = true;
+    const int value = news->message.value;
+    switch (news->message.news) {
+      case guard_news::ended: status_ = as_exit_status(value); break;
+      case guard_news::empty: is_empty_ = true; break;
+      case guard_news::stuck:
+        log_.error("process {}, left by worker {}, cannot be killed: it runs as another user",
+                   value, pid_);
+        break;
+      case guard_news::started:
+      case guard_news::not_started: break;
+    }
+  }
+  if (has_ended && !is_empty_) lose_guard();
+  // Other waiters may sleep until the socket is readable, which it is no more.
+  if (!is_changed && !has_ended) return;
+  asio::error_code ignored;
+  socket_.cancel(ignored);
+}
+
+ELASTIC_DECL void guarded_child::lose_guard() noexcept {
+  is_empty_ = true;
+  calls_.pidfd_send_signal(worker_.get(), SIGKILL, pidfd_signal_process_group);
+  calls_.pidfd_send_signal(worker_.get(), SIGKILL, 0);
+  log_.error("the guard of worker {} was killed: descendants of the worker may survive", pid_);
+  if (!status_) status_ = exit_status::guard_lost();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/oom_kills.hpp>
+
+#include <cstddef>
+#include <fstream>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
+inline std::string cgroup_path(const std::string& file, std::string_view controller) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t names = line.find(':');
+    const std::size_t path = line.find(':', names + 1);
+    if (names == line.npos || path == line.npos) continue;
+    if (line.substr(names + 1, path - names - 1) == controller) return line.substr(path + 1);
+  }
+  return {};
+}
+
+/// The number after "oom_kill " at the start of a line.
+inline std::optional<std::uint64_t> oom_kills_in(const std::string& file) {
+  std::ifstream words(file);
+  std::string name;
+  for (std::uint64_t count = 0; words >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root) {
+  const std::string own = root + "/proc/self/cgroup";
+  const std::string mounted = root + "/sys/fs/cgroup";
+  if (const std::string path = cgroup_path(own, ""); !path.empty()) {
+    if (const auto count = oom_kills_in(mounted + path + "/memory.events")) return count;
+  }
+  if (const std::string path = cgroup_path(own, "memory"); !path.empty()) {
+    for (const std::string& folder : {path, std::string()}) {
+      const auto count = oom_kills_in(mounted + "/memory" + folder + "/memory.oom_control");
+      if (count) return count;
+    }
+  }
+  return oom_kills_in(root + "/proc/vmstat");
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/pidfd_child.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
+                                      const syscalls& calls)
+    : calls_(calls),
+      descriptor_(executor),
+      reaper_(reaper::of(executor)),
+      pid_(pid),
+      owner_(::getpid()) {
+  asio::error_code failure;
+  descriptor_.assign(pidfd, failure);
+  if (!failure) return;
+  calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
+  siginfo_t ignored{};
+  uninterrupted([&] { return wait_id(pidfd, ignored, WEXITED); });
+  ::close(pidfd);
+  throw error(errc::start_failed,
+              fmt::format("process {} cannot be waited for: {}", pid, failure.message()));
+}
+
+ELASTIC_DECL pidfd_child::~pidfd_child() {
+  // The copy that a fork of the host leaves behind owns nothing.
+  if (::getpid() != owner_ || tree_ended_) return;
+  if (!status_) note_outsiders();
+  signal_group(SIGKILL);
+  look();
+  if (status_) reap();
+  kill_members();
+  if (!reaped_) reaper_.adopt(std::move(descriptor_), calls_);
+}
+
+ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
+  look();
+  if (status_) return false;
+  if (number != SIGCONT) note_outsiders();
+  signal_group(number);
+  return true;
+}
+
+ELASTIC_DECL task<exit_status> pidfd_child::wait() {
+  look();
+  if (!status_) open_lists();
+  while (!status_) {
+    co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    look();
+  }
+  co_return *status_;
+}
+
+ELASTIC_DECL std::vector<pid_t> pidfd_child::left() {
+  std::vector<pid_t> found;
+  for (const process_entry& entry : select_tree(read_processes(), pid_, {pid_})) {
+    found.push_back(entry.pid);
+  }
+  return found;
+}
+
+ELASTIC_DECL task<void> pidfd_child::end_tree() {
+  if (!status_) {
+    note_outsiders();
+    signal_group(SIGKILL);
+    co_await wait();
+  }
+  reap();
+  for (;;) {
+    std::vector<pinned> dying = kill_members();
+    if (dying.empty()) break;
+    for (pinned& one : dying) co_await gone(std::move(one.pidfd));
+  }
+  outsiders_.clear();
+  threads_.reset();
+  children_.reset();
+  tree_ended_ = true;
+}
+
+ELASTIC_DECL int pidfd_child::wait_id(int pidfd, siginfo_t& info, int options) const noexcept {
+  return calls_.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info, options);
+}
+
+ELASTIC_DECL void pidfd_child::look() noexcept {
+  if (status_) return;
+  siginfo_t info{};
+  const int result = uninterrupted(
+      [&] { return wait_id(descriptor_.native_handle(), info, WEXITED | WNOHANG | WNOWAIT); });
+  if (result != 0) {
+    // Somebody else has taken the status, and with it the number is free.
+    status_ = exit_status::unknown();
+    reaped_ = number_lost_ = true;
+  } else if (info.si_pid != 0) {
+    status_ = info.si_code == CLD_EXITED
+                  ? exit_status::exited(info.si_status)
+                  : exit_status::signalled(info.si_status, info.si_code == CLD_DUMPED);
+  }
+}
+
+ELASTIC_DECL void pidfd_child::reap() noexcept {
+  if (reaped_) return;
+  siginfo_t ignored{};
+  const int result = uninterrupted(
+      [&] { return wait_id(descriptor_.native_handle(), ignored, WEXITED | WNOHANG); });
+  reaped_ = true;
+  number_lost_ = result != 0;
+}
+
+ELASTIC_DECL void pidfd_child::signal_group(int number) noexcept {
+  const int pidfd = descriptor_.native_handle();
+  if (calls_.pidfd_send_signal(pidfd, number, pidfd_signal_process_group) == 0) return;
+  if (errno == ESRCH || reaped_) return;
+  // A kernel before 6.9, or a filter. While it is our child that nobody has reaped, its number
+  // is that of its group and of no other.
+  siginfo_t info{};
+  if (wait_id(pidfd, info, WEXITED | WNOHANG | WNOWAIT) == 0) calls_.kill(-pid_, number);
+}
+
+ELASTIC_DECL bool pidfd_child::session_in_use() noexcept {
+  if (number_lost_) return false;
+  return calls_.set_owner(descriptor_.native_handle(), -pid_) == 0 || errno != ESRCH;
+}
+
+ELASTIC_DECL bool pidfd_child::alive(const pinned& one) const noexcept {
+  return calls_.pidfd_send_signal(one.pidfd.get(), 0, 0) == 0 || errno == EPERM;
+}
+
+ELASTIC_DECL bool pidfd_child::kill(const pinned& one) const noexcept {
+  return calls_.pidfd_send_signal(one.pidfd.get(), SIGKILL, 0) == 0;
+}
+
+ELASTIC_DECL std::optional<process_entry> pidfd_child::pin(pid_t pid, pinned& held) const {
+  held.pid = pid;
+  held.pidfd = unique_fd(calls_.pidfd_open(pid));
+  if (!held.pidfd) return std::nullopt;
+  const std::optional<process_entry> entry = read_process(pid);
+  if (!entry || !alive(held)) return std::nullopt;
+  return entry;
+}
+
+ELASTIC_DECL bool pidfd_child::holds(const std::vector<pinned>& all, pid_t pid) {
+  return std::any_of(all.begin(), all.end(), [&](const pinned& one) { return one.pid == pid; });
+}
+
+ELASTIC_DECL void pidfd_child::open_lists() noexcept try {
+  if (threads_ || descriptor_.native_handle() > most_descriptors) return;
+  const std::string threads = fmt::format("/proc/{}/task", pid_);
+  const std::string children = fmt::format("{}/{}/children", threads, pid_);
+  threads_ = unique_fd(::open(threads.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  children_ = unique_fd(::open(children.c_str(), O_RDONLY | O_CLOEXEC));
+} catch (...) {
+  // Without them it takes longer.
+}
+
+ELASTIC_DECL bool pidfd_child::is_childless() const noexcept {
+  struct stat status{};
+  char byte;
+  return threads_ && children_ && ::fstat(threads_.get(), &status) == 0 && status.st_nlink == 3 &&
+         ::pread(children_.get(), &byte, 1, 0) == 0;
+}
+
+ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
+  if (is_childless()) return;
+  std::vector<pinned> tree;
+  for (pid_t next : read_children(pid_)) consider(next, pid_, tree);
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const pid_t parent = tree[i].pid;
+    for (pid_t next : read_children(parent)) consider(next, parent, tree);
+  }
+  std::erase_if(outsiders_, [&](const pinned& one) { return holds(tree, one.pid) || !alive(one); });
+  for (pinned& one : tree) {
+    const auto entry = read_process(one.pid);
+    if (entry && entry->session != pid_) outsiders_.push_back(std::move(one));
+  }
+} catch (...) {
+  // Without memory for the list the session alone is ended.
+}
+
+ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pinned>& tree) {
+  pinned held{pid, {}};
+  const auto entry = pin(pid, held);
+  if (entry && entry->parent == parent && !holds(tree, pid)) tree.push_back(std::move(held));
+}
+
+ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> try {
+  signal_group(SIGKILL);
+  std::erase_if(outsiders_, [&](const pinned& one) { return !alive(one); });
+  const bool in_use = session_in_use();
+  if (!in_use && outsiders_.empty()) return {};
+
+  const std::vector<process_entry> all = read_processes();
+  const bool taken_over =
+      reaped_ && std::any_of(all.begin(), all.end(),
+                             [&](const process_entry& one) { return one.pid == pid_; });
+  const pid_t session = in_use && !taken_over ? pid_ : 0;
+  std::vector<pid_t> roots;
+  for (const pinned& one : outsiders_) roots.push_back(one.pid);
+
+  std::vector<pinned> members;
+  for (const process_entry& found : select_tree(all, session, roots)) {
+    pinned held{found.pid, {}};
+    const auto entry = pin(found.pid, held);
+    if (!entry || entry->start_time != found.start_time) continue;
+    const bool is_ours = (session != 0 && entry->session == session) ||
+                         holds(outsiders_, entry->pid) || holds(members, entry->parent);
+    if (is_ours) members.push_back(std::move(held));
+  }
+  std::erase_if(members, [&](const pinned& one) { return !kill(one); });
+  return members;
+} catch (...) {
+  return {};
+}
+
+ELASTIC_DECL task<void> pidfd_child::gone(unique_fd pidfd) {
+  asio::posix::stream_descriptor ending(descriptor_.get_executor());
+  ending.assign(pidfd.get());
+  pidfd.release();
+  co_await ending.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  siginfo_t ignored{};
+  wait_id(ending.native_handle(), ignored, WEXITED | WNOHANG);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/proc_snapshot.hpp>
+
+#include <elastic/process/detail/process_tree.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string proc_snapshot::text() const {
+  if (dumps_core) return "writing its core";
+  const std::string where = waits_in.empty() ? "" : fmt::format(" ({})", waits_in);
+  if (state == 'D') return "in uninterruptible sleep" + where;
+  return fmt::format("in state {}{}, with {} MB of memory left", state, where, resident / 1024);
+}
+
+ELASTIC_DECL bool is_stuck(const proc_snapshot& before, const proc_snapshot& now) {
+  return now.state == 'D' && !now.dumps_core && before == now;
+}
+
+ELASTIC_DECL std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// The state of a thread of which /proc has the folder; '?' if it has gone.
+inline char state_of_thread(const std::string& folder) {
+  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  return entry ? entry->state : '?';
+}
+
+ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
+  const std::string folder = fmt::format("/proc/{}", pid);
+  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  if (!entry || entry->dead()) return std::nullopt;
+  proc_snapshot sight;
+  sight.state = entry->state;
+  std::string thread = folder;
+  std::error_code failure;
+  std::filesystem::directory_iterator one(folder + "/task", failure);
+  for (; !failure && one != std::filesystem::directory_iterator(); one.increment(failure)) {
+    if (state_of_thread(one->path()) != 'D') continue;
+    sight.state = 'D';
+    thread = one->path();
+    break;
+  }
+  sight.waits_in = text_of(thread + "/wchan");
+  if (sight.waits_in == "0") sight.waits_in.clear();
+  std::ifstream status(folder + "/status");
+  for (std::string name; status >> name; std::getline(status, name)) {
+    if (name == "VmRSS:") status >> sight.resident;
+    if (name == "CoreDumping:") status >> sight.dumps_core;
+  }
+  return sight;
+}
+
+}  // namespace elastic::detail

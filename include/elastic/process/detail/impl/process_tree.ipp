@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/process_tree.hpp>
+
+#include <elastic/base/detail/unique_fd.hpp>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <system_error>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text) {
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(')');
+  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
+
+  std::size_t at = close + 1;
+  const auto field = [&]() -> std::string_view {
+    const std::size_t first = text.find_first_not_of(" \n", at);
+    if (first == text.npos) return {};
+    at = std::min(text.find_first_of(" \n", first), text.size());
+    return text.substr(first, at - first);
+  };
+  const auto read = [](std::string_view digits, auto& value) {
+    const auto [end, failure] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return failure == std::errc() && end == digits.data() + digits.size();
+  };
+
+  process_entry entry;
+  if (!read(text.substr(0, open), entry.pid)) return std::nullopt;
+  const std::string_view state = field();
+  if (state.size() != 1) return std::nullopt;
+  entry.state = state[0];
+  if (!read(field(), entry.parent) || !read(field(), entry.group) ||
+      !read(field(), entry.session)) {
+    return std::nullopt;
+  }
+  for (int skipped = 7; skipped < 20; ++skipped) field();
+  if (!read(field(), entry.threads)) return std::nullopt;
+  field();
+  if (!read(field(), entry.start_time)) return std::nullopt;
+  return entry;
+}
+
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
+                                                    pid_t session,
+                                                    const std::vector<pid_t>& roots) {
+  std::vector<process_entry> tree;
+  std::vector<bool> taken(all.size(), false);
+  const auto take = [&](std::size_t place) {
+    taken[place] = true;
+    tree.push_back(all[place]);
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_root = std::find(roots.begin(), roots.end(), all[i].pid) != roots.end();
+    if (is_root || (session > 0 && all[i].session == session)) take(i);
+  }
+  // `tree` grows while it is walked: breadth first.
+  for (std::size_t next = 0; next < tree.size(); ++next) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!taken[i] && all[i].parent == tree[next].pid) take(i);
+    }
+  }
+  std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
+  return tree;
+}
+
+struct close_directory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// Calls `use(number)` for every entry of a directory whose name is a number.
+template <class Use>
+void for_each_number(const char* path, Use use) {
+  const std::unique_ptr<DIR, close_directory> directory(::opendir(path));
+  if (!directory) return;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && end == name.data() + name.size()) use(number);
+  }
+}
+
+// The first `bytes.size()` bytes of a file of /proc; empty if it is gone.
+template <std::size_t Size>
+std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
+  const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+  return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid) {
+  std::array<char, 1024> bytes;
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return parse_process_stat(read_small_file(path.c_str(), bytes));
+}
+
+ELASTIC_DECL std::vector<process_entry> read_processes() {
+  std::vector<process_entry> all;
+  for_each_number("/proc", [&](pid_t pid) {
+    if (const auto entry = read_process(pid)) all.push_back(*entry);
+  });
+  return all;
+}
+
+ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const auto read_list = [&](pid_t thread) {
+    const std::string path = tasks + "/" + std::to_string(thread) + "/children";
+    const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return;
+    std::string text;
+    std::array<char, 4096> bytes;
+    for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
+      text.append(bytes.data(), static_cast<std::size_t>(size));
+    }
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at < end) {
+      pid_t child = 0;
+      const auto [after, failure] = std::from_chars(at, end, child);
+      if (failure == std::errc()) children.push_back(child);
+      at = failure == std::errc() ? after + 1 : at + 1;
+    }
+  };
+  // A directory has two links and one more for each directory in it: here, each thread.
+  struct stat status{};
+  if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
+    read_list(pid);
+  } else {
+    for_each_number(tasks.c_str(), read_list);
+  }
+  return children;
+}
+
+}  // namespace elastic::detail

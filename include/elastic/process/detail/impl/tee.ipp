@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/process/detail/tee.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic::detail {
+
+ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlets outlets)
+    : pipe_(std::move(executor)),
+      outlets_(std::move(outlets)),
+      lines_(outlets_.prefix, outlets_.json),
+      matches_(outlets_.matches.filters, outlets_.matches.prefix, outlets_.json),
+      by_line_(outlets_.json || !outlets_.prefix.empty()) {
+  if (!outlets_.time) outlets_.time = std::make_shared<system_time>();
+  // A refusal (the user has too many large pipes) costs speed only.
+  ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
+  asio::error_code failure;
+  pipe_.assign(pipe.get(), failure);
+  if (failure) {
+    throw error(errc::start_failed,
+                fmt::format("the output of a process cannot be read: {}", failure.message()));
+  }
+  pipe.release();
+}
+
+ELASTIC_DECL void tee::begin(pid_t pid) {
+  lines_.begin(pid);
+  matches_.begin(pid);
+}
+
+ELASTIC_DECL task<void> tee::run() {
+  auto executor = co_await asio::this_coro::executor;
+  for (;;) {
+    const ssize_t size = read_some();
+    if (size > 0) {
+      co_await pass_on(std::string_view(buffer(), static_cast<std::size_t>(size)));
+      // A process that never stops writing must not keep the loop to itself.
+      co_await asio::post(executor, asio::use_awaitable);
+      continue;
+    }
+    if (size == 0 || (errno == EAGAIN && finishing_)) break;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) {
+      outlets_.log.warning("output of a process cannot be read: {}", errno_text(errno));
+      break;
+    }
+    free_large_buffers();
+    const auto wait_read = asio::posix::stream_descriptor::wait_read;
+    auto [failure] = co_await pipe_.async_wait(wait_read, as_result);
+    if (failure && !finishing_) throw std::system_error(failure);
+  }
+  free_large_buffers();
+  finish_matches();
+  lines_.finish(batch_);
+  co_await show(batch_);
+  outlets_.file.reset();
+  outlets_.matches.file.reset();
+  pipe_.close();
+}
+
+ELASTIC_DECL void tee::finish() {
+  if (finishing_ || !pipe_.is_open()) return;
+  int waiting = 0;
+  ::ioctl(pipe_.native_handle(), FIONREAD, &waiting);
+  remaining_ = static_cast<std::size_t>(std::max(waiting, 0));
+  finishing_ = true;
+  pipe_.cancel();
+}
+
+ELASTIC_DECL void tee::abandon_console() {
+  outlets_.console.reset();
+  showing_.emit(asio::cancellation_type::terminal);
+}
+
+ELASTIC_DECL ssize_t tee::read_some() {
+  const std::size_t room = finishing_ ? std::min(remaining_, buffer_size()) : buffer_size();
+  if (room == 0) return 0;
+  const ssize_t size = ::read(pipe_.native_handle(), buffer(), room);
+  if (size > 0 && finishing_) remaining_ -= static_cast<std::size_t>(size);
+  // More is coming than a line now and then.
+  if (size == static_cast<ssize_t>(small_.size()) && !large_) wants_large_ = true;
+  return size;
+}
+
+ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
+  if (outlets_.keep_tail) tail_.keep(bytes);
+  if (outlets_.file) outlets_.file->write(bytes, outlets_.log);
+  if (outlets_.matches.file && !outlets_.matches.filters.empty()) write_matches(bytes);
+  if (outlets_.console && !by_line_) {
+    co_await show(bytes);
+  } else if (outlets_.console) {
+    lines_.stamp(*outlets_.time);
+    while (!bytes.empty()) {
+      bytes.remove_prefix(lines_.feed(bytes, batch_));
+      co_await show(batch_);
+      batch_.clear();
+    }
+  }
+  if (std::exchange(wants_large_, false)) {
+    large_ = std::make_unique_for_overwrite<char[]>(limits::copy_buffer_bytes);
+    if (by_line_) batch_.reserve(2 * limits::copy_buffer_bytes);
+  }
+}
+
+ELASTIC_DECL void tee::free_large_buffers() {
+  if (!large_) return;
+  large_.reset();
+  batch_ = std::string();
+}
+
+ELASTIC_DECL void tee::write_matches(std::string_view bytes) {
+  matches_.stamp(*outlets_.time);
+  while (!bytes.empty()) {
+    std::string found;
+    bytes.remove_prefix(matches_.feed(bytes, found));
+    outlets_.matches.file->write(found, outlets_.log);
+  }
+}
+
+ELASTIC_DECL void tee::finish_matches() {
+  if (!outlets_.matches.file) return;
+  std::string found;
+  matches_.finish(found);
+  outlets_.matches.file->write(found, outlets_.log);
+}
+
+ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
+  if (bytes.empty() || !outlets_.console) co_return;
+  const std::shared_ptr<output_sink> console = outlets_.console;
+  auto executor = co_await asio::this_coro::executor;
+  try {
+    co_await asio::co_spawn(executor, console->write(bytes),
+                            asio::bind_cancellation_slot(showing_.slot(), asio::use_awaitable));
+  } catch (...) {
+    // Abandoned, or a console that throws: it gets no more.
+    outlets_.console.reset();
+  }
+}
+
+}  // namespace elastic::detail

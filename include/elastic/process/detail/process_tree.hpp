@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// One line of the machine's process table.
+struct process_entry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  pid_t session = 0;
+  /// 'R', 'S', 'D', 'T', 'Z', … as in `ps`.
+  char state = '?';
+  int threads = 1;
+  /// In ticks since the start of the machine: with the pid, it names one process for ever.
+  std::uint64_t start_time = 0;
+
+  /// Has ended and only waits for its parent to take note. (One whose first thread alone has
+  /// ended looks the same but for its threads.)
+  bool dead() const { return (state == 'Z' || state == 'X' || state == 'x') && threads <= 1; }
+
+  friend bool operator==(const process_entry&, const process_entry&) = default;
+};
+
+/// Reads the text of `/proc/<pid>/stat`; empty if it is not one.
+///
+/// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
+/// *last* closing parenthesis.
+ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text);
+
+/// The processes of `all` that belong to a tree, parents before their children: the members of
+/// the session `session`, those in `roots`, and the descendants of both. Ended ones are left out.
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
+                                                    pid_t session, const std::vector<pid_t>& roots);
+
+/// One process of this machine; empty if there is none of that number.
+ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
+
+/// All processes that this user can see. Costs some 10 µs for each.
+ELASTIC_DECL std::vector<process_entry> read_processes();
+
+/// The children of a process, of all its threads. Empty, too, if the kernel keeps no such list
+/// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
+ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/detail/impl/process_tree.ipp>
+#endif

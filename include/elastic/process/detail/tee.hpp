@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/process/detail/lines.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/line_head.hpp>
+#include <elastic/process/log_file.hpp>
+#include <elastic/process/output_sink.hpp>
+#include <elastic/process/stdio.hpp>
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <asio/cancellation_signal.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+
+namespace elastic::detail {
+
+/// What a `tee` does with the bytes that it reads.
+struct tee_outlets {
+  /// Written first, byte for byte; null: no file.
+  std::shared_ptr<log_file> file;
+  /// Lines that are written to a file of their own.
+  matching_lines matches;
+  /// Shown last, with `prefix` before every line; null: not shown.
+  std::shared_ptr<output_sink> console;
+  line_head prefix;
+  /// Lines are shown, and written if they match, as JSON objects; see `output_plan::json`.
+  bool json = false;
+  /// Remember the last lines.
+  bool keep_tail = false;
+  /// For the time before lines. Null: `system_time`.
+  std::shared_ptr<time_source> time;
+  logger log;
+};
+
+/// Copies the output of one process from its pipe to files and to the console.
+///
+/// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
+/// reads on only when what it read is written: a slow console makes the process wait. A file that
+/// cannot be written is given up with a line in the log.
+///
+/// Thread-safety: one strand at a time.
+class tee {
+ public:
+  /// Errors: `errc::start_failed` if the pipe cannot be waited for.
+  ELASTIC_DECL tee(asio::any_io_executor executor, unique_fd pipe, tee_outlets outlets);
+  tee(const tee&) = delete;
+  tee& operator=(const tee&) = delete;
+
+  /// Whose output it is, if lines are to say that. To be called before `run`.
+  ELASTIC_DECL void begin(pid_t pid);
+
+  /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
+  /// once.
+  ///
+  /// Errors: none; what cannot be written is said in the log.
+  /// Cancellation: all types; ends it, and what was not read is lost. While it waits for the
+  /// console, `abandon_console` is needed, too.
+  ELASTIC_DECL task<void> run();
+
+  /// Makes `run` end without waiting for the end of the pipe: what is in it now is still copied.
+  /// For a pipe that somebody holds open after the process has ended.
+  ELASTIC_DECL void finish();
+
+  /// Shows nothing more, and gives up what is being shown: nobody wants to wait for a console that
+  /// stands still. The file still gets everything.
+  ELASTIC_DECL void abandon_console();
+
+  /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
+  std::vector<std::string> tail() const { return tail_.lines(); }
+
+ private:
+  char* buffer() { return large_ ? large_.get() : small_.data(); }
+  std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
+
+  // As `read`: 0 at the end, and if all was read that `finish` still wanted.
+  ELASTIC_DECL ssize_t read_some();
+  ELASTIC_DECL task<void> pass_on(std::string_view bytes);
+  ELASTIC_DECL void free_large_buffers();
+  ELASTIC_DECL void write_matches(std::string_view bytes);
+  ELASTIC_DECL void finish_matches();
+
+  // In a coroutine of its own, which `abandon_console` can end without ending this one.
+  ELASTIC_DECL task<void> show(std::string_view bytes);
+
+  asio::posix::stream_descriptor pipe_;
+  tee_outlets outlets_;
+  line_prefixer lines_;
+  line_matcher matches_;
+  /// The console gets lines, and not bytes as they come.
+  bool by_line_;
+  line_tail tail_;
+  asio::cancellation_signal showing_;
+  bool finishing_ = false;
+  std::size_t remaining_ = 0;
+  // Most processes write little at a time; the large buffer exists while one writes much.
+  std::array<char, 4096> small_;
+  std::unique_ptr<char[]> large_;
+  bool wants_large_ = false;
+  std::string batch_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/detail/impl/tee.ipp>
+#endif

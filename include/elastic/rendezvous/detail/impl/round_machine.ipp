@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/detail/round_machine.hpp>
+
+#include <elastic/base/assert.hpp>
+
+#include <cstddef>
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool contains(const round_state& state, const node_id& node) {
+  return state.participants.count(node) != 0;
+}
+
+ELASTIC_DECL int size_of(const round_state& state) {
+  return static_cast<int>(state.participants.size());
+}
+
+ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings& settings,
+                            round_rules rules) {
+  const std::size_t promised = rules == round_rules::direct ? state.wait_list.size() : 0;
+  return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
+}
+
+inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
+                                               const rendezvous_settings& settings,
+                                               round_rules rules) {
+  if (state.wait_list.count(node) != 0) {
+    return {round_action::wait, "waits for the nodes of this round to leave it"};
+  }
+  if (has_place(state, settings, rules)) {
+    return {round_action::enter_wait_list, "the round runs and has a place for one more"};
+  }
+  if (rules == round_rules::torch_1_13) {
+    return {round_action::wait, "the round runs with the most nodes that are allowed"};
+  }
+  return {round_action::enter_redundancy_list,
+          "the round runs with the most nodes that are allowed"};
+}
+
+/// A round that has enough nodes: whether it waits for more.
+inline round_decision decide_completion(const round_state& state,
+                                        const rendezvous_settings& settings, round_rules rules,
+                                        time_point now) {
+  if (rules == round_rules::direct && !state.unknown_nodes) {
+    const bool all_here = state.wait_list.empty() &&
+                          (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
+    if (all_here) return {round_action::complete_round, "every node that is known is there"};
+    return {round_action::wait, "nodes that are known are still to enter"};
+  }
+  if (state.deadline && *state.deadline <= now) {
+    return {round_action::complete_round, "the last call is over"};
+  }
+  return {round_action::wait, "the last call is under way"};
+}
+
+ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
+                                        const rendezvous_settings& settings, round_rules rules,
+                                        time_point now, time_point deadline) {
+  if (state.closed) return {round_action::refuse_closed, "the job has ended"};
+  if (state.redundancy_list.count(node) != 0) {
+    if (has_place(state, settings, rules)) {
+      return {round_action::leave_redundancy_list, "a place has become free"};
+    }
+    return {round_action::wait, "stands by"};
+  }
+  const bool is_in = contains(state, node);
+  if (state.complete && is_in) return {round_action::placed, "the round is complete"};
+  if (now > deadline) {
+    if (is_in) return {round_action::leave_round, "waited long enough"};
+    if (state.wait_list.count(node) != 0) {
+      return {round_action::leave_wait_list, "waited long enough"};
+    }
+    return {round_action::refuse_timeout, "waited long enough"};
+  }
+  if (state.complete) return decide_in_complete_round(state, node, settings, rules);
+  if (!is_in) {
+    const bool may_enter = state.wait_list.count(node) != 0 || has_place(state, settings, rules);
+    if (may_enter) return {round_action::enter_round, "the round takes nodes"};
+    return {round_action::enter_redundancy_list, "all places are promised"};
+  }
+  if (size_of(state) < settings.min_nodes) {
+    return {round_action::wait, "there are not enough nodes"};
+  }
+  return decide_completion(state, settings, rules, now);
+}
+
+ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id& node) {
+  if (contains(state, node)) return {round_action::leave_round, "leaves"};
+  if (state.wait_list.count(node) != 0) return {round_action::leave_wait_list, "leaves"};
+  if (state.redundancy_list.count(node) != 0) {
+    return {round_action::leave_redundancy_list, "leaves"};
+  }
+  return {round_action::wait, "has no place"};
+}
+
+ELASTIC_DECL void complete_round(round_state& state) {
+  state.complete = true;
+  state.deadline.reset();
+  int rank = 0;
+  for (auto& [node, its_rank] : state.participants) its_rank = rank++;
+}
+
+ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
+                              const rendezvous_settings& settings, time_point now) {
+  state.wait_list.erase(node);
+  state.participants[node] = 0;
+  if (size_of(state) == settings.min_nodes) state.deadline = now + settings.last_call_timeout;
+  if (size_of(state) == settings.max_nodes) complete_round(state);
+}
+
+/// What follows from a participant's going: the last one of a complete round begins the next.
+inline void note_departure(round_state& state, const rendezvous_settings& settings) {
+  if (state.complete && state.participants.empty()) {
+    state.complete = false;
+    ++state.round;
+    state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
+  }
+  if (!state.complete && size_of(state) < settings.min_nodes) state.deadline.reset();
+}
+
+ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& node,
+                        const rendezvous_settings& settings, time_point now) {
+  switch (action) {
+    case round_action::placed:
+    case round_action::wait:
+    case round_action::refuse_closed:
+    case round_action::refuse_timeout: break;
+    case round_action::enter_round: enter_round(state, node, settings, now); break;
+    case round_action::enter_wait_list: state.wait_list.insert(node); break;
+    case round_action::enter_redundancy_list: state.redundancy_list.insert(node); break;
+    case round_action::leave_wait_list: state.wait_list.erase(node); break;
+    case round_action::leave_redundancy_list: state.redundancy_list.erase(node); break;
+    case round_action::leave_round:
+      state.participants.erase(node);
+      note_departure(state, settings);
+      break;
+    case round_action::leave_to_rejoin:
+      ELASTIC_ASSERT(state.complete && contains(state, node));
+      state.participants.erase(node);
+      state.wait_list.insert(node);
+      note_departure(state, settings);
+      break;
+    case round_action::complete_round: complete_round(state); break;
+  }
+}
+
+}  // namespace elastic::detail

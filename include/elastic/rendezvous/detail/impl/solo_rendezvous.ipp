@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/prefix_store.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
+    : parameters_(std::move(parameters)), workers_(parameters_) {
+  if (parameters_.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+  }
+  if (parameters_.max_nodes > 1) {
+    throw error(errc::invalid_argument, "a job of one node cannot have more");
+  }
+  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                             rendezvous_host::default_port);
+  // One node waits for nobody; what is no time or number is refused all the same.
+  parameters_.settings();
+  parameters_.yes_or_no("is_host");
+  parameters_.secret = parameters_.chosen_secret();
+  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file"});
+}
+
+ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
+  if (closed_) {
+    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+  }
+  auto executor = co_await asio::this_coro::executor;
+  if (endpoint_.port != 0 && !server_) {
+    tcp_store_server_options options;
+    options.address = endpoint_.host;
+    options.port = endpoint_.port;
+    options.use_ring = parameters_.use_ring;
+    options.secret = parameters_.secret;
+    options.log = parameters_.log;
+    server_ = std::make_unique<tcp_store_server>(executor, options);
+  }
+  co_await workers_.stop();
+  rendezvous_round round;
+  round.round = ++round_ - 1;
+  round.agents = std::make_shared<prefix_store>(
+      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
+      std::make_shared<memory_store>());
+  round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_addr.empty());
+  round.restarts = restarts_;
+  co_return round;
+}
+
+ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
+  event_flag never(co_await asio::this_coro::executor);
+  co_await never.wait();
+  co_return rendezvous_change{};
+}
+
+ELASTIC_DECL task<rendezvous_change> solo_rendezvous::report_failure(std::string what) {
+  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+  co_return change;
+}
+
+ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }
+
+ELASTIC_DECL task<int> solo_rendezvous::num_nodes_waiting() { co_return 0; }
+
+ELASTIC_DECL task<void> solo_rendezvous::close(job_end, std::string) {
+  closed_ = true;
+  co_return;
+}
+
+ELASTIC_DECL task<void> solo_rendezvous::shutdown() {
+  co_await workers_.stop();
+  if (server_) co_await server_->stop();
+  server_.reset();
+}
+
+}  // namespace elastic::detail

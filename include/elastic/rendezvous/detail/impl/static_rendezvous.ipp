@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/detail/static_rendezvous.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/prefix_store.hpp>
+#include <elastic/store/tcp_store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+inline const std::string static_exit_count = "elastic/static/num_left";
+inline const std::string static_exit_last = "elastic/static/last_left";
+
+/// A node other than 0 has passed the exit barrier and asks for nothing more.
+inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
+  try {
+    const std::int64_t left = co_await agents->add(static_exit_count, 1);
+    if (left < other_nodes) co_return;
+    const std::string value;
+    co_await agents->set(static_exit_last, value);
+  } catch (const std::system_error& failure) {
+    // Node 0 did not wait so long; nobody needs the report then.
+    if (failure.code() == asio::error::operation_aborted) throw;
+  }
+}
+
+inline task<void> wait_for_exits(std::shared_ptr<store> agents) {
+  co_await agents->get(static_exit_last);
+}
+
+ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters parameters)
+    : parameters_(std::move(parameters)) {
+  if (parameters_.min_nodes != parameters_.max_nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("the static rendezvous needs a fixed number of nodes, not {}:{}",
+                            parameters_.min_nodes, parameters_.max_nodes));
+  }
+  if (parameters_.node_rank < 0 || parameters_.node_rank >= parameters_.max_nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("--node-rank {}: with {} nodes it is 0 to {}", parameters_.node_rank,
+                            parameters_.max_nodes, parameters_.max_nodes - 1));
+  }
+  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
+                             default_port);
+  timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
+  parameters_.check_conf({"timeout"});
+}
+
+ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
+  if (closed_) {
+    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+  }
+  if (parameters_.max_nodes == 1) {
+    // Nobody else holds a connection, so each round can have an empty store at the same port.
+    co_await shutdown();
+  }
+  if (!agents_) co_await connect();
+  rendezvous_round round;
+  round.round = round_++;
+  round.group_rank = parameters_.node_rank;
+  round.group_world_size = parameters_.max_nodes;
+  round.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  round.exchange_timeout = timeout_;
+  round.restarts = restarts_;
+  round.master.address = endpoint_.host;
+  round.master.port = server_ ? server_->port() : endpoint_.port;
+  round.master.served_by_agent = true;
+  co_return round;
+}
+
+ELASTIC_DECL task<rendezvous_change> static_rendezvous::wait_for_change() {
+  event_flag never(co_await asio::this_coro::executor);
+  co_await never.wait();
+  co_return rendezvous_change{};
+}
+
+ELASTIC_DECL task<rendezvous_change> static_rendezvous::report_failure(std::string what) {
+  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+  co_return change;
+}
+
+ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
+  auto agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  co_await elastic::exit_barrier(agents, parameters_.max_nodes);
+  const int other_nodes = parameters_.max_nodes - 1;
+  if (other_nodes == 0) co_return;
+  if (parameters_.node_rank != 0) {
+    co_await report_exit(std::move(agents), other_nodes);
+    co_return;
+  }
+  // The last node may pass while another has come and not yet asked whether all have.
+  time_source& time = *parameters_.time;
+  co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
+}
+
+ELASTIC_DECL task<int> static_rendezvous::num_nodes_waiting() { co_return 0; }
+
+ELASTIC_DECL task<void> static_rendezvous::close(job_end, std::string) {
+  closed_ = true;
+  co_return;
+}
+
+ELASTIC_DECL task<void> static_rendezvous::shutdown() {
+  agents_.reset();
+  const std::unique_ptr<tcp_store_server> ending = std::move(server_);
+  if (ending) co_await ending->stop();
+}
+
+ELASTIC_DECL task<void> static_rendezvous::connect() {
+  auto executor = co_await asio::this_coro::executor;
+  if (parameters_.node_rank == 0) {
+    auto table = std::make_shared<key_value_engine>();
+    tcp_store_server_options options;
+    options.address = endpoint_.host;
+    options.port = endpoint_.port;
+    options.use_ring = parameters_.use_ring;
+    options.log = parameters_.log;
+    options.engine = table;
+    server_ = std::make_unique<tcp_store_server>(executor, options);
+    agents_ = std::make_shared<memory_store>(table);
+    co_return;
+  }
+  tcp_store_options options;
+  options.host = endpoint_.host;
+  options.port = endpoint_.port;
+  options.log = parameters_.log;
+  auto client = std::make_shared<tcp_store>(executor, options);
+  if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
+                              client->connect())) {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("node 0 did not answer at {}:{} within {} s: {}", endpoint_.host,
+                            endpoint_.port, std::chrono::duration<double>(timeout_).count(),
+                            client->last_problem()));
+  }
+  agents_ = std::move(client);
+}
+
+}  // namespace elastic::detail

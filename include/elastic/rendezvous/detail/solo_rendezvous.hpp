@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/detail/worker_store_host.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// The rendezvous named "c10d" for a job of at most one node: the state is kept in this process,
+/// and each round serves its workers a store of their own, so that no round sees another's keys.
+///
+/// `endpoint` with a port other than 0 (29400 if none is named) is bound, so that a second job
+/// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
+/// the rendezvous itself.
+///
+/// Thread-safety: one strand at a time.
+class solo_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
+  /// one node.
+  ELASTIC_DECL explicit solo_rendezvous(rendezvous_parameters parameters);
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<void> close(job_end, std::string) override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  worker_store_host workers_;
+  std::unique_ptr<tcp_store_server> server_;
+  std::int64_t round_ = 0;
+  int restarts_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/solo_rendezvous.ipp>
+#endif

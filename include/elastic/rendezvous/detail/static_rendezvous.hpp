@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/exit_barrier.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/store.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// The rendezvous named "static": who is in, and at which rank, was decided by whoever started the
+/// nodes (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
+///
+/// Nobody joins, leaves or is missed; a restart is each node's own. The membership never changes.
+/// At the end node 0 serves until the others know that all have come to the exit barrier, 1 s at
+/// most.
+/// Settings: `timeout`, seconds that the nodes wait for each other (900).
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
+class static_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for an endpoint that is none, a range of nodes, or a node
+  /// rank outside of it.
+  ELASTIC_DECL explicit static_rendezvous(rendezvous_parameters parameters);
+
+  std::string backend() const override { return "static"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<void> close(job_end, std::string) override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  static constexpr std::uint16_t default_port = 29500;
+  // How long node 0 serves the store at most after all nodes have come to the exit barrier; nodes
+  // of torchrun do not say that they have passed it.
+  static constexpr std::chrono::seconds exit_timeout{1};
+  ELASTIC_DECL task<void> connect();
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  duration timeout_;
+  std::unique_ptr<tcp_store_server> server_;
+  std::shared_ptr<store> agents_;
+  std::int64_t round_ = 0;
+  int restarts_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/static_rendezvous.ipp>
+#endif

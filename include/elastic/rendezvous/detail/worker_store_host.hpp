@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/tcp_store_server.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// The store in which the workers of one round find each other, served by the agent on a socket of
+/// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
+/// only an empty store keeps one attempt from reading what the one before left.
+///
+/// Thread-safety: one strand at a time.
+class worker_store_host {
+ public:
+  /// Whether each store is served at a port of its own, or all at that of the first.
+  enum class ports { fresh, kept };
+
+  ELASTIC_DECL explicit worker_store_host(const rendezvous_parameters& parameters,
+                                          ports choice = ports::fresh);
+
+  /// Serves a new store and says where: at the address that the user chose for this
+  /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
+  /// of rank 0.
+  ///
+  /// @param reachable  a numeric address of this host
+  /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// With `ports::kept` the one before must have been stopped; if another program has taken its
+  /// port meanwhile, any port will do.
+  /// Errors: `errc::connection_failed`, naming the address.
+  ELASTIC_DECL master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
+                                     bool is_alone);
+
+  /// Ends what was served; no connection is left when this returns.
+  ELASTIC_DECL task<void> stop();
+
+ private:
+  ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
+                                                        tcp_store_server_options options) const;
+
+  std::string address_;
+  bool share_;
+  bool use_ring_;
+  ports choice_;
+  std::uint16_t kept_port_ = 0;
+  logger log_;
+  std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/detail/impl/worker_store_host.ipp>
+#endif
