@@ -223,6 +223,28 @@ TEST_CASE("elasticrun: help and version go to stdout", "[integration][elasticrun
   CHECK_THAT(version.out, et::contains_text("(I/O: "));
 }
 
+TEST_CASE("elasticrun: started in an environment, it runs scripts by the Python there",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  std::filesystem::create_directories(stage / "venv/bin");
+  stage.write("venv/pyvenv.cfg", "", 0644);
+  stage.write("venv/bin/python3", "#!/bin/sh\necho the environment\n", 0755);
+  const std::string installed = stage / "venv/bin/elasticrun";
+  std::filesystem::copy_file(ELASTIC_ELASTICRUN, installed);
+  const std::string link = stage / "elasticrun";
+  std::filesystem::create_symlink(installed, link);
+
+  const auto run = [&](const std::string& program, const std::string& python) {
+    const auto result = elastic::test::run_program({program, "--standalone", stage.script()},
+                                                   {{"PYTHON_EXEC", python}});
+    CHECK(result.code == 0);
+    return result.out;
+  };
+  CHECK(run(installed, "") == "the environment\n");
+  CHECK(run(installed, "/bin/true").empty());
+  CHECK(run(link, "").empty());  // the Python of PATH
+}
+
 TEST_CASE("elasticrun: the I/O in use is named, and is epoll where io_uring is forbidden",
           "[integration][elasticrun]") {
   const et::stage stage;
