@@ -118,14 +118,13 @@ def timeouts(store):
 
 # What another process does while this one waits.
 OTHER = """
-import datetime, sys, time
+import datetime, sys
 import torch.distributed as dist
 twenty = datetime.timedelta(seconds=20)
 store = dist.TCPStore("127.0.0.1", int(sys.argv[1]), None, False, twenty, wait_for_workers=False)
 store.wait(["begin"])
-time.sleep(0.1)
 store.set("late", "1")
-time.sleep(0.1)
+store.wait(["late was read"])
 store.queue_push("late q", "item")
 store.barrier("gate", 2, twenty)
 store.set("end", "1")
@@ -136,6 +135,7 @@ def with_another(store):
     with subprocess.Popen([sys.executable, "-c", OTHER, str(PORT)]) as other:
         store.set("begin", "1")
         expect(b"1", store.get("late"), "a key that came late")
+        store.set("late was read", "1")
         expect(b"item", store.queue_pop("late q"), "an item that came late")
         store.barrier("gate", 2, seconds(20))
         store.wait(["end"])
