@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/detail/random.hpp>
 
 #include <filesystem>
 #include <string>
@@ -24,8 +23,7 @@ class log_layout {
   /// Makes the directory of this run below `base`, which is made if it is missing.
   /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
   /// Errors: `errc::file_access`, naming the directory.
-  ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
-                          detail::random_source& random);
+  ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id);
 
   bool enabled() const { return !root_.empty(); }
 

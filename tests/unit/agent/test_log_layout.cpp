@@ -27,8 +27,7 @@ struct scratch_directory {
 
 TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
   const scratch_directory scratch;
-  elastic::detail::random_source random(7);
-  elastic::log_layout layout(scratch.path + "/logs", "my/job", random);
+  elastic::log_layout layout(scratch.path + "/logs", "my/job");
   layout.start_attempt(2, 2);
   const fs::path root = layout.root();
   CHECK(root.parent_path() == scratch.path + "/logs");
@@ -44,8 +43,7 @@ TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
 
 TEST_CASE("log layout: an attempt that starts again with its number is empty", "[agent]") {
   const scratch_directory scratch;
-  elastic::detail::random_source random(7);
-  elastic::log_layout layout(scratch.path, "job", random);
+  elastic::log_layout layout(scratch.path, "job");
   layout.start_attempt(0, 1);
   std::ofstream(layout.error_file(0)) << "{}";
   layout.start_attempt(0, 1);
@@ -54,8 +52,7 @@ TEST_CASE("log layout: an attempt that starts again with its number is empty", "
 
 TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
   const scratch_directory scratch;
-  elastic::detail::random_source random(7);
-  elastic::log_layout layout(scratch.path, "job", random);
+  elastic::log_layout layout(scratch.path, "job");
   layout.start_attempt(0, 1);
   const std::string root = layout.root();
   CHECK(layout.keeps_files());
@@ -64,8 +61,7 @@ TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
 }
 
 TEST_CASE("log layout: a temporary directory goes, unless a worker left a file", "[agent]") {
-  elastic::detail::random_source random;
-  elastic::log_layout layout("", "job", random);
+  elastic::log_layout layout("", "job");
   layout.start_attempt(0, 2);
   const fs::path root = layout.root();
   const fs::path parent = root.parent_path();
@@ -92,9 +88,8 @@ TEST_CASE("log layout: none at all writes nothing", "[agent]") {
 }
 
 TEST_CASE("log layout: a directory that cannot be made is named", "[agent]") {
-  elastic::detail::random_source random;
   try {
-    elastic::log_layout("/proc/nothing/here", "job", random);
+    elastic::log_layout("/proc/nothing/here", "job");
     FAIL("it was made");
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == elastic::errc::file_access);

@@ -3,7 +3,6 @@
 #include <elastic/agent/logs_specs.hpp>
 
 #include <elastic/agent/logs_specs_registry.hpp>
-#include <elastic/base/detail/random.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
@@ -32,8 +31,7 @@ class logs_stage {
     spec.program = "/usr/bin/trainer";
     spec.role = "trn";
     spec.nproc_per_node = 3;
-    elastic::detail::random_source random;
-    layout = log_layout("", "job", random);
+    layout = log_layout("", "job");
     layout.start_attempt(2, 3);
   }
   ~logs_stage() { layout.discard(); }

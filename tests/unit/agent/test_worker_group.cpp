@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/worker_group.hpp>
-#include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <support/agent_stage.hpp>
@@ -444,8 +443,7 @@ TIME_TEST("worker group: starts again after a stop", "[agent]") {
 // ---- what a failure tells ----------------------------------------------------------------------
 
 TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
-  elastic::detail::random_source random;
-  group_stage stage(time, 2, log_layout("", "a job", random));
+  group_stage stage(time, 2, log_layout("", "a job"));
   stage.spec.role = "trainer";
   stage.launcher->on_start = [](fake_process& one) {
     const std::string said = "worker " + std::to_string(one.index) + " says\ngood bye\n";
@@ -491,8 +489,7 @@ std::string text_of(const std::string& path) {
 }
 
 TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
-  elastic::detail::random_source random;
-  group_stage stage(time, 2, log_layout("", "a job", random));
+  group_stage stage(time, 2, log_layout("", "a job"));
   stage.spec.redirects = elastic::stream_selection(std_streams::both);
   stage.spec.tee.set(1, std_streams::out);
   stage.launcher->on_start = [](fake_process& one) {
@@ -570,8 +567,7 @@ TIME_TEST("worker group: logs specs that fail, or plan for others, end the start
 }
 
 TIME_TEST("worker group: a log file that cannot be opened ends the start", "[agent]") {
-  elastic::detail::random_source random;
-  group_stage stage(time, 2, log_layout("", "a job", random));
+  group_stage stage(time, 2, log_layout("", "a job"));
   stage.spec.redirects = elastic::stream_selection(std_streams::both);
   // A directory in the place of the second worker's log file.
   stage.launcher->on_start = [&stage](fake_process& one) {

@@ -16,7 +16,6 @@
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/mailbox.hpp>
-#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
@@ -79,8 +78,7 @@ inline agent_services with_defaults(agent_services services, asio::any_io_execut
 
 inline log_layout make_log_layout(const worker_spec& spec, const std::string& run_id) {
   if (spec.log_dir == "/dev/null") return {};
-  random_source random;
-  return {spec.log_dir, run_id, random};
+  return {spec.log_dir, run_id};
 }
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/log_layout.hpp>
 
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 
 #include <system_error>
@@ -12,8 +13,7 @@
 
 namespace elastic {
 
-ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id,
-                                    detail::random_source& random) {
+ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id) {
   std::filesystem::path parent = base;
   if (base.empty()) {
     std::error_code failure;
@@ -24,11 +24,11 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
                               "directory",
                               failure.message()));
     }
-    parent /= fmt::format("torchelastic_{}", detail::random_name(random, 8));
+    parent /= fmt::format("torchelastic_{}", detail::random_name(8));
     temporary_ = parent;
   }
   make(parent);
-  root_ = parent / fmt::format("{}_{}", file_name_of(run_id), detail::random_name(random, 8));
+  root_ = parent / fmt::format("{}_{}", file_name_of(run_id), detail::random_name(8));
   make(root_);
 }
 

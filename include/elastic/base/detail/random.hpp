@@ -11,7 +11,7 @@
 
 namespace elastic::detail {
 
-/// Where chance comes from: seeded by the machine, or by a test that wants the same run again.
+/// A random source: seeded by the machine, or by a test for a run that can be repeated.
 ///
 /// Thread-safety: one thread at a time.
 class random_source {
@@ -30,9 +30,11 @@ class random_source {
 
 /// A random UUID (RFC 4122, version 4), as run id if the user named none.
 ELASTIC_DECL std::string random_uuid(random_source& random);
+ELASTIC_DECL std::string random_uuid();
 
 /// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
 ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
+ELASTIC_DECL std::string random_name(std::size_t length);
 
 }  // namespace elastic::detail
 

@@ -46,10 +46,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     parameters.conf = config.rendezvous.conf;
     parameters.use_ring = config.rendezvous.use_ring;
     parameters.run_id = config.rendezvous.run_id;
-    if (parameters.run_id.empty()) {
-      random_source random;
-      parameters.run_id = random_uuid(random);
-    }
+    if (parameters.run_id.empty()) parameters.run_id = random_uuid();
   } else if (parameters.backend == "static" && parameters.endpoint.empty()) {
     endpoint master;
     master.host = config.master_addr;

@@ -24,10 +24,8 @@ ELASTIC_DECL std::string etcd_prefix_end(std::string prefix) {
   return prefix;
 }
 
-ELASTIC_DECL etcd_marker::etcd_marker(std::string root) {
-  detail::random_source random;
-  key_ = root + detail::random_name(random, 16);
-}
+ELASTIC_DECL etcd_marker::etcd_marker(std::string root)
+    : key_(std::move(root) + detail::random_name(16)) {}
 
 ELASTIC_DECL std::string etcd_marker::next() { return std::to_string(++last_); }
 

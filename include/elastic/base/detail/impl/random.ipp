@@ -31,4 +31,14 @@ ELASTIC_DECL std::string random_name(random_source& random, std::size_t length) 
   return name;
 }
 
+ELASTIC_DECL std::string random_uuid() {
+  random_source random;
+  return random_uuid(random);
+}
+
+ELASTIC_DECL std::string random_name(std::size_t length) {
+  random_source random;
+  return random_name(random, length);
+}
+
 }  // namespace elastic::detail

@@ -57,8 +57,7 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
 }
 
 ELASTIC_DECL void channel_attempt::listen() {
-  random_source random;
-  const std::string name = fmt::format("elastic-{}", random_uuid(random));
+  const std::string name = fmt::format("elastic-{}", random_uuid());
   const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
   asio::error_code failure;
   acceptor.open(at.protocol(), failure);
@@ -80,10 +79,9 @@ ELASTIC_DECL void channel_attempt::open_timer_file() {
   timer_path = options.timer_path;
   try {
     if (timer_path.empty()) {
-      random_source random;
-      timer_path = (std::filesystem::temp_directory_path() /
-                    fmt::format("watchdog_timer_{}", random_uuid(random)))
-                       .string();
+      timer_path =
+          (std::filesystem::temp_directory_path() / fmt::format("watchdog_timer_{}", random_uuid()))
+              .string();
     }
     timer_file.assign(open_timer_fifo(timer_path));
     made_timer_file = true;
