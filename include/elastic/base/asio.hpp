@@ -37,16 +37,11 @@
 #include <asio/experimental/channel.hpp>
 #include <asio/experimental/parallel_group.hpp>
 
-// Asio moved these two out of `experimental` after 1.22.
+// Asio moved this out of `experimental` after 1.22.
 #if __has_include(<asio/as_tuple.hpp>)
 #include <asio/as_tuple.hpp>
 #else
 #include <asio/experimental/as_tuple.hpp>
-#endif
-#if __has_include(<asio/deferred.hpp>)
-#include <asio/deferred.hpp>
-#else
-#include <asio/experimental/deferred.hpp>
 #endif
 
 namespace elastic::detail {
@@ -55,11 +50,9 @@ namespace elastic::detail {
 // starts with the error code, and nothing is thrown.
 #if __has_include(<asio/as_tuple.hpp>)
 inline constexpr asio::as_tuple_t<asio::use_awaitable_t<>> as_result{asio::use_awaitable};
-using asio::deferred;
 #else
 inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> as_result{
     asio::use_awaitable};
-using asio::experimental::deferred;
 #endif
 
 }  // namespace elastic::detail

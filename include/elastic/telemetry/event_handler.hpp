@@ -15,10 +15,4 @@ class event_handler {
   virtual void record(const event& happened) = 0;
 };
 
-/// Discards every event: the default.
-class null_event_handler final : public event_handler {
- public:
-  void record(const event&) override {}
-};
-
 }  // namespace elastic

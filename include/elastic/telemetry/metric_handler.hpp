@@ -26,10 +26,4 @@ class metric_handler {
   virtual void emit(const metric& measured) = 0;
 };
 
-/// Discards every metric: the default.
-class null_metric_handler final : public metric_handler {
- public:
-  void emit(const metric&) override {}
-};
-
 }  // namespace elastic

@@ -18,9 +18,8 @@ class counting_event_handler final : public elastic::event_handler {
 TEST_CASE("event handler registry: knows torchrun's names", "[telemetry]") {
   const elastic::event_handler_registry registry;
   CHECK(registry.names() == "console, dynamic_rendezvous, null");
-  CHECK(std::dynamic_pointer_cast<elastic::null_event_handler>(registry.make("null")));
-  CHECK(std::dynamic_pointer_cast<elastic::null_event_handler>(
-      registry.make("dynamic_rendezvous")));
+  CHECK_NOTHROW(registry.make("null")->record({}));
+  CHECK_NOTHROW(registry.make("dynamic_rendezvous")->record({}));
   CHECK(std::dynamic_pointer_cast<elastic::console_event_handler>(registry.make("console")));
   CHECK(registry.contains("console"));
   CHECK_FALSE(registry.contains("Console"));

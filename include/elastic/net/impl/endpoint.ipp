@@ -82,57 +82,23 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
   return endpoint{std::string(host), port};
 }
 
-ELASTIC_DECL bool is_this_machine(const std::string& host, const machine_identity& machine,
-                                  const std::vector<asio::ip::address>& host_addresses) {
-  if (host == "localhost") return true;
-  asio::error_code not_an_address;
-  const auto literal = asio::ip::make_address(host, not_an_address);
-  if (!not_an_address && literal.is_loopback()) return true;
-  if (!host.empty() && (host == machine.host_name || host == machine.canonical_name)) return true;
-  const auto is_ours = [&](const asio::ip::address& address) {
-    return std::find(machine.addresses.begin(), machine.addresses.end(), address) !=
-           machine.addresses.end();
-  };
-  if (!not_an_address) return is_ours(literal);
-  return std::any_of(host_addresses.begin(), host_addresses.end(), is_ours);
-}
-
 namespace detail {
 
-ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host,
-                                                                    std::string* canonical) {
-  std::vector<asio::ip::address> found;
+ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
+  std::vector<asio::ip::address> addresses;
   asio::error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
-  if (!not_an_address && canonical == nullptr) {
-    // No need for the resolver, nor for its thread.
-    found.push_back(literal);
-    co_return found;
+  if (!not_an_address) {
+    addresses.push_back(literal);
+    co_return addresses;
   }
   asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  const auto flags = canonical != nullptr ? asio::ip::tcp::resolver::canonical_name
-                                          : asio::ip::tcp::resolver::flags();
-  auto [failure, entries] = co_await resolver.async_resolve(host, "", flags, as_result);
-  if (failure) co_return found;
-  for (const auto& entry : entries) {
-    if (canonical != nullptr && canonical->empty()) *canonical = entry.host_name();
-    found.push_back(entry.endpoint().address());
-  }
-  co_return found;
+  auto [failure, entries] = co_await resolver.async_resolve(host, "", as_result);
+  if (failure) co_return addresses;
+  for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
+  co_return addresses;
 }
 
 }  // namespace detail
-
-ELASTIC_DECL task<bool> is_this_machine(std::string host) {
-  machine_identity machine;
-  machine.host_name = host_name();
-  const std::vector<asio::ip::address> none;
-  if (is_this_machine(host, machine, none)) co_return true;
-  machine.addresses =
-      co_await detail::resolve_addresses(machine.host_name, &machine.canonical_name);
-  if (is_this_machine(host, machine, none)) co_return true;
-  const auto of_host = co_await detail::resolve_addresses(host, nullptr);
-  co_return is_this_machine(host, machine, of_host);
-}
 
 }  // namespace elastic

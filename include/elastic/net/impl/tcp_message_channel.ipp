@@ -120,7 +120,7 @@ ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(at_.host, nullptr);
+  const auto addresses = co_await detail::resolve_addresses(at_.host);
   if (addresses.empty()) {
     throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", at_.host));
   }

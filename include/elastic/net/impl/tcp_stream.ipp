@@ -32,7 +32,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socke
 
 ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(to.host, nullptr);
+  const auto addresses = co_await detail::resolve_addresses(to.host);
   if (addresses.empty()) {
     throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
   }

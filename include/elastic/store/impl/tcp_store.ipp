@@ -130,7 +130,7 @@ ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
     found.emplace_back(asio::ip::address_v4::loopback(), options_.port);
     found.emplace_back(asio::ip::address_v6::loopback(), options_.port);
   } else {
-    const auto resolved = co_await detail::resolve_addresses(options_.host, nullptr);
+    const auto resolved = co_await detail::resolve_addresses(options_.host);
     for (const auto& address : resolved) found.emplace_back(address, options_.port);
   }
   co_return found;

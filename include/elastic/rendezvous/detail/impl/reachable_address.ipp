@@ -17,14 +17,14 @@ ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> toward
   towards.push_back("192.0.2.1");
   towards.push_back("2001:db8::1");
   for (const std::string& host : towards) {
-    const auto addresses = co_await resolve_addresses(host, nullptr);
+    const auto addresses = co_await resolve_addresses(host);
     for (const auto& address : addresses) {
       const asio::ip::address own = address_towards(executor, address);
       if (!own.is_unspecified() && !own.is_loopback()) co_return own.to_string();
     }
   }
   const std::string name = host_name();
-  const auto own = co_await resolve_addresses(name, nullptr);
+  const auto own = co_await resolve_addresses(name);
   for (const auto& address : own) {
     if (!address.is_loopback()) co_return address.to_string();
   }

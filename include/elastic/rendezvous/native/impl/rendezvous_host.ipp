@@ -19,7 +19,7 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
     rendezvous_protocol protocol) {
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(at.host, nullptr);
+  const auto addresses = co_await detail::resolve_addresses(at.host);
   const bool is_ours = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
     return is_local_address(executor, address);
   });

@@ -120,7 +120,7 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
 }
 
 ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {
-  const auto found = co_await resolve_addresses(endpoint_.host, nullptr);
+  const auto found = co_await resolve_addresses(endpoint_.host);
   auto executor = co_await asio::this_coro::executor;
   for (const auto& address : found) {
     const asio::ip::address own = address_towards(executor, address);
