@@ -73,6 +73,8 @@ inline constexpr std::size_t rendezvous_jobs = 1024;
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.
 inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
+/// How long a node whose workers failed leaves those of torchrun's nodes to fail, too.
+inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// Nodes of one job.

@@ -25,8 +25,8 @@ namespace dynamic_rendezvous_tests {
 
 using namespace std::chrono_literals;
 using elastic::change_kind;
-using elastic::dynamic_rendezvous;
 using elastic::duration;
+using elastic::dynamic_rendezvous;
 using elastic::errc;
 using elastic::rendezvous_change;
 using elastic::rendezvous_round;
@@ -67,12 +67,12 @@ template <class T>
 std::shared_ptr<outcome<T>> start(manual_time& time, task<T> work) {
   auto result = std::make_shared<outcome<T>>();
   asio::co_spawn(time.context(), std::move(work),
-                 asio::bind_cancellation_slot(
-                     result->cancel.slot(), [result](std::exception_ptr failure, T value) {
-                       result->ended = true;
-                       result->failure = failure;
-                       if (!failure) result->value = std::move(value);
-                     }));
+                 asio::bind_cancellation_slot(result->cancel.slot(),
+                                              [result](std::exception_ptr failure, T value) {
+                                                result->ended = true;
+                                                result->failure = failure;
+                                                if (!failure) result->value = std::move(value);
+                                              }));
   return result;
 }
 
@@ -125,8 +125,7 @@ class town {
   task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
 
   manual_time& time;
-  std::shared_ptr<elastic::key_value_engine> engine =
-      std::make_shared<elastic::key_value_engine>();
+  std::shared_ptr<elastic::key_value_engine> engine = std::make_shared<elastic::key_value_engine>();
   // Null: nodes look again and again, as at a store that is elsewhere.
   std::shared_ptr<elastic::key_value_engine> watched = engine;
   std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
@@ -262,8 +261,9 @@ TIME_TEST("dynamic rendezvous: a node without a round gives up after the join ti
   CHECK_FALSE(alone->ended);
   co_await place.pass(2s);
   CHECK(alone->code() == errc::rendezvous_timeout);
-  CHECK(alone->what() == "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
-                         "0 has 0 of 2 to 4 nodes");
+  CHECK(alone->what() ==
+        "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
+        "0 has 0 of 2 to 4 nodes");
   const torch_state state = co_await place.state();
   CHECK(state.participants.empty());
   CHECK(state.last_heartbeats.empty());
@@ -431,9 +431,10 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   co_await a->shutdown();
 }
 
-TIME_TEST("dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, "
-          "the others meet again",
-          "[rendezvous]") {
+TIME_TEST(
+    "dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, "
+    "the others meet again",
+    "[rendezvous]") {
   town place(time);
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.share_worker_store = false;
@@ -510,8 +511,7 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   CHECK(time.elapsed() - before <= 1s);
 }
 
-TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at",
-          "[rendezvous]") {
+TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at", "[rendezvous]") {
   town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
   place.own_backend = vault;
@@ -648,8 +648,9 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   const std::size_t failing = GENERATE(0, 1);
   const std::string said = failing == 0 ? "node a_1_0: rank 0 ended: exit code 3"
                                         : "node b_1_0: rank 0 ended: exit code 3";
-  const rendezvous_change told = co_await nodes[failing]->report_failure("rank 0 ended: exit code "
-                                                                         "3");
+  const rendezvous_change told = co_await nodes[failing]->report_failure(
+      "rank 0 ended: exit code "
+      "3");
   CHECK(told.kind == change_kind::worker_failed);
   CHECK(told.what == said);
   CHECK(told.restarts == 1);
@@ -733,56 +734,169 @@ TIME_TEST("dynamic rendezvous: a failure early in a round changes its count for 
   co_await b->shutdown();
 }
 
-TIME_TEST("dynamic rendezvous: with a node of torchrun each counts failures for itself",
+// Two nodes of elasticrun, `a` and `b`, in a round with one of torchrun.
+struct mixed_round {
+  explicit mixed_round(town& place) : place_(place) {}
+
+  task<void> meet() {
+    torch_state state;
+    state.participants[torch] = 0;
+    state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+    co_await place_.put(state);
+    first = start(place_.time, a->next_round());
+    second = start(place_.time, b->next_round());
+    co_await pass(place_.parameters.settings().last_call_timeout + 2s);
+    REQUIRE(first->value);
+    REQUIRE(second->value);
+  }
+
+  // Time in which the node of torchrun says again and again that it is alive.
+  task<void> pass(duration span) {
+    const auto end = place_.time.now() + span;
+    while (place_.time.now() < end) {
+      torch_state state = co_await place_.state();
+      state.last_heartbeats[torch] = elastic::torch_time{1'000'000h + ++beats * 1s};
+      co_await place_.put(state);
+      co_await place_.pass(std::min<duration>(1s, end - place_.time.now()));
+    }
+  }
+
+  // The node of torchrun leaves the round, and waits to meet again.
+  task<void> leave_and_wait() {
+    torch_state state = co_await place_.state();
+    state.participants.erase(torch);
+    state.wait_list.insert(torch);
+    co_await place_.put(state);
+  }
+
+  // The next round, in which it is the first.
+  task<void> begin_next() {
+    torch_state state = co_await place_.state();
+    ++state.round;
+    state.complete = false;
+    state.participants = {{torch, 0}};
+    state.wait_list.clear();
+    co_await place_.put(state);
+  }
+
+  task<bool> is_member(std::string name) {
+    const elastic::node_id node{std::move(name), 1, 0};
+    const torch_state state = co_await place_.state();
+    co_return state.participants.count(node) != 0;
+  }
+
+  town& place_;
+  // In the order of ranks first, in the middle or last.
+  const elastic::node_id torch{GENERATE("A", "aa", "t"), 7, 0};
+  node_pointer a = place_.node("a");
+  node_pointer b = place_.node("b");
+  std::shared_ptr<outcome<rendezvous_round>> first;
+  std::shared_ptr<outcome<rendezvous_round>> second;
+  int beats = 0;
+};
+
+TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each node by itself",
           "[rendezvous]") {
   town place(time);
   place.parameters.max_nodes = 3;
-  // In the order of ranks first, in the middle or last.
-  const elastic::node_id torch{GENERATE("A", "aa", "t"), 7, 0};
-  torch_state state;
-  state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
-  co_await place.put(state);
-  const auto a = place.node("a");
-  const auto b = place.node("b");
-  auto first = start(time, a->next_round());
-  auto second = start(time, b->next_round());
-  co_await place.quiet();
-  REQUIRE(first->value);
-  REQUIRE(second->value);
-  const rendezvous_change told = co_await a->report_failure("rank 0 ended: exit code 3");
+  mixed_round mixed(place);
+  co_await mixed.meet();
+  const rendezvous_change told = co_await mixed.a->report_failure("rank 0 ended: exit code 3");
   CHECK(told.kind == change_kind::worker_failed);
   CHECK(told.what == "rank 0 ended: exit code 3");
   CHECK(told.restarts == 1);
-  first = start(time, a->next_round());
-  co_await place.quiet();
-  const rendezvous_change other = co_await b->wait_for_change();
-  CHECK(other.kind == change_kind::node_waiting);
-  CHECK(other.restarts == 0);
-  // It is the first in the next round.
-  state = co_await place.state();
-  state.round = 1;
-  state.complete = false;
-  state.participants = {{torch, 0}};
+  CHECK_FALSE(told.on_other_node);
+  // It stays until torchrun's workers have failed, too: that node would not count else.
+  mixed.first = start(time, mixed.a->next_round());
+  co_await place.pass(1s);
+  const bool is_member = co_await mixed.is_member("a");
+  CHECK(is_member);
+  co_await mixed.leave_and_wait();
+  // So does the other node of elasticrun, which sees that one leave.
+  const rendezvous_change other = co_await mixed.b->wait_for_change();
+  CHECK(other.kind == change_kind::worker_failed);
+  CHECK(other.on_other_node);
+  CHECK(other.restarts == 1);
+  // Its own worker's failure is a consequence.
+  const rendezvous_change same = co_await mixed.b->report_failure("rank 1 ended: exit code 1");
+  CHECK(same.what == other.what);
+  CHECK(same.restarts == 1);
+  mixed.second = start(time, mixed.b->next_round());
+  co_await place.pass(1s);
+  co_await mixed.begin_next();
+  co_await place.pass(2s);
+  REQUIRE(mixed.first->value);
+  REQUIRE(mixed.second->value);
+  CHECK(mixed.first->value->group_world_size == 3);
+  CHECK(mixed.first->value->restarts == 1);
+  CHECK(mixed.second->value->restarts == 1);
+  co_await mixed.a->shutdown();
+  co_await mixed.b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node of torchrun that leaves to meet another counts nowhere",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 4;
+  mixed_round mixed(place);
+  co_await mixed.meet();
+  torch_state state = co_await place.state();
+  state.wait_list.insert({"new", 9, 0});
+  co_await place.put(state);
+  co_await mixed.leave_and_wait();
+  const rendezvous_change change = co_await mixed.a->wait_for_change();
+  CHECK(change.kind == change_kind::node_waiting);
+  CHECK(change.restarts == 0);
+  co_await mixed.a->shutdown();
+  co_await mixed.b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node of torchrun whose workers go on is left after a while",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 3;
+  mixed_round mixed(place);
+  co_await mixed.meet();
+  co_await mixed.a->report_failure("rank 0 ended: exit code 3");
+  mixed.first = start(time, mixed.a->next_round());
+  co_await mixed.pass(elastic::limits::mixed_failure_patience - 1s);
+  const bool was_member = co_await mixed.is_member("a");
+  CHECK(was_member);
+  co_await mixed.pass(2s);
+  const bool is_member = co_await mixed.is_member("a");
+  CHECK_FALSE(is_member);
+  co_await mixed.leave_and_wait();
+  mixed.second = start(time, mixed.b->next_round());
+  co_await place.pass(1s);
+  co_await mixed.begin_next();
+  co_await place.pass(2s);
+  REQUIRE(mixed.first->value);
+  REQUIRE(mixed.second->value);
+  co_await mixed.a->shutdown();
+  co_await mixed.b->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a job that its node of torchrun left goes on from what was counted",
+          "[rendezvous]") {
+  town place(time);
+  place.parameters.max_nodes = 3;
+  mixed_round mixed(place);
+  co_await mixed.meet();
+  co_await mixed.leave_and_wait();
+  const rendezvous_change counted = co_await mixed.a->report_failure("rank 0 ended: exit code 3");
+  CHECK(counted.restarts == 1);
+  torch_state state = co_await place.state();
   state.wait_list.clear();
-  state.last_heartbeats[torch] = elastic::torch_time{2'000'000h};
+  state.last_heartbeats.erase(mixed.torch);
   co_await place.put(state);
-  second = start(time, b->next_round());
-  co_await place.quiet();
-  REQUIRE(first->value);
-  REQUIRE(second->value);
-  CHECK(first->value->group_world_size == 3);
-  CHECK(first->value->restarts == 1);
-  CHECK(second->value->restarts == 0);
-  // When it has gone, they count together: what had failed counts once more.
-  state = co_await place.state();
-  state.participants.erase(torch);
-  state.last_heartbeats.erase(torch);
-  co_await place.put(state);
-  const std::vector<node_pointer> nodes = {a, b};
+  const std::vector<node_pointer> nodes = {mixed.a, mixed.b};
   const std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
-  for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
-  co_await shut(nodes);
+  for (const rendezvous_round& round : rounds) {
+    CHECK(round.group_world_size == 2);
+    CHECK(round.restarts == 1);
+  }
+  co_await mixed.a->shutdown();
+  co_await mixed.b->shutdown();
 }
 
 TIME_TEST("dynamic rendezvous: a count that is none is told", "[rendezvous]") {
@@ -850,8 +964,9 @@ TIME_TEST("dynamic rendezvous: a node of torchrun that closes does not say why",
   co_await place.put(state);
   co_await place.quiet();
   CHECK(change->code() == errc::rendezvous_closed);
-  CHECK(change->what() == "the rendezvous 'j' was closed by a node of torchrun, which does not say "
-                          "how the job has ended");
+  CHECK(change->what() ==
+        "the rendezvous 'j' was closed by a node of torchrun, which does not say "
+        "how the job has ended");
   co_await shut(nodes);
 }
 

@@ -84,6 +84,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
                                                          torch_dialect dialect);
 
+  /// How the nodes of a round count failures: each alone if one is of torchrun.
+  enum class counting { together, alone };
+  bool counts_together() const { return counting_ == counting::together; }
+  bool counts_alone() const { return counting_ == counting::alone; }
+
   bool gathers() const { return agents_of(dialect_) == agent_dialect::gather; }
   int size() const { return static_cast<int>(members_.size()); }
   time_point now() const { return parameters_.time->now(); }
@@ -137,10 +142,21 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // A node that leaves because its workers failed looks like one that leaves to meet another.
   ELASTIC_DECL task<std::optional<rendezvous_change>> explained_change_of(view current);
 
+  // Keeps the first change of a round, which counts if it is a failure and each node counts alone.
+  ELASTIC_DECL void note(rendezvous_change detected);
+
   // Once for each round, whoever fails in it.
   ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
   ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
   ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
+
+  // A node of torchrun leaves because its workers failed, unless one has come that it meets. Its
+  // workers then count one attempt more, which is part of the keys by which they find those here.
+  ELASTIC_DECL rendezvous_change departure_of(const node_id& node, const round_state& state) const;
+
+  // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
+  // get time to notice that their peers are gone.
+  ELASTIC_DECL task<void> await_failures_at_torchrun();
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
   // ---- the end --------------------------------------------------------------------------------
@@ -170,8 +186,9 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::optional<master_endpoint> master_;
   std::optional<rendezvous_change> change_;
   job_failures failures_;
-  /// Whether the round's nodes agree on `restarts_`; if not, these are `own_failures_`.
-  bool counts_together_ = false;
+  /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
+  /// have said.
+  std::optional<counting> counting_;
   int restarts_ = 0;
   int own_failures_ = 0;
   detail::torch_exit exit_;

@@ -63,6 +63,9 @@ class job_failures {
   ELASTIC_DECL task<agreement> agree(std::shared_ptr<store> agents, std::map<node_id, int> members,
                                      int rank);
 
+  /// Those that have not introduced themselves: nodes of torchrun.
+  ELASTIC_DECL task<std::vector<node_id>> strangers(std::map<node_id, int> members);
+
   /// The failures so far.
   ELASTIC_DECL task<counted_failures> counted();
 

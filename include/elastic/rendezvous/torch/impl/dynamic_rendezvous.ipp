@@ -41,9 +41,13 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
   for (;;) {
     co_await workers_.stop();
     shared_->start_heartbeats(executor);
+    const bool has_failed = change_ && change_->kind == change_kind::worker_failed;
+    if (has_failed && counts_alone() && !change_->on_other_node) {
+      co_await await_failures_at_torchrun();
+    }
     change_.reset();
     exit_ = {};
-    counts_together_ = false;
+    counting_.reset();
     members_.clear();
     shared_->spare_ended(false);
     co_await with_rollback(join(), try_to_leave(give_up_any_place()));
@@ -65,8 +69,7 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
       if (!is_passed) throw detail::closed_error(run_id(), end);
     } else {
       std::optional<rendezvous_change> detected = co_await explained_change_of(current);
-      // Another coroutine may have detected it meanwhile.
-      if (detected && !change_) change_ = std::move(detected);
+      if (detected) note(std::move(*detected));
       if (change_) break;
     }
     const time_point limit = now() + settings_.keep_alive_interval;
@@ -80,13 +83,22 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::str
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
     std::optional<rendezvous_change> detected = co_await explained_change_of(current);
-    if (!change_) change_ = std::move(detected);
+    if (detected) note(std::move(*detected));
   }
   if (!change_) {
     rendezvous_change failed = co_await count_failure(std::move(what));
-    if (!change_) change_ = std::move(failed);
+    note(std::move(failed));
   }
   co_return *change_;
+}
+
+ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
+  if (change_) return;
+  if (counts_alone() && detected.kind == change_kind::worker_failed) {
+    restarts_ = ++own_failures_;
+    detected.restarts = restarts_;
+  }
+  change_ = std::move(detected);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
@@ -237,7 +249,7 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
     throw error(errc::rendezvous_timeout,
                 "the node of rank 0 did not say how often workers of the job have failed");
   }
-  counts_together_ = agreed->is_joint;
+  counting_ = agreed->is_joint ? counting::together : counting::alone;
   restarts_ = agreed->is_joint ? agreed->restarts : own_failures_;
   co_return true;
 }
@@ -245,7 +257,7 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_master(
     master_endpoint mine) {
   mine.served_by_agent = parameters_.share_worker_store;
-  if (rank_ == 0 && mine.served_by_agent && !counts_together_) {
+  if (rank_ == 0 && mine.served_by_agent && !counts_together()) {
     mine = co_await remembered_master(mine);
   }
   std::optional<master_endpoint> agreed = co_await agreed_master(mine, now() + master_patience);
@@ -313,7 +325,12 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() { co_await wait_for_ch
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
     view current) {
   std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
-  if (!detected || !counts_together_) co_return detected;
+  if (detected && counts_alone() && detected->kind == change_kind::worker_failed) {
+    // For when the nodes count together again.
+    std::string text = detected->what;
+    co_await failures_.count(round_, std::move(text));
+  }
+  if (!detected || !counts_together()) co_return detected;
   const counted_failures counted = co_await failures_.counted();
   if (counted.round == round_) detected = failure_of(counted);
   co_return detected;
@@ -323,13 +340,29 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::stri
   std::string text = detail::failure_text(shared_->node(), what);
   const std::string mine = counted_failures::shortened(text);
   const counted_failures counted = co_await failures_.count(round_, std::move(text));
-  if (counts_together_ && counted.round != round_) {
+  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(what));
+  if (counted.round != round_) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
   }
-  if (!counts_together_ || counted.what == mine) ++own_failures_;
-  if (counts_together_) co_return failure_of(counted);
-  restarts_ = own_failures_;
-  co_return change(change_kind::worker_failed, std::move(what));
+  if (counted.what == mine) ++own_failures_;
+  co_return failure_of(counted);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
+  const time_point limit = now() + limits::mixed_failure_patience;
+  const std::vector<node_id> nodes = co_await failures_.strangers(members_);
+  for (;;) {
+    view current = co_await shared_->look();
+    const round_state& state = current.state;
+    const bool is_over = state.closed || state.round != round_ || now() >= limit;
+    const bool is_awaited = std::any_of(nodes.begin(), nodes.end(), [&](const node_id& node) {
+      const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
+      return !is_dead && detail::contains(state, node);
+    });
+    if (is_over || !is_awaited) co_return;
+    const time_point next = std::min(limit, now() + settings_.keep_alive_interval);
+    co_await shared_->wait_for_change(current.token, next);
+  }
 }
 
 ELASTIC_DECL rendezvous_change
@@ -348,8 +381,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   for (const auto& [node, its_rank] : members) {
     if (detail::contains(state, node)) continue;
     if (state.wait_list.count(node) != 0) {
-      co_return change(change_kind::node_waiting,
-                       fmt::format("node {} has left the round to meet again", node.text()));
+      co_return departure_of(node, state);
     }
     const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
     if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
@@ -365,6 +397,20 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
                      fmt::format("node {} waits to join", state.wait_list.begin()->text()));
   }
   co_return std::nullopt;
+}
+
+ELASTIC_DECL rendezvous_change dynamic_rendezvous::departure_of(const node_id& node,
+                                                                const round_state& state) const {
+  const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
+                                     [&](const node_id& other) { return !members_.count(other); });
+  rendezvous_change departure =
+      change(change_kind::node_waiting,
+             fmt::format("node {} has left the round to meet again", node.text()));
+  if (counts_alone() && !is_joined) {
+    departure.kind = change_kind::worker_failed;
+    departure.on_other_node = true;
+  }
+  return departure;
 }
 
 ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,

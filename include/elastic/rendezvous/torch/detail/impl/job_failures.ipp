@@ -68,6 +68,16 @@ ELASTIC_DECL auto job_failures::agree(std::shared_ptr<store> agents, std::map<no
   co_return parse(text);
 }
 
+ELASTIC_DECL task<std::vector<node_id>> job_failures::strangers(std::map<node_id, int> members) {
+  std::vector<node_id> strangers;
+  for (const auto& [node, rank] : members) {
+    std::vector<std::string> keys(1, key_of(node));
+    const bool is_ours = co_await agents_->check(std::move(keys));
+    if (!is_ours) strangers.push_back(node);
+  }
+  co_return strangers;
+}
+
 ELASTIC_DECL task<counted_failures> job_failures::counted() {
   const std::string text = co_await stored();
   co_return parse_failures(text);
