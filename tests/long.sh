@@ -28,7 +28,7 @@ for_minutes() {
   echo "$rounds rounds"
 }
 
-cmake --preset dev
+cmake --preset dev -DELASTIC_TEST_EVERY_WAY=ON
 cmake --build --preset dev -j "$jobs"
 
 say "Simulated jobs, other seeds each time"
@@ -44,6 +44,9 @@ ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
 
 say "The whole suite on a machine that is too busy"
 for_minutes ctest --preset all-tests -j $((jobs * 6)) -LE consume
+
+say "Every way into the library"
+ctest --preset all-tests -j "$jobs" -L consume
 
 say "Every integration test under the sanitizers"
 for preset in asan tsan; do

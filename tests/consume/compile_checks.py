@@ -4,6 +4,7 @@
 """What must compile alone, what must not compile or link, and what must not be emitted.
 
   compile_checks.py --cxx g++ --include DIR headers DIR      each header of the library by itself
+  compile_checks.py --cxx g++ --include DIR alone FILE       one header by itself
   compile_checks.py --cxx g++ --include DIR forbidden FILE   the marked lines of FILE are refused
   compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
@@ -72,6 +73,13 @@ def check_headers(options, call):
                   f"{output[:3000]}")
     print(f"{len(headers)} headers, {failed} of {len(jobs)} checks failed")
     return bool(failed) or not headers
+
+
+def check_alone(options, call):
+    output, content = compiled([*call, *WARNINGS, "-fsyntax-only", "-include", options.path,
+                                "-x", "c++", os.devnull])
+    print(output[:5000])
+    return not content
 
 
 def check_mixed(options, call):
@@ -152,8 +160,8 @@ def main():
     arguments.add_argument("--include", action="append", default=[])
     arguments.add_argument("--define", action="append", default=[])
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
-    checks = {"headers": check_headers, "forbidden": check_forbidden, "mixed": check_mixed,
-              "vtables": check_vtables}
+    checks = {"headers": check_headers, "alone": check_alone, "forbidden": check_forbidden,
+              "mixed": check_mixed, "vtables": check_vtables}
     arguments.add_argument("what", choices=sorted(checks))
     arguments.add_argument("path", help="a folder, a file, or a header as it is included")
     options = arguments.parse_args()

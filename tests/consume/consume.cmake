@@ -1,5 +1,5 @@
 # Builds and runs the project beside this file with the library reached by WAY, in MODE.
-# cmake -D WAY=find_package|add_subdirectory|single_header|source -D MODE=header_only|compiled
+# cmake -D WAY=find_package|add_subdirectory|single_header|source -D MODE=header_only|compiled|small
 #   -D ELASTIC_SOURCE=… -D ELASTIC_BINARY=… -D BINARY=… -D CXX=… -D LAUNCHER=… -D GENERATOR=…
 #   -D NO_RING=… -P consume.cmake
 
@@ -37,7 +37,7 @@ endif()
 run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${BINARY}/build"
   -G "${GENERATOR}" ${options})
 run("${CMAKE_COMMAND}" --build "${BINARY}/build" --parallel 2)
-if(WAY STREQUAL "add_subdirectory" AND MODE STREQUAL "header_only")
+if(WAY STREQUAL "add_subdirectory" AND MODE STREQUAL "small")
   # The whole project: the compiled library, which nobody links, is not built.
   file(GLOB_RECURSE libraries "${BINARY}/build/libelastic*")
   if(libraries)
