@@ -113,6 +113,9 @@ def main():
             save(arguments.checkpoint, epoch, model, optimizer)
     say(f"finished: checksum {checksum(model):.12f}")
     if world_size > 1:
+        # DDP must not be the last to let go of the group: PyTorch 2.13 would wait for the group's
+        # threads with Python's lock held, which these may want.
+        del parallel
         dist.destroy_process_group()
 
 

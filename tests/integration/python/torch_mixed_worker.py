@@ -34,3 +34,5 @@ while True:
         break
     time.sleep(0.05)
 dist.barrier()
+# Left to the interpreter's end, a thread of gloo may abort the process.
+dist.destroy_process_group()

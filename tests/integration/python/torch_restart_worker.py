@@ -19,3 +19,5 @@ attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
 print(f"trains with {dist.get_world_size()} in attempt {attempt}", flush=True)
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
+# Left to the interpreter's end, a thread of gloo may abort the process.
+dist.destroy_process_group()
