@@ -16,6 +16,7 @@
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
+#include <elastic/launch/lean_observer.hpp>
 #include <elastic/launch/machine.hpp>
 #include <elastic/launch/missing_torch.hpp>
 #include <elastic/launch/preflight.hpp>
@@ -68,10 +69,11 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   services.worker_parent = co_await asio::this_coro::executor;
   const std::string terminal =
       elastic::find_variable(config.workers.environment, "TERM").value_or("");
+  std::shared_ptr<elastic::worker_observer> progress;
   if (config.progress && elastic::progress_bar::can_show(STDERR_FILENO, terminal)) {
-    services.observer =
-        std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
+    progress = std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
   }
+  services.observer = std::make_shared<elastic::lean_observer>(progress);
   const auto agent = elastic::make_agent(config, services, every_backend());
   const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
   log.info("{}: {}", to_string(result.state), result.reason);

@@ -57,6 +57,7 @@
 #include <elastic/health/detail/impl/timer_request.ipp>
 #include <elastic/health/detail/impl/worker_channels.ipp>
 #include <elastic/health/detail/impl/worker_liveness.ipp>
+#include <elastic/launch/detail/impl/code_pages.ipp>
 #include <elastic/launch/detail/impl/given_options.ipp>
 #include <elastic/launch/detail/impl/gpu_nodes.ipp>
 #include <elastic/launch/detail/impl/numa_placement.ipp>
@@ -76,6 +77,7 @@
 #include <elastic/launch/impl/io_choice.ipp>
 #include <elastic/launch/impl/job_outcome.ipp>
 #include <elastic/launch/impl/launcher.ipp>
+#include <elastic/launch/impl/lean_observer.ipp>
 #include <elastic/launch/impl/machine.ipp>
 #include <elastic/launch/impl/missing_torch.ipp>
 #include <elastic/launch/impl/preflight.ipp>
