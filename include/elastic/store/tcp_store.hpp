@@ -93,6 +93,13 @@ class tcp_store final : public store {
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<void> wait_for_workers(std::int64_t world_size);
 
+  /// The keys that are there, in no order: those of others than PyTorch's clients are left out.
+  /// Errors: `errc::not_supported` if the server is of before 2.2 (one of before 2.13 may hang up
+  /// instead, `errc::connection_failed`), `errc::protocol_violation` if they are more than
+  /// `limits::store_keys_per_request`.
+  /// Cancellation: all types, no effect.
+  ELASTIC_DECL task<std::vector<std::string>> list_keys();
+
   /// Closes every connection; operations that run end with `errc::stopped`, as do later ones.
   ELASTIC_DECL void close();
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
@@ -159,6 +166,7 @@ class tcp_store final : public store {
   ELASTIC_DECL task<bool> do_check(std::vector<std::string> keys);
   ELASTIC_DECL task<bool> do_erase(std::string key);
   ELASTIC_DECL task<std::int64_t> do_num_keys();
+  ELASTIC_DECL task<std::vector<std::string>> do_list_keys();
   ELASTIC_DECL task<void> do_append(std::string key, std::string value);
   ELASTIC_DECL task<std::vector<std::string>> do_multi_get(std::vector<std::string> keys);
   ELASTIC_DECL task<void> do_multi_set(pairs_of_texts pairs);

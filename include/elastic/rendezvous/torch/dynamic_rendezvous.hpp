@@ -28,6 +28,8 @@
 
 namespace elastic {
 
+class tcp_store;
+
 /// What a dynamic_rendezvous is made from.
 struct dynamic_rendezvous_options {
   rendezvous_parameters parameters;
@@ -126,8 +128,17 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // node that has rank 0 in a later round says that place again, as long as a store answers there.
   ELASTIC_DECL task<master_endpoint> remembered_master(master_endpoint mine);
 
-  // What the node of rank 0 said in the latest round before this one in which it said something.
-  ELASTIC_DECL task<std::optional<master_endpoint>> earlier_master(master_endpoint mine);
+  // What the node of rank 0 said in the latest round before one in which it said something.
+  ELASTIC_DECL task<std::optional<master_endpoint>> earlier_master(std::int64_t before);
+
+  ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(const master_endpoint& master,
+                                                          asio::any_io_executor executor) const;
+
+  // Where a node of torchrun serves the workers their keys stay from round to round, and those of
+  // 2.13 take what they find for the new ones: they are removed while a round gathers, when no
+  // worker of a node that is in it runs.
+  ELASTIC_DECL task<void> clear_worker_keys(std::int64_t round);
+  ELASTIC_DECL task<void> clear_store(std::shared_ptr<tcp_store> workers, std::int64_t round);
 
   template <class T>
   static task<void> keep(task<T> work, std::optional<T>& result) {
@@ -152,7 +163,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // A node of torchrun leaves because its workers failed, unless one has come that it meets. Its
   // workers then count one attempt more, which is part of the keys by which they find those here.
-  ELASTIC_DECL rendezvous_change departure_of(const node_id& node, const round_state& state) const;
+  ELASTIC_DECL rendezvous_change departure_of(const node_id& node,
+                                              const detail::round_state& state) const;
 
   // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
   // get time to notice that their peers are gone.
@@ -189,6 +201,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
   /// have said.
   std::optional<counting> counting_;
+  /// Whether it was `alone` in the round before.
+  bool was_alone_ = false;
+  /// The round before which this node has cleared the workers' keys.
+  std::int64_t cleared_round_ = -1;
   int restarts_ = 0;
   int own_failures_ = 0;
   detail::torch_exit exit_;

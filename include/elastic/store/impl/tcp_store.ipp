@@ -251,6 +251,10 @@ ELASTIC_DECL task<bool> tcp_store::erase(std::string key) {
 
 ELASTIC_DECL task<std::int64_t> tcp_store::num_keys() { return guarded(do_num_keys(), "num_keys"); }
 
+ELASTIC_DECL task<std::vector<std::string>> tcp_store::list_keys() {
+  return guarded(do_list_keys(), "list_keys");
+}
+
 ELASTIC_DECL task<void> tcp_store::append(std::string key, std::string value) {
   return guarded(do_append(std::move(key), std::move(value)), "append");
 }
@@ -373,6 +377,29 @@ ELASTIC_DECL task<std::int64_t> tcp_store::do_num_keys() {
   const std::int64_t count = co_await on->read_number();
   on.keep();
   co_return count;
+}
+
+ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_list_keys() {
+  lease on = co_await any_link();
+  if (!write().knows(op::list_keys)) {
+    on.keep();
+    throw error(errc::not_supported,
+                fmt::format("the store at {} is of before PyTorch 2.2 and lists no keys", where()));
+  }
+  write().operation(on->out(), op::list_keys);
+  co_await on->flush();
+  const std::int64_t count = co_await on->read_number();
+  if (count < 0 || count > static_cast<std::int64_t>(limits::store_keys_per_request)) {
+    throw error(errc::protocol_violation,
+                fmt::format("the store at {} says that it has {} keys", where(), count));
+  }
+  std::vector<std::string> keys;
+  for (std::int64_t index = 0; index < count; ++index) {
+    const std::string wire = co_await on->read_text(limits::store_key_bytes + 1);
+    if (!wire.empty() && wire.front() == '/') keys.push_back(wire.substr(1));
+  }
+  on.keep();
+  co_return keys;
 }
 
 ELASTIC_DECL task<void> tcp_store::do_append(std::string key, std::string value) {

@@ -45,6 +45,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
     }
+    was_alone_ = counts_alone();
     change_.reset();
     exit_ = {};
     counting_.reset();
@@ -173,6 +174,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
         co_await shared_->wait_for_change(current.token, next_look(current.state, deadline));
         current = co_await shared_->look();
         break;
+      case round_action::enter_round:
+        co_await clear_worker_keys(current.state.round);
+        current = co_await shared_->carry_out(std::move(current), next.action);
+        break;
       default:
         // Who stood by begins to wait anew.
         if (next.action == detail::round_action::leave_redundancy_list) {
@@ -261,7 +266,10 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_mas
     mine = co_await remembered_master(mine);
   }
   std::optional<master_endpoint> agreed = co_await agreed_master(mine, now() + master_patience);
-  if (!agreed && !change_ && !master_) master_ = co_await earlier_master(mine);
+  if (!agreed && !change_ && !master_) {
+    master_ = co_await earlier_master(round_);
+    if (master_) master_->served_by_agent = mine.served_by_agent;
+  }
   if (!agreed && !change_ && !master_) {
     agreed = co_await agreed_master(mine, now() + settings_.join_timeout);
   }
@@ -283,26 +291,65 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_mas
 
 ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_endpoint mine) {
   std::optional<master_endpoint> earlier = master_;
-  if (!earlier) earlier = co_await earlier_master(mine);
+  if (!earlier) earlier = co_await earlier_master(round_);
   if (!earlier || (earlier->address == mine.address && earlier->port == mine.port)) co_return mine;
-  tcp_store_options options;
-  options.host = earlier->address;
-  options.port = earlier->port;
-  options.generation = tcp_store_generation::torch_2_2;
-  options.log = parameters_.log;
-  options.time = parameters_.time;
-  const auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
   task<void> connecting = client->connect();
   const bool is_served =
       co_await with_deadline(*parameters_.time, now() + second_look, std::move(connecting));
   client->close();
-  if (is_served) mine = *earlier;
+  if (is_served) {
+    mine.address = earlier->address;
+    mine.port = earlier->port;
+  }
   co_return mine;
 }
 
+ELASTIC_DECL std::shared_ptr<tcp_store> dynamic_rendezvous::worker_store_at(
+    const master_endpoint& master, asio::any_io_executor executor) const {
+  tcp_store_options options;
+  options.host = master.address;
+  options.port = master.port;
+  options.generation = tcp_store_generation::torch_2_2;
+  options.log = parameters_.log;
+  options.time = parameters_.time;
+  return std::make_shared<tcp_store>(executor, std::move(options));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::clear_worker_keys(std::int64_t round) {
+  const bool may_be_mixed = round_ < 0 || was_alone_;
+  const bool is_shared = !gathers() && parameters_.share_worker_store;
+  if (!is_shared || !may_be_mixed || round == 0 || cleared_round_ == round) co_return;
+  cleared_round_ = round;
+  const std::optional<master_endpoint> earlier = co_await earlier_master(round);
+  if (!earlier) co_return;
+  const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
+  task<void> clearing = clear_store(client, round);
+  std::string problem;
+  try {
+    const bool is_done =
+        co_await with_deadline(*parameters_.time, now() + second_look, std::move(clearing));
+    if (!is_done) problem = "no answer";
+  } catch (const error& failure) {
+    problem = failure.what();
+  }
+  client->close();
+  if (problem.empty()) co_return;
+  parameters_.log.debug("the keys of earlier workers at {}:{} stay: {}", earlier->address,
+                        earlier->port, problem);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_store> workers,
+                                                        std::int64_t round) {
+  const std::vector<std::string> keys = co_await workers->list_keys();
+  const view current = co_await shared_->look();
+  if (current.state.complete || current.state.round != round) co_return;
+  for (const std::string& key : keys) co_await workers->erase(key);
+}
+
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
-    master_endpoint mine) {
-  for (std::int64_t round = round_ - 1; round >= std::max<std::int64_t>(0, round_ - 64); --round) {
+    std::int64_t before) {
+  for (std::int64_t round = before - 1; round >= std::max<std::int64_t>(0, before - 64); --round) {
     const auto agents = std::make_shared<prefix_store>(shared_->prefix(round), agents_);
     std::vector<std::string> keys;
     keys.push_back("MASTER_ADDR");
@@ -353,7 +400,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
   const std::vector<node_id> nodes = co_await failures_.strangers(members_);
   for (;;) {
     view current = co_await shared_->look();
-    const round_state& state = current.state;
+    const detail::round_state& state = current.state;
     const bool is_over = state.closed || state.round != round_ || now() >= limit;
     const bool is_awaited = std::any_of(nodes.begin(), nodes.end(), [&](const node_id& node) {
       const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
@@ -400,7 +447,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
 }
 
 ELASTIC_DECL rendezvous_change dynamic_rendezvous::departure_of(const node_id& node,
-                                                                const round_state& state) const {
+                                                                const detail::round_state& state) const {
   const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
                                      [&](const node_id& other) { return !members_.count(other); });
   rendezvous_change departure =
