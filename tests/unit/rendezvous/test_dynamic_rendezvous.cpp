@@ -25,8 +25,8 @@ namespace dynamic_rendezvous_tests {
 
 using namespace std::chrono_literals;
 using elastic::change_kind;
-using elastic::dynamic_rendezvous;
 using elastic::duration;
+using elastic::dynamic_rendezvous;
 using elastic::errc;
 using elastic::rendezvous_change;
 using elastic::rendezvous_round;
@@ -67,12 +67,12 @@ template <class T>
 std::shared_ptr<outcome<T>> start(manual_time& time, task<T> work) {
   auto result = std::make_shared<outcome<T>>();
   asio::co_spawn(time.context(), std::move(work),
-                 asio::bind_cancellation_slot(
-                     result->cancel.slot(), [result](std::exception_ptr failure, T value) {
-                       result->ended = true;
-                       result->failure = failure;
-                       if (!failure) result->value = std::move(value);
-                     }));
+                 asio::bind_cancellation_slot(result->cancel.slot(),
+                                              [result](std::exception_ptr failure, T value) {
+                                                result->ended = true;
+                                                result->failure = failure;
+                                                if (!failure) result->value = std::move(value);
+                                              }));
   return result;
 }
 
@@ -125,8 +125,7 @@ class town {
   task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
 
   manual_time& time;
-  std::shared_ptr<elastic::key_value_engine> engine =
-      std::make_shared<elastic::key_value_engine>();
+  std::shared_ptr<elastic::key_value_engine> engine = std::make_shared<elastic::key_value_engine>();
   // Null: nodes look again and again, as at a store that is elsewhere.
   std::shared_ptr<elastic::key_value_engine> watched = engine;
   std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
@@ -262,8 +261,9 @@ TIME_TEST("dynamic rendezvous: a node without a round gives up after the join ti
   CHECK_FALSE(alone->ended);
   co_await place.pass(2s);
   CHECK(alone->code() == errc::rendezvous_timeout);
-  CHECK(alone->what() == "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
-                         "0 has 0 of 2 to 4 nodes");
+  CHECK(alone->what() ==
+        "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
+        "0 has 0 of 2 to 4 nodes");
   const torch_state state = co_await place.state();
   CHECK(state.participants.empty());
   CHECK(state.last_heartbeats.empty());
@@ -431,9 +431,10 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   co_await a->shutdown();
 }
 
-TIME_TEST("dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, "
-          "the others meet again",
-          "[rendezvous]") {
+TIME_TEST(
+    "dynamic rendezvous: if the node of rank 0 dies before it says where workers meet, "
+    "the others meet again",
+    "[rendezvous]") {
   town place(time);
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.share_worker_store = false;
@@ -510,8 +511,7 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   CHECK(time.elapsed() - before <= 1s);
 }
 
-TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at",
-          "[rendezvous]") {
+TIME_TEST("dynamic rendezvous: if no changes are told, the state is looked at", "[rendezvous]") {
   town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
   place.own_backend = vault;
@@ -648,8 +648,9 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   const std::size_t failing = GENERATE(0, 1);
   const std::string said = failing == 0 ? "node a_1_0: rank 0 ended: exit code 3"
                                         : "node b_1_0: rank 0 ended: exit code 3";
-  const rendezvous_change told = co_await nodes[failing]->report_failure("rank 0 ended: exit code "
-                                                                         "3");
+  const rendezvous_change told = co_await nodes[failing]->report_failure(
+      "rank 0 ended: exit code "
+      "3");
   CHECK(told.kind == change_kind::worker_failed);
   CHECK(told.what == said);
   CHECK(told.restarts == 1);
@@ -850,8 +851,9 @@ TIME_TEST("dynamic rendezvous: a node of torchrun that closes does not say why",
   co_await place.put(state);
   co_await place.quiet();
   CHECK(change->code() == errc::rendezvous_closed);
-  CHECK(change->what() == "the rendezvous 'j' was closed by a node of torchrun, which does not say "
-                          "how the job has ended");
+  CHECK(change->what() ==
+        "the rendezvous 'j' was closed by a node of torchrun, which does not say "
+        "how the job has ended");
   co_await shut(nodes);
 }
 
