@@ -417,7 +417,7 @@ TEST_CASE("agent: the prefix of teed lines is the user's", "[integration][agent]
   CHECK(occurrences(out->text, "<default 1/1> x\n") == 1);
 }
 
-TEST_CASE("agent: a temporary log directory goes with success, or where it is empty",
+TEST_CASE("agent: a temporary log directory goes with success, or if it is empty",
           "[integration][agent]") {
   temporary_directory temporary;
   const char* before = std::getenv("TMPDIR");

@@ -245,7 +245,7 @@ TEST_CASE("elasticrun: started in an environment, it runs scripts by the Python 
   CHECK(run(link, "").empty());  // the Python of PATH
 }
 
-TEST_CASE("elasticrun: the I/O in use is named, and is epoll where io_uring is forbidden",
+TEST_CASE("elasticrun: the I/O in use is named, and is epoll if io_uring is forbidden",
           "[integration][elasticrun]") {
   const et::stage stage;
   CHECK_THAT(stage.run({"--version"}, {{"ELASTIC_IO", "epoll"}}).out,

@@ -97,14 +97,15 @@ TEST_CASE("errors: the worker that a signal ended is the root cause, its peers a
   CHECK_THAT(report.root, contains_text("Stopped by the agent because of it: rank 0, 1, 3\n"));
 }
 
-TEST_CASE("errors: where there is no error file the report shows the last lines of stderr",
+TEST_CASE("errors: if there is no error file the report shows the last lines of stderr",
           "[integration]") {
   const std::string script =
       "if [ $RANK = 1 ]; then for n in $(seq 30); do echo line $n >&2; done; printf end >&2; "
-      "exit 7; fi; " + wait_for_the_end;
-  const std::vector<std::string> options = GENERATE(
-      std::vector<std::string>{}, std::vector<std::string>{"--redirects", "3"},
-      std::vector<std::string>{"--tee", "3"});
+      "exit 7; fi; " +
+      wait_for_the_end;
+  const std::vector<std::string> options =
+      GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--redirects", "3"},
+               std::vector<std::string>{"--tee", "3"});
   const temporary_directory logs;
   std::vector<std::string> with_logs = options;
   with_logs.insert(with_logs.end(), {"--log-dir", logs.path()});
@@ -134,9 +135,9 @@ TEST_CASE("errors: what PyTorch's @record leaves is in the report and in the lau
                            "main()\n";
   const std::string own = directory / "own.json";
   std::ofstream(own) << "left by somebody else";
-  const auto result = run_job(2, {script},
-                              {{"PYTHON_EXEC", python}, {"TORCHELASTIC_ERROR_FILE", own}},
-                              {"--log-dir", directory / "logs"});
+  const auto result =
+      run_job(2, {script}, {{"PYTHON_EXEC", python}, {"TORCHELASTIC_ERROR_FILE", own}},
+              {"--log-dir", directory / "logs"});
   CHECK(result.code == 1);
   CHECK_THAT(result.err, contains_text("raises.py FAILED\n"));
   const shown_report report = report_in(result.err);
@@ -176,8 +177,7 @@ TEST_CASE("errors: what elastic::record leaves is in the report", "[integration]
   const auto result = run_job(2, {"--no-python", trainer, "--no-such-option"});
   CHECK(result.code == 1);
   const shown_report report = report_in(result.err);
-  CHECK_THAT(report.root,
-             contains_text("  traceback : std::invalid_argument: --no-such-option\n"));
+  CHECK_THAT(report.root, contains_text("  traceback : std::invalid_argument: --no-such-option\n"));
   CHECK_THAT(report.root, contains_text("/error.json\n"));
 }
 

@@ -311,7 +311,7 @@ TEST_CASE("etcd-v2: a server without it is told at once", "[integration][etcd]")
   job.node()->check_failure(1, "does not offer the v2 API: it has to be started with --enable-v2");
 }
 
-TEST_CASE("etcd: is v2 where the server has nothing else", "[integration][etcd]") {
+TEST_CASE("etcd: is v2 if the server has nothing else", "[integration][etcd]") {
   etcd_server server({"--enable-v2", "--enable-grpc-gateway=false"});
   job_of_nodes job("2:3", at(server.endpoint()), quick_v2);
   elastic::test::check_meeting(job);

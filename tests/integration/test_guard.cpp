@@ -1024,7 +1024,7 @@ TEST_CASE("guard: a file that is none is named", "[integration][guard]") {
   CHECK(refused(folder / "missing", "none").out == "ran\n");
 }
 
-TEST_CASE("guard: runs where files in memory may not be executed", "[integration][guard][root]") {
+TEST_CASE("guard: runs if files in memory may not be executed", "[integration][guard][root]") {
   // The setting is that of a pid namespace, so that a new one can have its own.
   const std::string write = "echo \"$1\" > /proc/sys/vm/memfd_noexec && shift && exec \"$@\"";
   for (const std::string policy : {"0", "1", "2"}) {
@@ -1044,7 +1044,7 @@ TEST_CASE("guard: runs where files in memory may not be executed", "[integration
   }
 }
 
-TEST_CASE("guard: runs where no file in memory and few folders may hold programs",
+TEST_CASE("guard: runs if no file in memory and few folders may hold programs",
           "[integration][guard][root]") {
   // What runs is reached by its descriptor: its own folder may be under one of these.
   const std::string script = R"(
@@ -1074,7 +1074,7 @@ TEST_CASE("guard: runs where no file in memory and few folders may hold programs
   }
 }
 
-TEST_CASE("guard: where a filter refuses a system call it serves, or says that it cannot",
+TEST_CASE("guard: if a filter refuses a system call it serves, or says that it cannot",
           "[integration][guard]") {
   const auto filtered = [](const std::string& refused, const words& command) {
     words all{ELASTIC_DENY_SYSCALLS, refused, "--"};

@@ -113,10 +113,11 @@ using elastic::test::file_text;
 TEST_CASE("logs: a prefix says which worker of which host wrote a line and when",
           "[integration][logs]") {
   const t::stage here;
-  const auto result = here.run(
-      2, {"-t", "1", "--log-line-prefix-template",
-          "${time} ${hostname} ${role_name} ${rank}.${local_rank} ${pid} $$|"},
-      "echo $$$$; echo again");  // $$ is a $ in arguments of workers
+  const auto result =
+      here.run(2,
+               {"-t", "1", "--log-line-prefix-template",
+                "${time} ${hostname} ${role_name} ${rank}.${local_rank} ${pid} $$|"},
+               "echo $$$$; echo again");  // $$ is a $ in arguments of workers
   REQUIRE(result.code == 0);
   const std::regex form(R"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\S+) trn )"
                         R"(([01])\.([01]) (\d+) \$\|(.*))");
@@ -167,9 +168,8 @@ TEST_CASE("logs: a worker that is not shown is reported with its last words all 
 
 TEST_CASE("logs: as JSON every line is an object that says whose it is", "[integration][logs]") {
   const t::stage here;
-  const auto result =
-      here.run(2, {"--log-format", "json", "-t", "1"},
-               R"(printf 'say "hi"\t\\\n\377ok\r\nlast'; echo "on stderr" >&2)");
+  const auto result = here.run(2, {"--log-format", "json", "-t", "1"},
+                               R"(printf 'say "hi"\t\\\n\377ok\r\nlast'; echo "on stderr" >&2)");
   REQUIRE(result.code == 0);
   std::map<int, std::vector<std::string>> texts;
   for (const std::string& line : t::lines_of(result.out)) {
@@ -200,8 +200,9 @@ TEST_CASE("logs: lines that match a filter are in one file, those of all workers
           "[integration][logs]") {
   const t::stage here;
   const auto result = here.run(
-      2, {"-r", "0:1", "--duplicate-stdout-filters", "loss,a,,b", "--duplicate-stderr-filters",
-          "Error", "--local-ranks-filter", "0"},
+      2,
+      {"-r", "0:1", "--duplicate-stdout-filters", "loss,a,,b", "--duplicate-stderr-filters",
+       "Error", "--local-ranks-filter", "0"},
       "echo loss $RANK; echo step $RANK; printf 'a,b end'; echo Error $RANK >&2; echo fine >&2");
   CHECK(result.code == 0);
   const fs::path attempt = here.attempt();
@@ -272,12 +273,13 @@ TEST_CASE("logs: what a worker wrote before it failed is all there", "[integrati
   }
 }
 
-TEST_CASE("logs: where a failure ends a worker that writes, what it wrote has no gap",
+TEST_CASE("logs: if a failure ends a worker that writes, what it wrote has no gap",
           "[integration][logs]") {
   const t::stage here;
   const std::string mark = here.folder / "mark";
   // Rank 1 fails once rank 0 writes.
-  const std::string script = "[ $RANK = 1 ] || { : > '" + mark + "'; exec '" ELASTIC_PUPPET
+  const std::string script = "[ $RANK = 1 ] || { : > '" + mark +
+                             "'; exec '" ELASTIC_PUPPET
                              "' flood-lines 100000000 100; }; '" ELASTIC_PUPPET "' await '" +
                              mark + "'; exit 5";
   const auto result = here.run(2, {"-t", "1"}, script);
@@ -287,7 +289,7 @@ TEST_CASE("logs: where a failure ends a worker that writes, what it wrote has no
   CHECK(t::counted(file_text(here.attempt() / "0" / "stdout.log")) == shown);
 }
 
-TEST_CASE("logs: where the job is stopped, all that workers wrote is there, without a gap",
+TEST_CASE("logs: if the job is stopped, all that workers wrote is there, without a gap",
           "[integration][logs]") {
   for (const int number : {SIGTERM, SIGINT}) {
     const t::stage here;

@@ -111,8 +111,16 @@ class job {
   words options;
 
   std::unique_ptr<running_program> start(int host) {
-    words command{ELASTIC_ELASTICRUN, "--nnodes", sizes_, "--rdzv-backend", "c10d",
-                  "--rdzv-endpoint", endpoint, "--rdzv-id", "job", "--rdzv-conf",
+    words command{ELASTIC_ELASTICRUN,
+                  "--nnodes",
+                  sizes_,
+                  "--rdzv-backend",
+                  "c10d",
+                  "--rdzv-endpoint",
+                  endpoint,
+                  "--rdzv-id",
+                  "job",
+                  "--rdzv-conf",
                   "last_call_timeout=0.5,keep_alive_interval=0.5,keep_alive_max_attempt=3"};
     command.insert(command.end(), options.begin(), options.end());
     const std::string says = "echo \"$RANK/$WORLD_SIZE at $MASTER_ADDR\"; ";
@@ -226,7 +234,7 @@ TEST_CASE("network: a cable that is out for a moment costs nothing", "[integrati
   }
 }
 
-TEST_CASE("network: a job runs where packets are late and lost", "[integration][network]") {
+TEST_CASE("network: a job runs if packets are late and lost", "[integration][network]") {
   lan network(2);
   NEEDS(network)
   if (!network.disturb(1, "5%") || !network.disturb(2, "5%")) {

@@ -423,7 +423,7 @@ CO_TEST("process: gets the environment, arguments and directory it was given, an
                     "\narg env\narg cwd\narg args\n");
 }
 
-CO_TEST("process: is tied to no thread where none is named", "[integration][process]") {
+CO_TEST("process: is tied to no thread if none is named", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   pidfd_launcher launcher(executor);
@@ -708,7 +708,7 @@ CO_TEST("process: every step of a start can fail, and says which it was",
   }
 }
 
-CO_TEST("process: closes descriptors one by one where close_range is refused",
+CO_TEST("process: closes descriptors one by one if close_range is refused",
         "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);

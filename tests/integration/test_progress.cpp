@@ -68,16 +68,15 @@ class terminal {
 std::string shown(const words& options, const std::map<std::string, std::string>& changes) {
   const leftovers left;
   terminal screen;
-  const std::string script =
-      "import sys; sys.path.insert(0, '" ELASTIC_SOURCE_DIR
-      "/python')\n"
-      "import elastic_worker\n"
-      "channel = elastic_worker.connect()\n"
-      "for step in range(1, 4):\n"
-      "    channel.progress(step, 3, metrics={'loss': 0.5})\n"
-      "channel.close()\n";
-  words command{"/bin/sh", "-c", "exec \"$@\" 2>" + screen.path(), "sh", ELASTIC_ELASTICRUN,
-                "--standalone"};
+  const std::string script = "import sys; sys.path.insert(0, '" ELASTIC_SOURCE_DIR
+                             "/python')\n"
+                             "import elastic_worker\n"
+                             "channel = elastic_worker.connect()\n"
+                             "for step in range(1, 4):\n"
+                             "    channel.progress(step, 3, metrics={'loss': 0.5})\n"
+                             "channel.close()\n";
+  words command{"/bin/sh",          "-c",          "exec \"$@\" 2>" + screen.path(), "sh",
+                ELASTIC_ELASTICRUN, "--standalone"};
   command.insert(command.end(), options.begin(), options.end());
   for (const std::string& word : words{"--no-python", "/usr/bin/python3", "-c", script}) {
     command.push_back(word);
@@ -103,7 +102,7 @@ TEST_CASE("progress: a terminal shows how far the workers are, and gets its last
   CHECK(end > text.rfind("\x1b[24;1H"));
 }
 
-TEST_CASE("progress: is not shown where it is not wanted or cannot be", "[integration][progress]") {
+TEST_CASE("progress: is not shown if it is not wanted or cannot be", "[integration][progress]") {
   CHECK(shown({"--no-progress"}, {{"TERM", "xterm"}}).empty());
   CHECK(shown({}, {{"TERM", "dumb"}}).empty());
 }

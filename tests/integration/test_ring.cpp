@@ -687,7 +687,7 @@ TEST_CASE("ring: prints why there is none", "[.]") {
   std::printf("reason: %s\n", why_not.c_str());
 }
 
-TEST_CASE("ring: where it is forbidden the reason is said", "[integration]") {
+TEST_CASE("ring: if it is forbidden the reason is said", "[integration]") {
   asio::io_context context;
   if (!try_ring(context.get_executor())) return;
   CHECK(reason_under("io_uring_setup") == "io_uring_setup: Operation not permitted");

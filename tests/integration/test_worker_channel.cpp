@@ -113,7 +113,7 @@ TEST_CASE("worker channel: the report says why a worker was killed", "[integrati
   }
 }
 
-TEST_CASE("worker channel: a worker that never beats is hung where that was asked for",
+TEST_CASE("worker channel: a worker that never beats is hung if that was asked for",
           "[integration][channel]") {
   const stage stage;
   const auto result = stage.run({"--first-heartbeat-timeout", "0.3"}, "mute");
@@ -373,7 +373,7 @@ TEST_CASE("worker channel: one that writes without end keeps nobody from being w
 
 // ---- last words --------------------------------------------------------------------------------
 
-TEST_CASE("worker channel: where a worker asked for it, the job is not started again",
+TEST_CASE("worker channel: if a worker asked for it, the job is not started again",
           "[integration][channel]") {
   const stage stage;
   const auto result = stage.run({"--max-restarts", "5"}, "no_restart");

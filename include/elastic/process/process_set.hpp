@@ -31,7 +31,7 @@
 
 namespace elastic {
 
-/// A process together with the places where its output goes.
+/// A process together with where its output goes.
 struct supervised_process {
   /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
   process_spec process;
@@ -63,7 +63,7 @@ struct process_set_services {
   /// Where copied output is shown; null: nowhere.
   std::shared_ptr<output_sink> console_out{};
   std::shared_ptr<output_sink> console_err{};
-  /// Told of each end the moment it is seen (not before `start` has returned), in the place of
+  /// Told of each end the moment it is seen (not before `start` has returned), instead of
   /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
   std::function<void(const process_end&)> on_end{};
   /// How long the kernel has to end a process that was killed before each look at it.
@@ -73,7 +73,7 @@ struct process_set_services {
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
-/// place in the set, its index, which can be used again after `clear`.
+/// slot in the set, its index, which can be used again after `clear`.
 ///
 ///     process_set workers(strand, services);
 ///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
@@ -94,10 +94,10 @@ class process_set {
   process_set& operator=(const process_set&) = delete;
   ~process_set() { abandon(*state_); }
 
-  /// Starts a process at the place `index`, which must be free: never used, or cleared.
+  /// Starts a process in the slot `index`, which must be free: never used, or cleared.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The place is free then.
+  /// pipe) for its output. The slot is free then.
   /// Cancellation: all types; either nothing was started or the process runs.
   ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& what) &;
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
@@ -116,7 +116,7 @@ class process_set {
   /// Sends a signal to every process that runs, and its process group.
   void signal(int number) { signal_all(*state_, number); }
 
-  /// The same for one place; nothing if no process runs.
+  /// The same for one slot; nothing if no process runs.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
@@ -124,14 +124,14 @@ class process_set {
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
-  /// then clears every place. When it returns, nothing runs and all output is written, except
+  /// then clears every slot. When it returns, nothing runs and all output is written, except
   /// what a console did not take within the grace (`limits::console_after_stop` at least). The
   /// ends stay to be told by `next_end` and `take_ends`.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
   /// killed and in which nothing has gone on for `killed_patience`: it is left to the kernel, and
-  /// its place is free.
+  /// its slot is free.
   /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
   /// One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
@@ -140,28 +140,28 @@ class process_set {
   /// console that does not take what is to be shown.
   ELASTIC_DECL void kill();
 
-  /// Ends what is left at a place: kills the descendants (and the process, if it runs), waits until
+  /// Ends what is left in a slot: kills the descendants (and the process, if it runs), waits until
   /// they are gone and its output is copied, at most `limits::drain_after_exit` for a descendant
-  /// that could not be found and holds the pipe. The place is free then. Does nothing if it is
+  /// that could not be found and holds the pipe. The slot is free then. Does nothing if it is
   /// free already.
   ///
   /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
-  /// a descendant; the place is free all the same.
+  /// a descendant; the slot is free all the same.
   /// Cancellation: all types; throws `operation_aborted`, and the clearing goes on.
   task<void> clear(std::size_t index) & { return clear_in(state_, index); }
 
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
-  /// The process started last at a place; 0 if none was.
+  /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
-  /// The last lines of stderr of the process started last at a place, if its plan said
-  /// `keep_tail`; complete once the place is cleared.
+  /// The last lines of stderr of the process started last in a slot, if its plan said
+  /// `keep_tail`; complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
 
  private:
-  using place_pointer = std::shared_ptr<detail::process_slot>;
+  using slot_pointer = std::shared_ptr<detail::process_slot>;
 
   // Shared with the coroutines in the background, which may outlive the set by a moment.
   struct state {
@@ -169,7 +169,7 @@ class process_set {
 
     asio::any_io_executor strand;
     process_set_services services;
-    std::vector<place_pointer> places;
+    std::vector<slot_pointer> slots;
     std::deque<process_end> ends;
     std::size_t running = 0;
     bool hurry = false;
@@ -180,36 +180,36 @@ class process_set {
     event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
-  ELASTIC_DECL static place_pointer find(const state& all, std::size_t index);
-  ELASTIC_DECL static void signal_all(state& all, int number);
+  ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
+  ELASTIC_DECL static void signal_all(state& self, int number);
 
   // The same for a request to end.
-  ELASTIC_DECL static void ask_all(state& all, int number);
-  ELASTIC_DECL static void abandon(state& all) noexcept;
-  ELASTIC_DECL static task<void> start_in(state_pointer all, std::size_t index,
+  ELASTIC_DECL static void ask_all(state& self, int number);
+  ELASTIC_DECL static void abandon(state& self) noexcept;
+  ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
                                           supervised_process what);
 
   // Waits for the end of one process and notes it.
-  ELASTIC_DECL static task<void> watch(state_pointer all, place_pointer place);
-  ELASTIC_DECL static task<process_end> next_end_of(state_pointer all);
+  ELASTIC_DECL static task<void> watch(state_pointer self, slot_pointer slot);
+  ELASTIC_DECL static task<process_end> next_end_of(state_pointer self);
 
   [[noreturn]] ELASTIC_DECL static void throw_aborted();
-  ELASTIC_DECL static void carry_out(state& all, const detail::stop_step& step);
-  ELASTIC_DECL static detail::stop_ladder new_ladder(const state& all, stop_plan plan);
+  ELASTIC_DECL static void carry_out(state& self, const detail::stop_step& step);
+  ELASTIC_DECL static detail::stop_ladder new_ladder(const state& self, stop_plan plan);
 
   // Says what holds up those that were killed, and gives up those in which nothing goes on.
-  ELASTIC_DECL static void look_at_killed(state& all);
-  ELASTIC_DECL static task<void> stop_all(state_pointer all, stop_plan plan);
-  ELASTIC_DECL static void begin_clearing_all(state& all);
-  ELASTIC_DECL static task<void> all_cleared(state_pointer all);
-  ELASTIC_DECL static task<void> clear_in(state_pointer all, std::size_t index);
+  ELASTIC_DECL static void look_at_killed(state& self);
+  ELASTIC_DECL static task<void> stop_all(state_pointer self, stop_plan plan);
+  ELASTIC_DECL static void begin_clearing_all(state& self);
+  ELASTIC_DECL static task<void> all_cleared(state_pointer self);
+  ELASTIC_DECL static task<void> clear_in(state_pointer self, std::size_t index);
 
   // In the background, so that who waits for it may stop waiting, and two may wait.
-  ELASTIC_DECL static void begin_clearing(state& all, const place_pointer& place);
+  ELASTIC_DECL static void begin_clearing(state& self, const slot_pointer& slot);
 
   // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.
-  ELASTIC_DECL static task<void> end_tree(place_pointer place, process_set_services services);
-  ELASTIC_DECL static task<void> clear_place(place_pointer place, process_set_services services);
+  ELASTIC_DECL static task<void> end_tree(slot_pointer slot, process_set_services services);
+  ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, process_set_services services);
 
   state_pointer state_;
 };

@@ -65,9 +65,10 @@ TIME_TEST("agent channel: a hung worker is killed, and the group starts again", 
   CHECK(stage.worker(1).signals == std::vector<int>{SIGKILL});
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
   REQUIRE(stage.launcher->started.size() == 4);
-  CHECK(stage.log->has("rank 1 (local rank 1, pid 1001) is hung: no heartbeat for 10 s (allowed "
-                       "10 s) in section 'all_reduce'",
-                       log_level::warning));
+  CHECK(
+      stage.log->has("rank 1 (local rank 1, pid 1001) is hung: no heartbeat for 10 s (allowed "
+                     "10 s) in section 'all_reduce'",
+                     log_level::warning));
   CHECK(stage.worker(3).variable("ELASTIC_CONTROL") != stage.worker(1).variable("ELASTIC_CONTROL"));
   co_await stage.pass(1h);
   stage.worker(2).exit(0);
@@ -254,8 +255,9 @@ TIME_TEST("agent channel: an agent tells its workers what it is asked to", "[age
   request.within = 5s;
   stage.agent().ask(request);
   co_await stage.quiet();
-  CHECK(zero.hears("{\"kind\": \"pause\"}\n{\"kind\": \"resume\"}\n"
-                   "{\"kind\": \"checkpoint\", \"id\": 1, \"within\": 5}\n"));
+  CHECK(
+      zero.hears("{\"kind\": \"pause\"}\n{\"kind\": \"resume\"}\n"
+                 "{\"kind\": \"checkpoint\", \"id\": 1, \"within\": 5}\n"));
   co_await stage.pass(5001ms);
   CHECK(stage.log->has("local rank 0 did not answer within 5 s"));
   stage.worker(0).exit(0);
@@ -267,7 +269,7 @@ TIME_TEST("agent channel: an agent tells its workers what it is asked to", "[age
 
 // ---- the last words of workers -----------------------------------------------------------------
 
-TIME_TEST("agent channel: where a worker asked not to be started again, a failure is the last",
+TIME_TEST("agent channel: if a worker asked not to be started again, a failure is the last",
           "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 5;

@@ -69,8 +69,9 @@ TEST_CASE("failure report: torchrun's own with the role, for an exception and an
 
   auto raised = failure_of(1, exit_status::exited(1), 1795170764.9);
   raised.pid = 30059;
-  raised.error_file = "<tmp>/spec_work/ld_raise/73adc34a-d7aa-4c16-8876-ec62b42c0730_fxxsvr55/"
-                      "attempt_0/1/error.json";
+  raised.error_file =
+      "<tmp>/spec_work/ld_raise/73adc34a-d7aa-4c16-8876-ec62b42c0730_fxxsvr55/"
+      "attempt_0/1/error.json";
   const auto event = nlohmann::json::parse(vectors["worker_raise"][1].get<std::string>());
   raised.error = elastic::parse_error_file(event["metadata"]["raw_error"].get<std::string>());
   CHECK(elastic::failure_report("w_fail.py", {raised}) ==
@@ -148,7 +149,7 @@ TEST_CASE("failure report: nothing failed, nothing to report", "[agent]") {
   CHECK(elastic::root_cause({}) == nullptr);
 }
 
-TEST_CASE("failure report: where all were stopped, the first of them is named", "[agent]") {
+TEST_CASE("failure report: if all were stopped, the first of them is named", "[agent]") {
   const std::vector<worker_failure> failures = {stopped_failure_of(0, 5), stopped_failure_of(1, 4)};
   CHECK(elastic::root_cause(failures)->rank == 1);
   CHECK_THAT(elastic::failure_report("x", failures), elastic::test::contains_text("rank      : 1"));
@@ -160,7 +161,7 @@ TEST_CASE("failure report: an unknown status is said to be so", "[agent]") {
   CHECK_THAT(report, elastic::test::contains_text("exitcode  : 255 (pid: 30000) (unknown status)"));
 }
 
-TEST_CASE("failure report: says what may be left where a guard was killed", "[agent]") {
+TEST_CASE("failure report: says what may be left if a guard was killed", "[agent]") {
   const std::string report =
       elastic::failure_report("x", {failure_of(0, exit_status::guard_lost(), 5)});
   CHECK_THAT(report, elastic::test::contains_text(
@@ -168,7 +169,7 @@ TEST_CASE("failure report: says what may be left where a guard was killed", "[ag
                          "may survive)"));
 }
 
-TEST_CASE("root cause: the smallest timestamp, by the worker's own account where it has one",
+TEST_CASE("root cause: the smallest timestamp, by the worker's own account if it has one",
           "[agent]") {
   auto file_of = [](const std::string& timestamp) {
     return elastic::parse_error_file(R"({"message": "m", "timestamp": )" + timestamp + "}");
@@ -253,8 +254,8 @@ TEST_CASE("root cause: peers that report the loss of a killed worker before the 
   }
   SECTION("an abort is what a lost connection leads to, and gets no such credit") {
     peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
-    const std::vector<worker_failure> failures = {
-        peer, failure_of(1, exit_status::signalled(6), 101.1)};
+    const std::vector<worker_failure> failures = {peer,
+                                                  failure_of(1, exit_status::signalled(6), 101.1)};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
 }

@@ -69,7 +69,7 @@ TIME_TEST("agent: the end of a job in order: workers, their trees, the rendezvou
         "close, shutdown");
 }
 
-TIME_TEST("agent: a failure ends the job where no restarts are allowed", "[agent]") {
+TIME_TEST("agent: a failure ends the job if no restarts are allowed", "[agent]") {
   agent_stage stage(time);
   stage.start();
   co_await stage.quiet();

@@ -167,8 +167,7 @@ TEST_CASE("logs specs: as JSON all that is shown says whose it is", "[agent]") {
   CHECK_THAT(at_epoch(plans[1].err.prefix), contains_text("\"stream\":\"stderr\""));
 }
 
-TEST_CASE("logs specs: where files have a size what is redirected goes through the agent",
-          "[agent]") {
+TEST_CASE("logs specs: if files have a size what is redirected goes through the agent", "[agent]") {
   logs_stage stage;
   stage.spec.logs.rotation.max_size = 4096;
   stage.spec.logs.rotation.max_files = 3;

@@ -293,7 +293,7 @@ TIME_TEST("worker group: success is known with the last, failure with the first"
   }
 }
 
-TIME_TEST("worker group: the first failure has the others asked to end, where that is wanted",
+TIME_TEST("worker group: the first failure has the others asked to end, if that is wanted",
           "[agent]") {
   group_stage stage(time, 3);
   const stop_plan plan{SIGTERM, 30s};

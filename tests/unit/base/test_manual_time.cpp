@@ -91,7 +91,7 @@ TEST_CASE("manual_time: run returns what the coroutine does, and throws what it 
   REQUIRE_THROWS_WITH(time.run(fail_after(time, 1s)), "failed");
 }
 
-TEST_CASE("manual_time: run says so where a coroutine can never end", "[base]") {
+TEST_CASE("manual_time: run says so if a coroutine can never end", "[base]") {
   asio::io_context context;
   manual_time time(context);
   event_flag never(context.get_executor());
@@ -100,8 +100,8 @@ TEST_CASE("manual_time: run says so where a coroutine can never end", "[base]") 
 }
 
 TIME_TEST("manual_time: the loser of a race between two sleeps is cancelled", "[base]") {
-  const auto winner = co_await (time.sleep_until(time.now() + 2s) ||
-                                time.sleep_until(time.now() + 1s));
+  const auto winner =
+      co_await (time.sleep_until(time.now() + 2s) || time.sleep_until(time.now() + 1s));
   CHECK(winner.index() == 1);
   CHECK(time.elapsed() == 1s);
   CHECK(time.sleepers() == 0);

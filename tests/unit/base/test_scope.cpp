@@ -369,7 +369,7 @@ TEST_CASE("cancellation: a clean-up by hand does not even begin, since the reque
   CHECK(on.time.elapsed() == 5s);
 }
 
-TEST_CASE("cancellation: a clean-up by hand runs where nothing throws for a request that is noted",
+TEST_CASE("cancellation: a clean-up by hand runs if nothing throws for a request that is noted",
           "[base]") {
   stage once;
   once.start(cleaned_up_by_hand(once, false));
@@ -414,7 +414,7 @@ task<void> two_branches(stage& on, bool first_opens, bool second_opens) {
   co_await std::move(either);
 }
 
-TEST_CASE("cancellation: a branch of || hears of partial only where it opens its own filter",
+TEST_CASE("cancellation: a branch of || hears of partial only if it opens its own filter",
           "[base]") {
   // That the caller's is open is not enough. Who does not hear of it goes on, and wins.
   stage one;

@@ -221,8 +221,7 @@ TEST_CASE("with_deadline: lets every request of the caller through, after the de
   CHECK(outside.ended);
 }
 
-TEST_CASE("with_deadline: the deadline stays in force where the work is deaf to a request",
-          "[base]") {
+TEST_CASE("with_deadline: the deadline stays in force if the work is deaf to a request", "[base]") {
   asio::io_context context;
   manual_time time(context);
   bounded_work outside(time);

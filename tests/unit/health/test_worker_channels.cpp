@@ -316,8 +316,7 @@ TIME_TEST("channels: a watch that stood still itself gives the workers their who
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: the last words of a worker count, also where its end is seen first",
-          "[health]") {
+TIME_TEST("channels: the last words of a worker count, also if its end is seen first", "[health]") {
   stage stage(time);
   stage.open();
   peer zero(stage, 0, true);

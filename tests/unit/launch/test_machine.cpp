@@ -85,7 +85,7 @@ TEST_CASE("machine: CUDA_VISIBLE_DEVICES hides GPUs as the driver reads it", "[l
   }
 }
 
-TEST_CASE("machine: AMD GPUs are render nodes of that vendor where there is a kfd", "[launch]") {
+TEST_CASE("machine: AMD GPUs are render nodes of that vendor if there is a kfd", "[launch]") {
   auto listing = machine_test::amd(3);
   CHECK(elastic::count_accelerators(listing, {}) == 3);
   listing.render_nodes.push_back({"renderD140", "0x8086"});

@@ -61,7 +61,7 @@ CO_TEST("http connection: one request goes after the other", "[net]") {
   CHECK(heard.find("GET /b HTTP/1.1\r\n") != std::string::npos);
 }
 
-CO_TEST("http connection: is of no further use where the server says so", "[net]") {
+CO_TEST("http connection: is of no further use if the server says so", "[net]") {
   scripted_server server({{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"}});
   auto connection = co_await connect_to(server.port());
   const std::string first = co_await answer_of(*connection);

@@ -60,7 +60,7 @@ TEST_CASE("http response: a body in chunks", "[net]") {
   CHECK(parser.take_body() == "hello world12345");
 }
 
-TEST_CASE("http response: a stream may be endless where somebody takes it", "[net]") {
+TEST_CASE("http response: a stream may be endless if somebody takes it", "[net]") {
   http_response_parser parser(10);
   parser.feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
   for (int i = 0; i < 100; ++i) {

@@ -432,7 +432,7 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
 }
 
 TIME_TEST(
-    "dynamic rendezvous: where the node of rank 0 dies before it says where workers meet, "
+    "dynamic rendezvous: if the node of rank 0 dies before it says where workers meet, "
     "the others meet again",
     "[rendezvous]") {
   town place(time);
@@ -511,7 +511,7 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   CHECK(time.elapsed() - before <= 1s);
 }
 
-TIME_TEST("dynamic rendezvous: where no changes are told, the state is looked at", "[rendezvous]") {
+TIME_TEST("dynamic rendezvous: if no changes are told, the state is looked at", "[rendezvous]") {
   town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
   place.own_backend = vault;

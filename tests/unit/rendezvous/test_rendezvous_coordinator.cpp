@@ -589,7 +589,7 @@ TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvo
   CHECK(job.last_told('a') == "1 wait, closed");
 }
 
-TEST_CASE("coordinator: nothing is to be woken for where nobody takes part", "[rendezvous]") {
+TEST_CASE("coordinator: nothing is to be woken for if nobody takes part", "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");
   CHECK(job.coordinator.next_deadline() < time_point::max());

@@ -109,7 +109,7 @@ CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[r
   CHECK(after_all == errc::connection_failed);
 }
 
-CO_TEST("c10d rendezvous: where agents do not share, rank 0 gets a free port to serve at",
+CO_TEST("c10d rendezvous: if agents do not share, rank 0 gets a free port to serve at",
         "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
   parameters.share_worker_store = false;

@@ -478,6 +478,11 @@ CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[
   });
   co_await play(g, test::derived("delete_key"),
                 [](tcp_store& store) -> task<void> { CHECK_AWAITED(true, store.erase("k")); });
+  // What is stored by others than clients is no key of theirs.
+  co_await play(g, test::derived("list_keys"), [](tcp_store& store) -> task<void> {
+    const std::vector<std::string> expected = {"a"};
+    CHECK_AWAITED(expected, store.list_keys());
+  });
   // What has no reply is confirmed.
   auto set = test::derived("set");
   set.push_back({true, from_hex("050000000000000000"), false});

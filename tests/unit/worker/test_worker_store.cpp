@@ -47,7 +47,7 @@ CO_TEST("worker store: the prefix is that of PyTorch 1.13's workers", "[worker]"
   co_return;
 }
 
-CO_TEST("worker store: where nothing listens, the error names the address", "[worker]") {
+CO_TEST("worker store: if nothing listens, the error names the address", "[worker]") {
   const std::uint16_t port = elastic::free_port("127.0.0.1");
   std::string sentence;
   elastic::errc code{};

@@ -91,7 +91,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool given_up = false;
   bool abandoned = false;
   /// How it looked when it had not ended for a while after it was killed.
-  std::optional<proc_snapshot> sight;
+  std::optional<proc_snapshot> snapshot;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
   asio::cancellation_signal cancel_clear;
