@@ -174,7 +174,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
         co_await shared_->wait_for_change(current.token, next_look(current.state, deadline));
         current = co_await shared_->look();
         break;
-      case round_action::enter_round:
+      case detail::round_action::enter_round:
         co_await clear_worker_keys(current.state.round);
         current = co_await shared_->carry_out(std::move(current), next.action);
         break;
@@ -357,7 +357,6 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
     const bool is_known = co_await agents->check(std::move(keys));
     if (!is_known) continue;
     master_endpoint master = co_await detail::read_master(agents);
-    master.served_by_agent = mine.served_by_agent;
     co_return master;
   }
   co_return std::nullopt;
