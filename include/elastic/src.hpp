@@ -39,6 +39,7 @@
 #include <elastic/base/detail/impl/waiters.ipp>
 #include <elastic/base/impl/event_flag.ipp>
 #include <elastic/base/impl/log.ipp>
+#include <elastic/base/impl/printable_text.ipp>
 #include <elastic/base/impl/scope.ipp>
 #include <elastic/base/impl/task_group.ipp>
 #include <elastic/base/impl/time.ipp>
