@@ -86,6 +86,7 @@
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
+#include <elastic/net/impl/address_filter.ipp>
 #include <elastic/net/impl/endpoint.ipp>
 #include <elastic/net/impl/free_port.ipp>
 #include <elastic/net/impl/host_name.ipp>
