@@ -4,9 +4,11 @@
 // A rendezvous of many nodes at one server, and the least that such a meeting can cost; see
 // rendezvous.py.
 //
-//   rendezvous serve ring|epoll|bare      serves until stdin ends; prints its port
+//   rendezvous serve ring|epoll|ring-secret|bare
+//                                         serves until stdin ends; prints its port
 //   rendezvous meet PORT NODES            prints the milliseconds from the last join until every
 //                                         node knows its place, and those of a second round
+//   rendezvous meet-secret PORT NODES     the same of nodes that hold the job's secret
 //   rendezvous meet-bare PORT NODES       the same for a server that counts messages and answers
 //
 // The nodes are handlers of one process, each with a connection of its own.
@@ -53,10 +55,13 @@ void run_until_stdin_ends(asio::io_context& context) {
 
 // ---- ours -----------------------------------------------------------------------------------
 
+constexpr std::string_view secret = "a secret that is of no worth";
+
 int serve(std::string_view io) {
   asio::io_context context{1};
   elastic::tcp_store_server_options options;
-  options.use_ring = io == "ring";
+  options.use_ring = io != "epoll";
+  if (io == "ring-secret") options.secret.emplace(secret);
   options.extension = std::make_shared<elastic::rendezvous_service>(elastic::logger());
   elastic::tcp_store_server server(context.get_executor(), options);
   std::printf("%d\n", server.port());
@@ -85,7 +90,7 @@ void run_until(asio::io_context& context, const counter& reached, int count) {
   while (reached.count < count) context.run_one();
 }
 
-int meet(int port, int nodes) {
+int meet(int port, int nodes, bool has_secret) {
   asio::io_context context{1};
   elastic::rendezvous_parameters parameters;
   parameters.run_id = fmt::format("job-{}", ::getpid());
@@ -95,6 +100,7 @@ int meet(int port, int nodes) {
   parameters.conf["is_host"] = "no";
   parameters.conf["keep_alive_interval"] = "60";
   parameters.share_worker_store = false;
+  if (has_secret) parameters.secret.emplace(secret);
   std::vector<std::unique_ptr<elastic::c10d_rendezvous>> all;
   counter placed;
   counter settled;
@@ -216,7 +222,9 @@ int main(int count, char** words) {
   if (what == "serve" && count == 3) {
     return std::string_view(words[2]) == "bare" ? serve_bare() : serve(words[2]);
   }
-  if (what == "meet" && count == 4) return meet(std::atoi(words[2]), std::atoi(words[3]));
+  if ((what == "meet" || what == "meet-secret") && count == 4) {
+    return meet(std::atoi(words[2]), std::atoi(words[3]), what == "meet-secret");
+  }
   if (what == "meet-bare" && count == 4) {
     return meet_bare(std::atoi(words[2]), std::atoi(words[3]));
   }

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
 """How long a round of N nodes takes, from the last join until each knows its rank, world and master
-address: at our server, and at one that only counts N messages and writes N answers.
+address: at our server, at one of a job with a secret, and at one that only counts N messages and
+writes N answers.
 
 Server and nodes are one process each, on the same processors; each node is a handler with a
 connection of its own. The servers take turns; medians are printed.
@@ -55,12 +56,13 @@ def main():
     arguments = parse_arguments()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    servers = {"bare": "meet-bare", "epoll": "meet", "ring": "meet"}
+    servers = {"bare": "meet-bare", "epoll": "meet", "ring": "meet", "ring-secret": "meet-secret"}
     running = {kind: Server(arguments.program, kind) for kind in servers}
     print(f"{os.cpu_count()} processors, Linux {platform.release()}, load "
           f"{os.getloadavg()[0]:.2f}; ms, medians of {arguments.rounds}\n")
-    print("| nodes | bare | epoll | ring | of bare | bound | all leave and meet again |")
-    print("| --- " * 7 + "|")
+    print("| nodes | bare | epoll | ring | with a secret | of bare | bound | "
+          "all leave and meet again |")
+    print("| --- " * 8 + "|")
     for nodes in (int(word) for word in arguments.nodes.split(",")):
         rounds = {kind: [] for kind in servers}
         for _ in range(arguments.rounds):

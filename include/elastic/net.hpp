@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/net/address_filter.hpp>
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/free_port.hpp>

@@ -39,6 +39,7 @@
 #include <elastic/base/detail/impl/waiters.ipp>
 #include <elastic/base/impl/event_flag.ipp>
 #include <elastic/base/impl/log.ipp>
+#include <elastic/base/impl/printable_text.ipp>
 #include <elastic/base/impl/scope.ipp>
 #include <elastic/base/impl/task_group.ipp>
 #include <elastic/base/impl/time.ipp>
@@ -87,6 +88,7 @@
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
+#include <elastic/net/impl/address_filter.ipp>
 #include <elastic/net/impl/endpoint.ipp>
 #include <elastic/net/impl/free_port.ipp>
 #include <elastic/net/impl/host_name.ipp>

@@ -4,20 +4,28 @@
 // Jobs whose agents hold a secret, and who else comes to their ports.
 
 #include <elastic/net/free_port.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -175,6 +183,65 @@ TEST_CASE("secret: whoever speaks without it is answered by an alert, and change
   const std::string& log = host->err();
   const auto first = log.find("turned away");
   CHECK(log.find("turned away", first + 1) == std::string::npos);
+}
+
+/// Connects again and again to a port: some say nothing and stay, some begin a handshake and stay,
+/// some say what is no TLS and go.
+class crowd {
+ public:
+  explicit crowd(std::uint16_t port) : thread_([this, port] { flood(port); }) {}
+  crowd(const crowd&) = delete;
+  crowd& operator=(const crowd&) = delete;
+  ~crowd() { stop(); }
+
+  /// Result: how many have connected.
+  int stop() {
+    is_over_ = true;
+    if (thread_.joinable()) thread_.join();
+    return count_;
+  }
+
+ private:
+  // Catch2's assertions are for one thread, so this one makes none.
+  void flood(std::uint16_t port) {
+    constexpr std::size_t most_at_once = 200;
+    const std::string beginning("\x16\x03\x01\x01\x00\x01", 6);
+    const std::string words[] = {"", beginning, "GET / HTTP/1.1\r\n\r\n"};
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::deque<elastic::detail::unique_fd> staying;
+    while (!is_over_) {
+      elastic::detail::unique_fd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const auto* to = reinterpret_cast<const sockaddr*>(&at);
+      if (::connect(stranger.get(), to, sizeof at) != 0) continue;
+      const std::string& text = words[count_ % 3];
+      ::send(stranger.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (++count_ % 3 != 0) staying.push_back(std::move(stranger));
+      if (staying.size() > most_at_once) staying.pop_front();
+    }
+  }
+
+  std::atomic<bool> is_over_ = false;
+  std::atomic<int> count_ = 0;
+  std::thread thread_;
+};
+
+TEST_CASE("secret: a crowd of strangers keeps nobody from the round", "[integration][secret][io]") {
+  stage job;
+  job.sizes = "1:2";
+  const std::string conf = ",secret_file=" + job.path("secret");
+  const auto host = job.start(conf);
+  host->await_out("0/1 0\n");
+  crowd strangers(job.port);
+  host->await_err("turned away");
+  const auto second = job.start(conf);
+  second->await_out("1/2 0\n");
+  host->await_out("0/2 0\n");
+  CHECK(strangers.stop() > 100);
+  for (const auto* node : {&second, &host}) (*node)->signal(SIGTERM);
+  for (const auto* node : {&second, &host}) CHECK((*node)->wait().code == 128 + SIGTERM);
 }
 
 TEST_CASE("secret: a file that cannot be used, or a rendezvous that cannot use it, starts nothing",

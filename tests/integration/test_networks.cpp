@@ -9,9 +9,11 @@
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -187,6 +189,58 @@ TEST_CASE("network: the workers' address is the one by which the nodes met, or t
       CHECK(says(result.out, "/2 at " + address + "\n"));
     }
   }
+}
+
+TEST_CASE("network: with a secret the workers' store takes the round's hosts alone",
+          "[integration][network][io]") {
+  lan network(4);
+  NEEDS(network)
+  const elastic::test::temporary_directory folder;
+  const std::string secret = folder / "secret";
+  std::ofstream(secret) << "0123456789abcdef0123456789abcdef";
+  REQUIRE(::chmod(secret.c_str(), 0600) == 0);
+  // A worker's connection, which is of use once the server has answered it (PyTorch's validate
+  // and ping).
+  const std::string ping = R"('\0\316\367\205\074\015\1\1\1\1')";
+  const std::string ask = "exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && printf " + ping +
+                          " >&3 && [ $(head -c 4 <&3 | wc -c) = 4 ] && echo reached";
+  job two(network, "2");
+  two.options = {"--rdzv-conf",
+                 "last_call_timeout=0.5,worker_networks=10.77.0.4/32,secret_file=" + secret};
+  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; " + ask + "; exec sleep 60";
+  const auto host = two.start(1);
+  const auto other = two.start(2);
+  for (const auto* node : {&host, &other}) {
+    (*node)->await_out("/2 at 10.77.0.", 1);
+    (*node)->await_out("reached\n", 1);
+  }
+  const std::string& out = host->out();
+  const std::string at = out.substr(out.find("store ") + 6);
+  const std::string address = at.substr(0, at.find(' '));
+  const std::string port = at.substr(at.find(' ') + 1, at.find('\n') - at.find(' ') - 1);
+  const auto asks = [&](int from) {
+    const words command = {"bash", "-c",
+                           "MASTER_ADDR=" + address + " MASTER_PORT=" + port + "; " + ask};
+    return says(elastic::test::run_program(network.on(from, command)).out, "reached");
+  };
+  // A host of no node, though it reaches the port; one that a setting names.
+  CHECK_FALSE(asks(3));
+  CHECK_FALSE(asks(3));
+  CHECK(asks(4));
+  CHECK(asks(2));
+  const auto refused = [](const running_program& node) {
+    int count = 0;
+    for (auto i = node.err().find("turned away 10.77.0.3"); i != std::string::npos;
+         i = node.err().find("turned away 10.77.0.3", i + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  for (const auto* node : {&other, &host}) {
+    (*node)->signal(SIGTERM);
+    (*node)->wait();
+  }
+  CHECK(refused(*host) + refused(*other) == 1);
 }
 
 TEST_CASE("network: the others go on without a node whose cable is cut, which stops its workers",

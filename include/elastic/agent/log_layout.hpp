@@ -66,6 +66,10 @@ class log_layout {
  private:
   ELASTIC_DECL static void make(const std::filesystem::path& directory);
 
+  // One that was not there before, for this user alone: others can neither read it nor have put
+  // something in its place.
+  ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
+
   // A run id is any text; as part of a file name it may not lead elsewhere.
   ELASTIC_DECL static std::string file_name_of(std::string run_id);
   ELASTIC_DECL std::filesystem::path attempt_directory() const;

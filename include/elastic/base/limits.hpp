@@ -67,6 +67,9 @@ inline constexpr std::chrono::seconds store_handshake{10};
 inline constexpr std::size_t store_handshakes = 1024;
 /// Addresses that a server remembers so as to log only once that it turned one away.
 inline constexpr std::size_t store_refused_addresses = 1024;
+/// The addresses that a node tells the others of, and their text.
+inline constexpr std::size_t node_addresses = 64;
+inline constexpr std::size_t node_addresses_bytes = 4096;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.

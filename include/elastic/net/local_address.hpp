@@ -6,6 +6,7 @@
 #include <elastic/base/task.hpp>
 
 #include <string>
+#include <vector>
 
 #include <asio/ip/address.hpp>
 
@@ -26,6 +27,10 @@ ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
 /// sent.
 ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,
                                                const asio::ip::address& other);
+
+/// The addresses of this host's network interfaces that are up, without loopback ones; at most
+/// `limits::node_addresses` of them.
+ELASTIC_DECL std::vector<asio::ip::address> own_addresses();
 
 }  // namespace elastic
 

@@ -8,6 +8,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/address_filter.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
@@ -16,6 +17,8 @@
 #include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
+
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -53,6 +56,8 @@ struct tcp_store_server_options {
   /// Only clients that hold it are served, within bounds on how many show that and how long it may
   /// take (`limits::store_handshake`); none: everybody.
   std::optional<job_secret> secret;
+  /// Whether clients wait until `admit` says which of them are served.
+  bool waits_for_filter = false;
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
   std::shared_ptr<key_value_engine> engine;
@@ -106,6 +111,10 @@ class tcp_store_server {
   /// How the clients' bytes move: "io_uring" or "epoll".
   ELASTIC_DECL std::string_view io() const;
 
+  /// From now on serves clients that connect from these addresses, and turns others away, with one
+  /// log line for each address.
+  ELASTIC_DECL void admit(address_filter filter);
+
   /// Stops to listen and disconnects every client, within `limits::store_farewell` after it was
   /// sent what it was answered; nothing of the server runs when this returns. May be called again.
   ///
@@ -138,6 +147,8 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL task<void> stop();
   ELASTIC_DECL void close();
 
+  ELASTIC_DECL void admit(address_filter filter);
+
   const store_strand& strand() const { return strand_; }
   const elastic::endpoint& endpoint() const { return endpoint_; }
   std::shared_ptr<key_value_engine> engine() const { return options_.engine; }
@@ -169,6 +180,9 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // Accepts all that wait. Result: 0, or the `errno` that says that there is no room for more.
   ELASTIC_DECL int accept_waiting(acceptor& listening);
+
+  // Whether the client comes from an address that may be served; says so once for one that may not.
+  ELASTIC_DECL bool is_admitted(const sockaddr_storage& from, socklen_t size);
 
   // How many connections leave descriptors to others: workers have to be started, too.
   ELASTIC_DECL static std::size_t spare_descriptors();
@@ -215,6 +229,8 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::unique_ptr<char[]> scratch_;
   bool is_closed_ = false;
   bool has_backed_off_ = false;
+  std::optional<address_filter> filter_;
+  event_flag is_open_;
   // In the order of their deadlines; some have succeeded, or their clients are gone.
   std::deque<handshake> handshakes_;
   event_flag has_handshakes_;

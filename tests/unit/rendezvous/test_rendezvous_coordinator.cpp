@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 
@@ -34,6 +35,9 @@ struct in_words {
     return said.resumed ? "welcome back" : "welcome";
   }
   std::string operator()(const refused& said) const { return "refused: " + said.why; }
+  std::string operator()(const peers& said) const {
+    return fmt::format("round {}: peers {}", said.round, said.addresses);
+  }
   std::string operator()(const placed& said) const {
     return fmt::format("round {}: {} of {} at {}, {} restarts", said.round, said.rank, said.world,
                        said.master.address, said.restarts);
@@ -574,6 +578,51 @@ TEST_CASE("coordinator: the host of rank 0 is named by the address at which othe
   chosen.say('a', join{-1, 600s, {"head.example", 7, true}});
   chosen.say('b', join{-1, 600s, {"10.0.0.2", 8, true}});
   CHECK(chosen.last_told('b') == "round 0: 1 of 2 at head.example, 0 restarts");
+}
+
+TEST_CASE("coordinator: the node of rank 0 is told all addresses of the round before its place",
+          "[rendezvous]") {
+  stage job(2, 2);
+  job.connect('a', {"10.0.0.1", "10.0.0.1", true});
+  job.connect('b', {"10.0.0.1", "172.16.0.9", false});
+  job.told('a');
+  job.told('b');
+  job.say('a', join{-1, 600s, {"10.0.0.1", 7, true}, "10.0.0.1"});
+  job.say('b', join{-1, 600s, {"10.0.0.2", 8, true}, "10.0.0.2 10.1.0.2"});
+  CHECK(job.told('a') == texts{"round 0: peers 10.0.0.1 10.0.0.1 10.0.0.2 10.1.0.2 172.16.0.9 ",
+                               "round 0: 0 of 2 at 10.0.0.1, 0 restarts"});
+  CHECK(job.told('b') == texts{"round 0: 1 of 2 at 10.0.0.1, 0 restarts"});
+}
+
+TEST_CASE("coordinator: many addresses go in messages that are within their bound",
+          "[rendezvous]") {
+  constexpr int nodes = 100;
+  rendezvous_coordinator coordinator("job");
+  hello greeting;
+  greeting.settings.min_nodes = nodes;
+  greeting.settings.max_nodes = nodes;
+  std::string many;
+  while (many.size() < 2000) many += "fd00:1111:2222:3333:4444:5555:6666:7777 ";
+  for (int i = 1; i <= nodes; ++i) {
+    const auto link = static_cast<rendezvous_coordinator::connection>(i);
+    coordinator.connected(link, {});
+    greeting.node = {"node", i, 0, {}};
+    coordinator.received(link, greeting, time_point(1h));
+    coordinator.received(link, join{-1, 600s, {"a", 1, true}, many}, time_point(1h));
+  }
+  std::size_t parts = 0;
+  bool is_placed = false;
+  for (const auto& answer : coordinator.take_answers()) {
+    const bool is_of_first = answer.to == 1;
+    is_placed = is_placed || (is_of_first && std::holds_alternative<placed>(answer.what));
+    if (!std::holds_alternative<peers>(answer.what)) continue;
+    ++parts;
+    CHECK(is_of_first);
+    CHECK(!is_placed);
+    CHECK(elastic::to_text(answer.what).size() < elastic::limits::rendezvous_message_bytes);
+  }
+  CHECK(parts > 1);
+  CHECK(is_placed);
 }
 
 TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvous]") {

@@ -7,6 +7,9 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -24,12 +27,12 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
                               "directory",
                               failure.message()));
     }
-    parent /= fmt::format("torchelastic_{}", detail::random_name(8));
+    parent = make_own(parent / "torchelastic_");
     temporary_ = parent;
+  } else {
+    make(parent);
   }
-  make(parent);
-  root_ = parent / fmt::format("{}_{}", file_name_of(run_id), detail::random_name(8));
-  make(root_);
+  root_ = make_own(parent / (file_name_of(run_id) + "_"));
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
@@ -96,6 +99,17 @@ ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) {
   if (failure) {
     throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
                                                directory.string(), failure.message()));
+  }
+}
+
+ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::path& begin) {
+  constexpr int most_tries = 100;
+  for (int attempt = 1;; ++attempt) {
+    const std::filesystem::path directory = begin.string() + detail::random_name(8);
+    if (::mkdir(directory.c_str(), 0700) == 0) return directory;
+    if (errno == EEXIST && attempt < most_tries) continue;
+    throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
+                                               directory.string(), errno_text(errno)));
   }
 }
 

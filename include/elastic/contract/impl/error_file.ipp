@@ -194,7 +194,7 @@ ELASTIC_DECL void write_error_file(const std::string& path, std::string_view tex
     throw error(errc::file_access,
                 fmt::format("cannot write error file {}: {}", path, errno_text(number)));
   };
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) fail(errno);
   while (!text.empty()) {
     const ssize_t count = ::write(file, text.data(), text.size());

@@ -4,6 +4,8 @@
 
 #include <elastic/launch/console_log.hpp>
 
+#include <elastic/base/printable_text.hpp>
+
 #include <poll.h>
 #include <unistd.h>
 
@@ -31,15 +33,8 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_vie
   std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
   std::string line = fmt::format("{} {}.{:03} ", names[static_cast<std::size_t>(level) % 4], date,
                                  milliseconds.count());
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    const bool plain = (byte >= 0x20 && byte != 0x7f) || letter == '\n' || letter == '\t';
-    if (plain) {
-      line += letter;
-    } else {
-      line += fmt::format("\\x{:02x}", byte);
-    }
-  }
+  // What others wrote is part of some lines: none of it may look like a line of this log.
+  line += printable_text(text, "    ");
   return line + '\n';
 }
 

@@ -4,6 +4,8 @@
 
 #include <elastic/launch/job_outcome.hpp>
 
+#include <elastic/base/printable_text.hpp>
+
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_state.hpp>
@@ -57,7 +59,8 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
     words = failure_report(name, result.failures);
   }
   if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
-  return words;
+  // Much of it is what workers and other nodes said.
+  return printable_text(words);
 }
 
 ELASTIC_DECL std::string launcher_error_text(const run_result& result) {

@@ -5,7 +5,14 @@
 #include <elastic/net/local_address.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/limits.hpp>
 
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <cstdint>
 
 namespace elastic {
@@ -31,6 +38,30 @@ ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
   trial.open(end.protocol(), failure);
   if (!failure) trial.bind(end, failure);
   return !failure;
+}
+
+ELASTIC_DECL std::vector<asio::ip::address> own_addresses() {
+  std::vector<asio::ip::address> addresses;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return addresses;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    const bool is_up = (entry->ifa_flags & IFF_UP) != 0;
+    if (entry->ifa_addr == nullptr || !is_up) continue;
+    asio::ip::address address;
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      const auto* internet = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
+      address = asio::ip::address_v4(ntohl(internet->sin_addr.s_addr));
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      asio::ip::address_v6::bytes_type bytes;
+      const auto* internet = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
+      std::copy_n(internet->sin6_addr.s6_addr, bytes.size(), bytes.begin());
+      address = asio::ip::address_v6(bytes);
+    }
+    if (address.is_unspecified() || address.is_loopback()) continue;
+    if (addresses.size() < limits::node_addresses) addresses.push_back(address);
+  }
+  ::freeifaddrs(first);
+  return addresses;
 }
 
 ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,

@@ -23,7 +23,7 @@ namespace detail {
 
 ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& calls) {
   constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
-  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0666); }));
+  unique_fd file(uninterrupted([&] { return calls.open(path.c_str(), flags, 0600); }));
   if (!file) {
     throw error(errc::file_access, fmt::format("log file '{}' cannot be opened for writing: {}",
                                                path, errno_text(errno)));

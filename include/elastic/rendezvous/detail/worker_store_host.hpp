@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/address_filter.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/tcp_store_server.hpp>
@@ -40,6 +41,10 @@ class worker_store_host {
   ELASTIC_DECL master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
                                      bool is_alone);
 
+  /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
+  /// workers wait until this is called. Does nothing if no store is served.
+  ELASTIC_DECL void admit(const address_filter& filter);
+
   /// Ends what was served; no connection is left when this returns.
   ELASTIC_DECL task<void> stop();
 
@@ -50,6 +55,7 @@ class worker_store_host {
   std::string address_;
   bool share_;
   bool use_ring_;
+  bool has_secret_;
   ports choice_;
   std::uint16_t kept_port_ = 0;
   logger log_;

@@ -106,7 +106,8 @@ inline std::vector<std::string> known_settings() {
           "password_file",
           "etcd_prefix",
           "store_type",
-          "secret_file"};
+          "secret_file",
+          "worker_networks"};
 }
 
 ELASTIC_DECL std::optional<job_secret> rendezvous_parameters::chosen_secret() const {

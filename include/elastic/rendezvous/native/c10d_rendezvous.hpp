@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/address_filter.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
@@ -77,6 +78,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   // Until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
   ELASTIC_DECL task<rendezvous_round> placed_round();
+  ELASTIC_DECL address_filter admitted_addresses() const;
   ELASTIC_DECL task<void> ask_status();
   ELASTIC_DECL void throw_if_in_no_round() const;
   ELASTIC_DECL void throw_if_over() const;
@@ -95,6 +97,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::shared_ptr<void> kept_watch_;
   std::shared_ptr<detail::rendezvous_link> link_;
   std::shared_ptr<store> agents_;
+  std::string worker_networks_;
   std::int64_t round_ = -1;
 };
 

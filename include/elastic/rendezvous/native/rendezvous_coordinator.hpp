@@ -96,6 +96,7 @@ class rendezvous_coordinator {
     std::optional<time_point> join_deadline;
     duration join_timeout{};
     master_endpoint offer;
+    std::string own_addresses;
     bool has_finished = false;
   };
 
@@ -159,6 +160,9 @@ class rendezvous_coordinator {
   ELASTIC_DECL void announce(change_kind kind, std::string what);
   ELASTIC_DECL void look_whether_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node);
+
+  // From where workers come, for the node that serves their store.
+  ELASTIC_DECL void answer_peers(const node_id& node);
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer what);
 
   // For a node that has just given up its place, and is counted all the same.

@@ -37,6 +37,8 @@ struct join {
   duration timeout{};
   /// Where its workers would find each other if it became the node of rank 0.
   master_endpoint offer;
+  /// Its own addresses, numeric, with a blank between two; empty if the job has no secret.
+  std::string addresses = {};
 };
 
 struct keep_alive {};
@@ -73,6 +75,13 @@ struct refused {
   /// The join timeout; otherwise something that waiting does not mend.
   bool timeout = false;
   std::string why;
+};
+
+/// Addresses of the nodes of a round, numeric, with a blank between two: for the node that serves
+/// the workers' store, in as many of these as it takes, before its `placed`.
+struct peers {
+  std::int64_t round = 0;
+  std::string addresses;
 };
 
 struct placed {
@@ -115,11 +124,10 @@ using rendezvous_request =
                  rendezvous_messages::finished, rendezvous_messages::leave,
                  rendezvous_messages::close_job, rendezvous_messages::ask_status>;
 
-using rendezvous_answer =
-    std::variant<rendezvous_messages::welcome, rendezvous_messages::refused,
-                 rendezvous_messages::placed, rendezvous_messages::changed,
-                 rendezvous_messages::all_finished, rendezvous_messages::closed,
-                 rendezvous_messages::alive, rendezvous_messages::status>;
+using rendezvous_answer = std::variant<
+    rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
+    rendezvous_messages::placed, rendezvous_messages::changed, rendezvous_messages::all_finished,
+    rendezvous_messages::closed, rendezvous_messages::alive, rendezvous_messages::status>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);

@@ -8,6 +8,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/keep_alive.hpp>
+#include <elastic/net/local_address.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
 
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <span>
 #include <utility>
@@ -111,6 +113,7 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       options_(std::move(options)),
       budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
+      is_open_(strand_),
       has_handshakes_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
@@ -199,7 +202,13 @@ ELASTIC_DECL int tcp_store_server_core::try_open(const std::vector<asio::ip::add
   return failure;
 }
 
+ELASTIC_DECL void tcp_store_server_core::admit(address_filter filter) {
+  filter_ = std::move(filter);
+  is_open_.set();
+}
+
 ELASTIC_DECL task<void> tcp_store_server_core::accept_all(acceptor& listening) {
+  if (options_.waits_for_filter) co_await is_open_.wait();
   while (!is_closed_) {
     auto [failure] = co_await listening.async_wait(acceptor::wait_read, as_result);
     if (is_closed_ || failure) co_return;
@@ -221,6 +230,10 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     const int mode = ring_ ? SOCK_CLOEXEC : SOCK_CLOEXEC | SOCK_NONBLOCK;
     const int fd =
         ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&from), &size, mode);
+    if (fd >= 0 && !is_admitted(from, size)) {
+      ::close(fd);
+      continue;
+    }
     if (fd >= 0) {
       has_backed_off_ = false;
       const int on = 1;
@@ -236,6 +249,16 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     if (has_no_room) return errno;
   }
   return 0;
+}
+
+ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& from, socklen_t size) {
+  if (!filter_) return true;
+  asio::ip::tcp::endpoint end;
+  std::memcpy(end.data(), &from, std::min<std::size_t>(size, end.capacity()));
+  const asio::ip::address address = plain_address(end.address());
+  if (filter_->admits(address)) return true;
+  note_stranger(address, "it is no address of a node of this round");
+  return false;
 }
 
 ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
@@ -288,7 +311,8 @@ ELASTIC_DECL void tcp_store_server_core::serve(
 
 ELASTIC_DECL void tcp_store_server_core::begin_handshake(
     const std::shared_ptr<tcp_store_connection>& connection) {
-  if (handshakes_.size() >= limits::store_handshakes) {
+  // Strangers have half of the descriptors at most.
+  if (handshakes_.size() >= std::min(limits::store_handshakes, most_connections_ / 2)) {
     end_first_handshake("it has not shown that it holds this job's secret while many others came");
   }
   handshakes_.push_back({connection, options_.time->now() + limits::store_handshake});
@@ -381,6 +405,12 @@ ELASTIC_DECL std::shared_ptr<key_value_engine> tcp_store_server::engine() const 
 ELASTIC_DECL std::size_t tcp_store_server::connections() const { return core_->connections(); }
 
 ELASTIC_DECL std::string_view tcp_store_server::io() const { return core_->io(); }
+
+ELASTIC_DECL void tcp_store_server::admit(address_filter filter) {
+  asio::dispatch(core_->strand(), [core = core_, filter = std::move(filter)]() mutable {
+    core->admit(std::move(filter));
+  });
+}
 
 ELASTIC_DECL task<void> tcp_store_server::stop() {
   const auto core = core_;

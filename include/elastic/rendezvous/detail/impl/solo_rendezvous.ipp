@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -33,7 +34,8 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   parameters_.secret = parameters_.chosen_secret();
   parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file"});
+                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
+                          "worker_networks"});
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
@@ -57,6 +59,11 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       std::make_shared<memory_store>());
   round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_addr.empty());
+  if (parameters_.secret) {
+    address_filter own;
+    for (const asio::ip::address& address : own_addresses()) own.add(address);
+    workers_.admit(own);
+  }
   round.restarts = restarts_;
   co_return round;
 }

@@ -17,6 +17,8 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
     : address_(parameters.local_addr),
       share_(parameters.share_worker_store),
       use_ring_(parameters.use_ring),
+      has_secret_(parameters.secret ||
+                  parameters.conf.find("secret_file") != parameters.conf.end()),
       choice_(choice),
       log_(parameters.log) {}
 
@@ -33,6 +35,7 @@ ELASTIC_DECL master_endpoint worker_store_host::serve(asio::any_io_executor exec
   if (is_alone) options.address = reachable;
   if (!is_alone) options.address.clear();
   options.use_ring = use_ring_;
+  options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
   server_ = listen(std::move(executor), std::move(options));
   at.port = server_->port();
@@ -53,6 +56,10 @@ ELASTIC_DECL std::unique_ptr<tcp_store_server> worker_store_host::listen(
     options.port = 0;
   }
   return std::make_unique<tcp_store_server>(std::move(executor), options);
+}
+
+ELASTIC_DECL void worker_store_host::admit(const address_filter& filter) {
+  if (server_) server_->admit(filter);
 }
 
 ELASTIC_DECL task<void> worker_store_host::stop() {

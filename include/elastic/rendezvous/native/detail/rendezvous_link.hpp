@@ -7,11 +7,13 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/address_filter.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -33,6 +35,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// What the server said that still holds.
   struct knowledge {
     std::optional<rendezvous_messages::placed> placed;
+    /// The addresses of the nodes of `peers_round`.
+    address_filter peers;
+    std::int64_t peers_round = -1;
     std::optional<rendezvous_change> change;
     std::optional<rendezvous_messages::closed> closed;
     std::optional<rendezvous_messages::refused> refused;
@@ -119,6 +124,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
   ELASTIC_DECL void take(const rendezvous_messages::status& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);

@@ -19,10 +19,43 @@
 #include <chrono>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace elastic {
+
+namespace detail {
+
+/// With a blank between two, as many as fit.
+inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
+  std::string text;
+  for (const asio::ip::address& address : addresses) {
+    const std::string next = address.to_string();
+    if (text.size() + 1 + next.size() > limits::node_addresses_bytes) break;
+    if (!text.empty()) text += ' ';
+    text += next;
+  }
+  return text;
+}
+
+/// The setting `worker_networks`, once it is known that it can be used.
+inline std::string worker_networks(const rendezvous_parameters& parameters) {
+  const auto setting = parameters.conf.find("worker_networks");
+  if (setting == parameters.conf.end()) return {};
+  try {
+    address_filter().add_list(setting->second, '+');
+  } catch (const error& refused) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf worker_networks: {}", refused.what()));
+  }
+  if (parameters.secret) return setting->second;
+  throw error(errc::invalid_argument,
+              "--rdzv-conf worker_networks: only a job with a secret (secret_file) keeps workers "
+              "of other networks out");
+}
+
+}  // namespace detail
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
@@ -39,9 +72,11 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   settings_ = parameters_.settings();
   is_host_ = parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
+  worker_networks_ = detail::worker_networks(parameters_);
   parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file"});
+                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
+                          "worker_networks"});
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
@@ -156,6 +191,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   wish.after = round_;
   wish.timeout = settings_.join_timeout;
   wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
+  if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
   link_->begin_join(std::move(wish));
   while (!link_->known().placed) {
     throw_if_over();
@@ -176,8 +212,18 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   round.agents = std::make_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
   // Only the node of rank 0 serves the workers.
-  if (round.group_rank != 0) co_await workers_.stop();
+  if (round.group_rank != 0) {
+    co_await workers_.stop();
+  } else if (parameters_.secret) {
+    workers_.admit(admitted_addresses());
+  }
   co_return round;
+}
+
+ELASTIC_DECL address_filter c10d_rendezvous::admitted_addresses() const {
+  address_filter filter = link_->known().peers;
+  filter.add_list(worker_networks_, '+');
+  return filter;
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {

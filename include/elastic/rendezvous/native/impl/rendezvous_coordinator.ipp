@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 
+#include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/detail/failure_text.hpp>
 
 #include <variant>
@@ -123,6 +124,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   entry.join_timeout = request.timeout;
   entry.join_deadline = now + request.timeout;
   entry.offer = request.offer;
+  entry.own_addresses = request.addresses;
   joining_.insert(node);
   wake_at(*entry.join_deadline);
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
@@ -324,7 +326,22 @@ ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
   }
 }
 
+ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
+  const std::size_t most_bytes = limits::rendezvous_message_bytes / 4;
+  rendezvous_messages::peers part{state_.round, ""};
+  for (const auto& [other, rank] : state_.participants) {
+    const auto position = members_.find(other);
+    if (position == members_.end() || position->second.own_addresses.empty()) continue;
+    part.addresses += position->second.own_addresses + ' ' + position->second.ends.there + ' ';
+    if (part.addresses.size() < most_bytes) continue;
+    answer(node, part);
+    part.addresses.clear();
+  }
+  if (!part.addresses.empty()) answer(node, part);
+}
+
 ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
+  if (state_.participants.at(node) == 0) answer_peers(node);
   answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
                                            master_, restarts_});
 }

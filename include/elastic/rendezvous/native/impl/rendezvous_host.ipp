@@ -26,7 +26,15 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   if (!is_ours && !decided) co_return nullptr;
   const std::string listen_at = is_loopback(at.host) ? at.host : "";
   try {
-    co_return std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters, protocol);
+    auto host =
+        std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters, protocol);
+    if (listen_at.empty() && !parameters.secret) {
+      parameters.log.info(
+          "port {} is open to whoever reaches this host: --rdzv-conf secret_file lets in only who "
+          "holds the job's secret",
+          at.port);
+    }
+    co_return host;
   } catch (const error& failure) {
     if (failure.code() != errc::address_in_use || decided) throw;
   }

@@ -6,7 +6,9 @@
 
 #include <elastic/base/detail/json_fields.hpp>
 #include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/address_filter.hpp>
 
 #include <charconv>
 #include <chrono>
@@ -127,6 +129,7 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::join& message) const {
     json_object object = of_kind("join");
     object.add("after", message.after).add("timeout_ms", whole_milliseconds(message.timeout));
+    if (!message.addresses.empty()) object.add("addresses", message.addresses);
     return add_master(object, message.offer).text();
   }
   std::string operator()(const rendezvous_messages::keep_alive&) const {
@@ -153,6 +156,9 @@ struct message_writer {
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
     return of_kind("refused").add("timeout", message.timeout).add("why", message.why).text();
+  }
+  std::string operator()(const rendezvous_messages::peers& message) const {
+    return of_kind("peers").add("round", message.round).add("addresses", message.addresses).text();
   }
   std::string operator()(const rendezvous_messages::placed& message) const {
     json_object object = of_kind("placed");
@@ -207,6 +213,23 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   return message;
 }
 
+inline rendezvous_messages::join read_join(const json_fields& fields) {
+  rendezvous_messages::join message;
+  message.after = fields.number("after", -1, last_round);
+  message.timeout = milliseconds(fields, "timeout_ms");
+  message.offer = read_master(fields);
+  if (fields.has("addresses")) message.addresses = fields.text("addresses");
+  if (message.addresses.size() > limits::node_addresses_bytes) {
+    fields.refuse(fmt::format("has \"addresses\" of over {} bytes", limits::node_addresses_bytes));
+  }
+  try {
+    address_filter().add_list(message.addresses, ' ');
+  } catch (const error& refused) {
+    fields.refuse(fmt::format("has \"addresses\" that are none: {}", refused.what()));
+  }
+  return message;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::string to_text(const rendezvous_request& message) {
@@ -223,8 +246,7 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   const std::string kind = fields.text("kind");
   if (kind == "hello") return detail::read_hello(fields);
   if (kind == "join") {
-    return messages::join{fields.number("after", -1, detail::last_round),
-                          detail::milliseconds(fields, "timeout_ms"), detail::read_master(fields)};
+    return detail::read_join(fields);
   }
   if (kind == "keep_alive") return messages::keep_alive{};
   if (kind == "failed") {
@@ -243,6 +265,9 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   const std::string kind = fields.text("kind");
   if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
   if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
+  if (kind == "peers") {
+    return messages::peers{fields.number("round", 0, detail::last_round), fields.text("addresses")};
+  }
   if (kind == "placed") {
     messages::placed message;
     message.round = fields.number("round", 0, detail::last_round);

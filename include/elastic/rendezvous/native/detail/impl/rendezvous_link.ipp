@@ -250,6 +250,12 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply
   status_is_due_ = false;
 }
 
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply) {
+  if (known_.peers_round != reply.round) known_.peers = {};
+  known_.peers_round = reply.round;
+  known_.peers.add_list(reply.addresses, ' ');
+}
+
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply) {
   const auto* wish =
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
