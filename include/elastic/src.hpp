@@ -53,6 +53,7 @@
 #include <elastic/health/detail/impl/channel_attempt.ipp>
 #include <elastic/health/detail/impl/control_message.ipp>
 #include <elastic/health/detail/impl/line_intake.ipp>
+#include <elastic/health/detail/impl/printable.ipp>
 #include <elastic/health/detail/impl/rate_gate.ipp>
 #include <elastic/health/detail/impl/timer_fifo.ipp>
 #include <elastic/health/detail/impl/timer_request.ipp>

@@ -206,7 +206,7 @@ class crowd {
   void flood(std::uint16_t port) {
     constexpr std::size_t most_at_once = 200;
     const std::string beginning("\x16\x03\x01\x01\x00\x01", 6);
-    const std::string words[] = {"", beginning, "GET / HTTP/1.1\r\n\r\n"};
+    const std::string openings[] = {"", beginning, "GET / HTTP/1.1\r\n\r\n"};
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(port);
@@ -216,7 +216,7 @@ class crowd {
       elastic::detail::unique_fd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       const auto* to = reinterpret_cast<const sockaddr*>(&at);
       if (::connect(stranger.get(), to, sizeof at) != 0) continue;
-      const std::string& text = words[count_ % 3];
+      const std::string& text = openings[count_ % 3];
       ::send(stranger.get(), text.data(), text.size(), MSG_NOSIGNAL);
       if (++count_ % 3 != 0) staying.push_back(std::move(stranger));
       if (staying.size() > most_at_once) staying.pop_front();

@@ -3,8 +3,10 @@
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
+#include <elastic/net/free_port.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/memory_store.hpp>
+#include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
@@ -1080,19 +1082,21 @@ TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by
   state.participants[first] = 0;
   state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
   co_await place.put(state);
-  co_await place.agents->set("torch.rendezvous.j.1/MASTER_ADDR", "host1");
-  co_await place.agents->set("torch.rendezvous.j.1/MASTER_PORT", "4711");
+  // Nobody answers there, so its old keys stay.
+  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  co_await place.agents->set("torch.rendezvous.j.1/MASTER_ADDR", "127.0.0.1");
+  co_await place.agents->set("torch.rendezvous.j.1/MASTER_PORT", std::to_string(port));
   const auto b = place.node("b");
   const auto late = start(time, b->next_round());
   co_await place.pass(4s);
   CHECK_FALSE(late->ended);
-  co_await place.pass(2s);
+  co_await place.pass(4s);
   INFO(late->what());
   REQUIRE(late->value);
   CHECK(late->value->round == 3);
   CHECK(late->value->group_rank == 1);
-  CHECK(late->value->master.address == "host1");
-  CHECK(late->value->master.port == 4711);
+  CHECK(late->value->master.address == "127.0.0.1");
+  CHECK(late->value->master.port == port);
   co_await b->shutdown();
 }
 
@@ -1105,6 +1109,10 @@ TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where t
   elastic::tcp_store_server theirs(co_await asio::this_coro::executor,
                                    elastic::tcp_store_server_options());
   const std::uint16_t port = theirs.port();
+  elastic::tcp_store_options options;
+  options.port = port;
+  elastic::tcp_store worker(co_await asio::this_coro::executor, options);
+  co_await worker.set("of an earlier round", "1");
   if (!is_served) co_await theirs.stop();
   const elastic::node_id other{"z", 7, 0};
   torch_state state;
@@ -1124,6 +1132,11 @@ TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where t
   CHECK((late->value->master.port == port) == is_served);
   const std::string published = co_await place.agents->get("torch.rendezvous.j.2/MASTER_PORT");
   CHECK(published == std::to_string(late->value->master.port));
+  if (is_served) {
+    // No worker of the new round is to take it for one of its own.
+    const std::int64_t left = co_await worker.num_keys();
+    CHECK(left == 0);
+  }
   co_await a->shutdown();
   if (is_served) co_await theirs.stop();
 }

@@ -98,10 +98,6 @@ using worker_message =
                  worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
                  worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye>;
 
-/// `text` without what a terminal would obey, at most `most` bytes of whole characters: it is
-/// shown to people.
-ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
-
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.
 ELASTIC_DECL std::string to_line(const worker_message& said);

@@ -5,8 +5,7 @@
 #include <elastic/health/detail/timer_request.hpp>
 
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/control_message.hpp>
-#include <elastic/health/detail/impl/control_message.ipp>
+#include <elastic/health/detail/control_fields.hpp>
 
 #include <chrono>
 #include <limits>

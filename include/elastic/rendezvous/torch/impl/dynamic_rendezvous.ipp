@@ -445,8 +445,8 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   co_return std::nullopt;
 }
 
-ELASTIC_DECL rendezvous_change dynamic_rendezvous::departure_of(const node_id& node,
-                                                                const detail::round_state& state) const {
+ELASTIC_DECL rendezvous_change
+dynamic_rendezvous::departure_of(const node_id& node, const detail::round_state& state) const {
   const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
                                      [&](const node_id& other) { return !members_.count(other); });
   rendezvous_change departure =
