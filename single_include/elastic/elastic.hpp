@@ -25603,7 +25603,7 @@ ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice) {
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/option_row.hpp ----
+// ---- elastic/launch/detail/option_type.hpp ----
 
 namespace elastic::detail {
 
@@ -25632,6 +25632,12 @@ struct option_type {
   /// All values that there are, if these are few; for the completion of shells.
   std::vector<std::string> choices = {};
 };
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/option_row.hpp ----
+
+namespace elastic::detail {
 
 /// All of one option of elasticrun: another option is another row.
 struct option_row {

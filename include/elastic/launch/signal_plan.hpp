@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 
+#include <csignal>
 #include <vector>
 
 namespace elastic {

@@ -3,41 +3,13 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/launch/command_line_facts.hpp>
-#include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/detail/option_type.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace elastic::detail {
-
-/// The text of a value and its source: "--tee" or "PET_TEE".
-struct option_value {
-  std::string text;
-  std::string source;
-};
-
-/// What options fill in: the configuration, and flags that decide with others what it becomes.
-struct option_target {
-  launch_config config;
-  bool module = false;
-  bool no_python = false;
-  bool run_path = false;
-  bool no_progress = false;
-};
-
-/// Which texts are values of an option, and what becomes of them.
-struct option_type {
-  /// Puts a value where it belongs.
-  /// Errors: `errc::invalid_argument`, with the source, the text and what is allowed.
-  std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
-  /// The value that a target has, as the user would write it; empty: it has none.
-  std::function<std::string(const option_target&)> show = {};
-  /// All values that there are, if these are few; for the completion of shells.
-  std::vector<std::string> choices = {};
-};
 
 /// All of one option of elasticrun: another option is another row.
 struct option_row {

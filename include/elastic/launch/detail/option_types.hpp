@@ -7,7 +7,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/stream_selection.hpp>
-#include <elastic/launch/detail/option_row.hpp>
+#include <elastic/launch/detail/option_type.hpp>
 #include <elastic/process/exit_selection.hpp>
 
 #include <algorithm>

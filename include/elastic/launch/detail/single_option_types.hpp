@@ -5,7 +5,7 @@
 // The types that one option alone has.
 
 #include <elastic/base/config.hpp>
-#include <elastic/launch/detail/option_row.hpp>
+#include <elastic/launch/detail/option_type.hpp>
 
 namespace elastic::detail {
 

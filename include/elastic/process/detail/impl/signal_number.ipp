@@ -4,6 +4,7 @@
 
 #include <elastic/process/detail/signal_number.hpp>
 
+#include <csignal>
 #include <cstring>
 
 namespace elastic::detail {
