@@ -28776,6 +28776,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_stor
   const std::vector<std::string> keys = co_await workers->list_keys();
   const view current = co_await shared_->look();
   if (current.state.complete || current.state.round != round) co_return;
+  // Some agents let the workers meet in their own store, which holds what the job itself needs.
+  const bool is_of_agents = std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+    return key.rfind("torch.rendezvous.", 0) == 0;
+  });
+  if (is_of_agents) co_return;
   for (const std::string& key : keys) co_await workers->erase(key);
 }
 
