@@ -81,10 +81,10 @@ class mixed_job {
 
   // `conf` is added to the settings of the rendezvous; `first` makes its ranks the lowest.
   std::unique_ptr<job_node> elasticrun(const std::string& conf, bool first = false) {
-    std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--nnodes", nodes_, "--rdzv-backend",
-                                        "c10d", "--rdzv-endpoint", endpoint(), "--rdzv-id",
-                                        "mixed", "--max-restarts", "5", "--log-dir",
-                                        directory_ / "logs"};
+    std::vector<std::string> command = {
+        ELASTIC_ELASTICRUN, "--nnodes",  nodes_,  "--rdzv-backend", "c10d", "--rdzv-endpoint",
+        endpoint(),         "--rdzv-id", "mixed", "--max-restarts", "5",    "--log-dir",
+        directory_ / "logs"};
     command.push_back("--rdzv-conf");
     command.push_back("last_call_timeout=2" + (conf.empty() ? conf : "," + conf));
     if (first) command.insert(command.end(), {"--local-addr", "127.0.0.1"});
@@ -93,11 +93,39 @@ class mixed_job {
 
   // 1.13.1 under Python 3.11 fails with its own default of no redirection and no tee.
   std::unique_ptr<job_node> torchrun() {
-    return start({environment_.at("PYTHON_EXEC"), "-m", "torch.distributed.run", "--nnodes",
-                  nodes_, "--rdzv_backend", "c10d", "--rdzv_endpoint", endpoint(), "--rdzv_id",
-                  "mixed", "--rdzv_conf", "last_call_timeout=2", "--max_restarts", "5",
-                  "--monitor_interval", "0.2", "-r", "1", "-t", "1", "--log_dir",
+    return start({environment_.at("PYTHON_EXEC"),
+                  "-m",
+                  "torch.distributed.run",
+                  "--nnodes",
+                  nodes_,
+                  "--rdzv_backend",
+                  "c10d",
+                  "--rdzv_endpoint",
+                  endpoint(),
+                  "--rdzv_id",
+                  "mixed",
+                  "--rdzv_conf",
+                  "last_call_timeout=2",
+                  "--max_restarts",
+                  "5",
+                  "--monitor_interval",
+                  "0.2",
+                  "-r",
+                  "1",
+                  "-t",
+                  "1",
+                  "--log_dir",
                   directory_ / "torch_logs"});
+  }
+
+  // The same by the static rendezvous, where the node of rank 0 serves.
+  std::unique_ptr<job_node> static_elasticrun(int rank) {
+    return start_static({ELASTIC_ELASTICRUN, "--log-dir", directory_ / "logs"}, rank);
+  }
+  std::unique_ptr<job_node> static_torchrun(int rank) {
+    return start_static({environment_.at("PYTHON_EXEC"), "-m", "torch.distributed.run", "--log_dir",
+                         directory_ / "torch_logs"},
+                        rank);
   }
 
   // Tells the workers that they are done.
@@ -106,6 +134,16 @@ class mixed_job {
   void check_nothing_left() const { CHECK(left_.processes().empty()); }
 
  private:
+  std::unique_ptr<job_node> start_static(std::vector<std::string> command, int rank) {
+    for (const std::string& word :
+         {std::string("--nnodes"), nodes_, std::string("--node_rank"), std::to_string(rank),
+          std::string("--master_addr"), std::string("127.0.0.1"), std::string("--master_port"),
+          std::to_string(port_)}) {
+      command.push_back(word);
+    }
+    return start(std::move(command));
+  }
+
   std::unique_ptr<job_node> start(std::vector<std::string> command) {
     command.push_back(ELASTIC_SOURCE_DIR "/tests/integration/python/torch_mixed_worker.py");
     command.push_back(stop_file());
@@ -333,6 +371,28 @@ TEST_CASE("mixed job: with torchrun 2.13 workers are killed, all begin anew",
   ::kill((we_serve ? ours : theirs)->worker(), SIGKILL);
   ours->await_world(2, 2);
   theirs->await_world(2, 2);
+  job.finish();
+  theirs->check_success();
+  ours->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: with torchrun 2.13 by the static rendezvous", "[integration][mixed]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const bool we_serve = GENERATE(true, false);
+  const bool we_are_first = GENERATE(true, false);
+  mixed_job job("2", python);
+  const int rank = we_serve ? 0 : 1;
+  std::unique_ptr<job_node> ours;
+  if (we_are_first) ours = job.static_elasticrun(rank);
+  const auto theirs = job.static_torchrun(1 - rank);
+  if (!ours) {
+    (*theirs)->await_err("Rendezvous'ing worker group");
+    ours = job.static_elasticrun(rank);
+  }
+  ours->await_world(2);
+  theirs->await_world(2);
   job.finish();
   theirs->check_success();
   ours->check_success();

@@ -6,7 +6,9 @@
 #include <elastic/base/time.hpp>
 #include <elastic/base/when_all.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/tcp_store.hpp>
+#include <elastic/store/tcp_store_server.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
@@ -111,6 +113,20 @@ CO_TEST("static rendezvous: the nodes have the ranks that they were given and on
   worker.close();
   co_await second.shutdown();
   co_await first.shutdown();
+}
+
+CO_TEST(
+    "static rendezvous: a node tells the store that it is there, as torchrun's server waits for",
+    "[rendezvous]") {
+  elastic::tcp_store_server_options options;
+  options.address = "127.0.0.1";
+  elastic::tcp_store_server torchrun(co_await asio::this_coro::executor, options);
+  static_rendezvous second(node(1, 2, torchrun.port()));
+  co_await second.next_round();
+  co_await second.next_round();
+  CHECK(torchrun.engine()->find("init/") == "1");
+  co_await second.shutdown();
+  co_await torchrun.stop();
 }
 
 task<void> come_late(static_rendezvous& node) {

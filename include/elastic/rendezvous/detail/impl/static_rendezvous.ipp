@@ -139,6 +139,8 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   options.host = endpoint_.host;
   options.port = endpoint_.port;
   options.log = parameters_.log;
+  // A node of torchrun that serves waits until all others have told the store that they are there.
+  options.announce_worker = true;
   auto client = std::make_shared<tcp_store>(executor, options);
   if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
                               client->connect())) {
