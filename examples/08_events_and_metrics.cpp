@@ -81,6 +81,14 @@ int main() {
 }
 
 // Prints:
+// event: agent of job measured: RENDEZVOUS with 0 restarts
+// event: agent of job measured: ASSIGN_WORKER_RANKS with 0 restarts
+// event: worker 0 of job measured: START with 0 restarts
+// event: worker 1 of job measured: START with 0 restarts
+// event: agent of job measured: RENDEZVOUS with 1 restarts
+// event: agent of job measured: ASSIGN_WORKER_RANKS with 1 restarts
+// event: worker 0 of job measured: START with 1 restarts
+// event: worker 1 of job measured: START with 1 restarts
 // event: worker 0 of job measured: SUCCEEDED with 1 restarts
 // event: worker 1 of job measured: SUCCEEDED with 1 restarts
 // event: agent of job measured: SUCCEEDED with 1 restarts

@@ -12,6 +12,7 @@
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
+#include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
 #include <elastic/agent/impl/failure_report_json.ipp>
 #include <elastic/agent/impl/hang_hook.ipp>

@@ -225,6 +225,19 @@ TEST_CASE("errors: a worker that ends by itself when it is told to is not blamed
   CHECK_THAT(report.root, contains_text("  exitcode  : 6 (pid: "));
 }
 
+TEST_CASE("errors: a worker that stays in uninterruptible sleep ends the job, if asked to",
+          "[integration]") {
+  const auto result =
+      run_job(1, {"--no-python", ELASTIC_PUPPET, "block"},
+              {{"TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT", "0.2"}}, {"--max-restarts", "3"});
+  INFO(result.err);
+  CHECK(result.code == 1);
+  const shown_report report = report_in(result.err);
+  CHECK_THAT(report.root, contains_text("hung: in uninterruptible sleep for "));
+  CHECK_THAT(result.err, contains_text("rank 0 is stuck: in uninterruptible sleep for "));
+  CHECK_FALSE(result.err.find("restarting the workers") != std::string::npos);
+}
+
 TEST_CASE("errors: a worker that the kernel killed because memory ran out is told apart",
           "[integration][errors]") {
   const memory_cgroup bounded(256 << 20);

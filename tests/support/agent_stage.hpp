@@ -33,6 +33,15 @@ namespace elastic::test {
 struct event_recorder final : event_handler {
   std::vector<event> events;
   void record(const event& happened) override { events.push_back(happened); }
+
+  /// Those of how workers and the agent ended, without those of starts and phases.
+  std::vector<event> ends() const {
+    std::vector<event> kept;
+    for (const event& happened : events) {
+      if (!happened.duration_ms && happened.state != "START") kept.push_back(happened);
+    }
+    return kept;
+  }
 };
 
 /// Keeps every metric as "name=value".

@@ -13,6 +13,7 @@
 //   become-root         takes all rights of a setuid file's owner for good
 //   hang                sleeps until a signal ends it
 //   sleep MS            sleeps for milliseconds
+//   block               waits for ever in uninterruptible sleep, which only SIGKILL ends
 //   fork KIND           leaves a process that hangs: plain, group (a process group of its own),
 //                       setsid (a session of its own), daemon (that, and forked twice), each with
 //                       "+pipe" where it is to keep the standard streams, which it closes otherwise
@@ -31,10 +32,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,7 +105,7 @@ void on_term_stamp(int) {
 }
 
 void set_handler(int number, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   ::sigaction(number, &action, nullptr);
 }
@@ -190,8 +193,8 @@ void print_ids() {
   ::prctl(PR_GET_PDEATHSIG, &death_signal);
   write_text(1, "pid " + std::to_string(::getpid()) + "\nparent " + std::to_string(::getppid()) +
                     "\ngroup " + std::to_string(::getpgrp()) + "\nsession " +
-                    std::to_string(::getsid(0)) + "\ndeath_signal " +
-                    std::to_string(death_signal) + "\n");
+                    std::to_string(::getsid(0)) + "\ndeath_signal " + std::to_string(death_signal) +
+                    "\n");
 }
 
 // "SigBlk: 0000…" and "SigIgn: 0000…" as the kernel sees them.
@@ -262,6 +265,11 @@ int main(int argc, char** argv, char** environment) {
       hang();
     } else if (action == "sleep") {
       sleep_ms(number());
+    } else if (action == "block") {
+      // So sleeps the parent of a vfork until its child executes a program, which it never does.
+      if (::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr) == 0) {
+        for (;;) ::pause();
+      }
     } else if (action == "fork") {
       leave_process(next());
     } else if (action == "fork-thread") {

@@ -13,6 +13,9 @@ namespace elastic {
 struct role_info {
   std::string role;
   int local_world_size = 1;
+  /// Every node of the round has as many workers, of this role, and says so: ranks follow from
+  /// that, and none waits for what the others tell.
+  bool is_same_everywhere = false;
 };
 
 /// What a node needs to know to number its workers.

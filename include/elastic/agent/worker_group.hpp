@@ -109,6 +109,14 @@ class worker_group {
   /// Cancellation: all types, no effect; may be awaited again.
   ELASTIC_DECL task<void> wait_for_outcome();
 
+  /// Looks from time to time whether a worker stays in uninterruptible sleep for as long as
+  /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. It is then taken
+  /// for hung, the group has failed, and is not to be started again. Without that variable it
+  /// waits for the outcome, without a timer.
+  ///
+  /// Cancellation: all types; if it looks, nothing else ends it.
+  ELASTIC_DECL task<void> watch_uninterruptible();
+
   /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
   /// then. To be called before a `stop` that has the time.
   ///
@@ -178,6 +186,7 @@ class worker_group {
   ELASTIC_DECL std::string statement_of(int local_rank, const char* what,
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
+  ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
 
   // No hook looks into hung workers any more.

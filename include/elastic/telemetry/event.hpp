@@ -31,17 +31,21 @@ struct event {
   std::string role;
   std::string hostname;
   std::string rdzv_backend;
-  /// "SUCCEEDED", "FAILED", "TERMINATED".
+  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" of a worker that
+  /// was started; what an agent did, with its `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS".
   std::string state;
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;
   int agent_restarts = 0;
+  /// Those of the last round whose workers were started; none before the first.
   std::optional<int> group_rank;
-  int group_world_size = 0;
+  std::optional<int> group_world_size;
   /// The file name of the program.
   std::string entry_point;
   /// JSON text of the worker's error file, or why the agent failed; none if nothing failed.
   std::optional<std::string> raw_error;
+  /// In milliseconds, of something that an agent did.
+  std::optional<double> duration_ms;
 
   using worker_part = event_worker;
   /// Of a worker only.

@@ -97,9 +97,9 @@ TIME_TEST("agent channel: the report says that a worker was hung, and where", "[
   CHECK_THAT(elastic::failure_report("train.py", result.failures),
              contains_text("traceback : hung: timer 'step #1' expired after 2.5 s\n"));
   CHECK_THAT(result.reason, contains_text("rank 1 was hung: timer 'step #1'"));
-  REQUIRE(events->events.size() == 3);
-  CHECK(events->events[1].raw_error ==
-        R"({"message": "hung: timer 'step #1' expired after 2.5 s"})");
+  const auto ends = events->ends();
+  REQUIRE(ends.size() == 3);
+  CHECK(ends[1].raw_error == R"({"message": "hung: timer 'step #1' expired after 2.5 s"})");
 }
 
 TIME_TEST("agent channel: a worker that says nothing is no worse than under torchrun", "[agent]") {

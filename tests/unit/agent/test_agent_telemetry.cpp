@@ -32,9 +32,9 @@ using elastic::test::fake_process;
 using elastic::test::metric_recorder;
 using lines = std::vector<std::string>;
 
-/// What torchrun 1.13.1 wrote: the events or the metrics of one run with two workers.
-lines captured(const char* run) {
-  std::ifstream in(ELASTIC_SOURCE_DIR "/tests/vectors/events_and_reports_113.json");
+/// What torchrun wrote, 1.13.1 by default: the events or the metrics of one run with two workers.
+lines captured(const char* run, const std::string& file = "events_and_reports_113.json") {
+  std::ifstream in(ELASTIC_SOURCE_DIR "/tests/vectors/" + file);
   return nlohmann::json::parse(in).at("data").at(run).get<lines>();
 }
 
@@ -46,18 +46,43 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 /// One captured run, acted again.
 struct play {
-  explicit play(elastic::test::manual_time& time, const char* run)
-      : stage(time), expected(captured(run)) {
+  play(elastic::test::manual_time& time, lines events_of_run)
+      : stage(time), expected(std::move(events_of_run)) {
     const auto first = nlohmann::json::parse(expected.front()).at("metadata");
-    run_time = std::chrono::seconds(first.at("total_run_time").get<int>());
+    const auto last = nlohmann::json::parse(expected.back()).at("metadata");
+    run_time = std::chrono::seconds(last.at("total_run_time").get<int>());
     stage.workers.program = "/usr/bin/python3";
     stage.workers.role = first.at("role").get<std::string>();
     stage.rendezvous->job = first.at("run_id").get<std::string>();
     stage.events = events;
   }
 
-  /// Compares what was recorded with what torchrun wrote, but for pids and the host's name.
+  /// Compares what was recorded with what torchrun 1.13 wrote, but for pids and the host's name.
   void check() {
+    adapt_expected();
+    lines recorded;
+    // Keys that torchrun has had since.
+    const std::regex later(
+        R"re(, "duration_ms": null|, \\"exit_code\\": \[[^\]]*\], \\"worker_pid\\": \[[^\]]*\])re");
+    for (const auto& one : events->ends()) {
+      recorded.push_back(std::regex_replace(elastic::to_json_line(one), later, ""));
+    }
+    CHECK(recorded == expected);
+  }
+
+  /// The same with what torchrun 2.13 wrote, but for the time that each phase took.
+  void check_213() {
+    adapt_expected();
+    lines recorded;
+    const std::regex took(R"re("duration_ms": [0-9.]+)re");
+    for (std::string& line : expected) line = std::regex_replace(line, took, "took");
+    for (const auto& one : events->events) {
+      recorded.push_back(std::regex_replace(elastic::to_json_line(one), took, "took"));
+    }
+    CHECK(recorded == expected);
+  }
+
+  void adapt_expected() {
     for (std::string& line : expected) {
       const auto worker = nlohmann::json::parse(line).at("metadata");
       if (worker.at("worker_id").is_string()) {
@@ -69,14 +94,6 @@ struct play {
       replace_all(line, "\"hostname\": \"localhost\"",
                   "\"hostname\": \"" + elastic::host_name() + "\"");
     }
-    lines recorded;
-    // Keys that torchrun has had since.
-    const std::regex later(
-        R"re(, "duration_ms": null|, \\"exit_code\\": \[[^\]]*\], \\"worker_pid\\": \[[^\]]*\])re");
-    for (const auto& one : events->events) {
-      recorded.push_back(std::regex_replace(elastic::to_json_line(one), later, ""));
-    }
-    CHECK(recorded == expected);
   }
 
   agent_stage stage;
@@ -88,7 +105,7 @@ struct play {
 // ---- events ------------------------------------------------------------------------------------
 
 TIME_TEST("agent telemetry: a worker that exits, as torchrun tells it", "[agent]") {
-  play acted(time, "worker_exit");
+  play acted(time, captured("worker_exit"));
   acted.stage.start();
   co_await acted.stage.pass(acted.run_time);
   acted.stage.worker(1).exit(7);
@@ -97,7 +114,7 @@ TIME_TEST("agent telemetry: a worker that exits, as torchrun tells it", "[agent]
 }
 
 TIME_TEST("agent telemetry: a worker that is killed, as torchrun tells it", "[agent]") {
-  play acted(time, "worker_kill");
+  play acted(time, captured("worker_kill"));
   acted.stage.start();
   co_await acted.stage.pass(acted.run_time);
   acted.stage.worker(1).end(exit_status::signalled(SIGKILL));
@@ -106,7 +123,7 @@ TIME_TEST("agent telemetry: a worker that is killed, as torchrun tells it", "[ag
 }
 
 TIME_TEST("agent telemetry: success after a restart, as torchrun tells it", "[agent]") {
-  play acted(time, "worker_success");
+  play acted(time, captured("worker_success"));
   acted.stage.workers.max_restarts = 2;
   acted.stage.start();
   co_await acted.stage.quiet();
@@ -119,7 +136,7 @@ TIME_TEST("agent telemetry: success after a restart, as torchrun tells it", "[ag
 }
 
 TIME_TEST("agent telemetry: a worker that left an error file, as torchrun tells it", "[agent]") {
-  play acted(time, "worker_raise");
+  play acted(time, captured("worker_raise"));
   acted.stage.workers.log_dir = "";
   const auto raised = nlohmann::json::parse(acted.expected.at(1)).at("metadata");
   const std::string left = raised.at("raw_error").get<std::string>();
@@ -134,6 +151,39 @@ TIME_TEST("agent telemetry: a worker that left an error file, as torchrun tells 
   std::filesystem::remove_all(root.parent_path());
 }
 
+TIME_TEST("agent telemetry: every event of a run, as torchrun 2.13 tells it", "[agent]") {
+  play acted(time, captured("worker_success", "events_213.json"));
+  acted.stage.start();
+  co_await acted.stage.pass(acted.run_time);
+  acted.stage.worker(0).exit(0);
+  acted.stage.worker(1).exit(0);
+  co_await acted.stage.end();
+  acted.check_213();
+}
+
+TIME_TEST("agent telemetry: after a failure the phases tell the round before and the restart",
+          "[agent]") {
+  agent_stage stage(time);
+  auto events = std::make_shared<event_recorder>();
+  stage.events = events;
+  stage.workers.max_restarts = 1;
+  stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 2 ? 1 : 0); };
+  stage.start();
+  co_await stage.end();
+  lines told;
+  for (const auto& one : events->events) {
+    told.push_back(one.state + (one.group_rank ? " in a round, " : ", ") +
+                   std::to_string(one.agent_restarts));
+    CHECK(one.group_rank.has_value() == one.group_world_size.has_value());
+  }
+  const lines expected{
+      "RENDEZVOUS, 0",           "ASSIGN_WORKER_RANKS, 0",   "START in a round, 0",
+      "START in a round, 0",     "RENDEZVOUS in a round, 1", "ASSIGN_WORKER_RANKS in a round, 1",
+      "START in a round, 1",     "START in a round, 1",      "SUCCEEDED in a round, 1",
+      "SUCCEEDED in a round, 1", "SUCCEEDED in a round, 1"};
+  CHECK(told == expected);
+}
+
 TIME_TEST("agent telemetry: an agent that is stopped has failed, its workers were terminated",
           "[agent]") {
   agent_stage stage(time);
@@ -145,13 +195,14 @@ TIME_TEST("agent telemetry: an agent that is stopped has failed, its workers wer
   request.reason = "SIGINT received";
   stage.agent().stop(request);
   co_await stage.end();
-  REQUIRE(events->events.size() == 3);
-  CHECK(events->events[0].name == "torchelastic.worker.status.TERMINATED");
-  CHECK(events->events[0].source == elastic::event_source::worker);
-  CHECK_FALSE(events->events[0].raw_error);
-  CHECK(events->events[2].name == "torchelastic.worker.status.FAILED");
-  CHECK(events->events[2].source == elastic::event_source::agent);
-  CHECK(events->events[2].raw_error == "SIGINT received");
+  const auto ends = events->ends();
+  REQUIRE(ends.size() == 3);
+  CHECK(ends[0].name == "torchelastic.worker.status.TERMINATED");
+  CHECK(ends[0].source == elastic::event_source::worker);
+  CHECK_FALSE(ends[0].raw_error);
+  CHECK(ends[2].name == "torchelastic.worker.status.FAILED");
+  CHECK(ends[2].source == elastic::event_source::agent);
+  CHECK(ends[2].raw_error == "SIGINT received");
 }
 
 TIME_TEST("agent telemetry: an agent that breaks down has failed and says why", "[agent]") {
@@ -163,11 +214,14 @@ TIME_TEST("agent telemetry: an agent that breaks down has failed and says why", 
   };
   stage.start();
   co_await stage.end();
-  REQUIRE(events->events.size() == 1);
-  CHECK(events->events[0].state == "FAILED");
-  CHECK(events->events[0].raw_error == "nobody came");
-  CHECK_FALSE(events->events[0].group_rank);
-  CHECK_FALSE(events->events[0].worker);
+  REQUIRE(events->events.size() == 2);
+  CHECK(events->events[0].state == "RENDEZVOUS");
+  const auto ends = events->ends();
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0].state == "FAILED");
+  CHECK(ends[0].raw_error == "nobody came");
+  CHECK_FALSE(ends[0].group_rank);
+  CHECK_FALSE(ends[0].worker);
 }
 
 // ---- metrics -----------------------------------------------------------------------------------

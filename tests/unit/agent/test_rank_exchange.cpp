@@ -111,6 +111,42 @@ TIME_TEST("rank exchange: whether one node assigns or all count, the ranks are t
   }
 }
 
+task<void> exchange(std::shared_ptr<elastic::store> agents, role_info mine, int rank, int size,
+                    std::vector<assigned_ranks>* all) {
+  const assigned_ranks ranks = co_await elastic::exchange_ranks(agents, mine, rank, size);
+  all->at(static_cast<std::size_t>(rank)) = ranks;
+}
+
+TIME_TEST("rank exchange: among nodes that are all alike none waits for what the others tell",
+          "[agent]") {
+  const auto agents = std::make_shared<elastic::memory_store>();
+  role_info mine{"trainer", 4};
+  mine.is_same_everywhere = true;
+  std::vector<assigned_ranks> ranks(3);
+  // Node 2 is of torchrun, and says nothing at all.
+  co_await exchange(agents, mine, 1, 3, &ranks);
+  CHECK(ranks[1] == assigned_ranks{4, 12, 4, 12});
+  co_await exchange(agents, mine, 0, 3, &ranks);
+  CHECK(ranks[0] == assigned_ranks{0, 12, 0, 12});
+}
+
+TIME_TEST("rank exchange: a node that was not told that all are alike finds its ranks all the same",
+          "[agent]") {
+  // Whichever of the two is node 0.
+  for (const int alike : {0, 1}) {
+    const auto agents = std::make_shared<elastic::memory_store>();
+    std::vector<assigned_ranks> ranks(2);
+    for (const int rank : {0, 1}) {
+      role_info mine{"trainer", 4};
+      mine.is_same_everywhere = rank == alike;
+      asio::co_spawn(time.context(), exchange(agents, mine, rank, 2, &ranks), asio::detached);
+    }
+    co_await time.sleep_until(time.now());
+    CHECK(ranks[0] == assigned_ranks{0, 8, 0, 8});
+    CHECK(ranks[1] == assigned_ranks{4, 8, 4, 8});
+  }
+}
+
 TIME_TEST("rank exchange: nonsense about the master is refused", "[agent]") {
   for (const std::string port : {"", "0", "65536", "80x", "-1"}) {
     const auto agents = std::make_shared<elastic::memory_store>();

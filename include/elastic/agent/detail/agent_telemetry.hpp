@@ -47,6 +47,20 @@ class agent_telemetry {
     bool failed_ = false;
   };
 
+  /// Runs a task as a phase, as torchelastic names it: an event at its end, with the time that it
+  /// took, however it ended.
+  template <class T>
+  task<T> phase(std::string state, task<T> work) {
+    const timed_phase timer(*this, std::move(state));
+    co_return co_await std::move(work);
+  }
+
+  /// How often workers have failed, for the events of phases.
+  void set_restarts(int restarts) { restarts_ = restarts; }
+
+  /// One event for each worker, which was started; the phases from now on name its round.
+  ELASTIC_DECL void record_start(const worker_group& group);
+
   /// The metrics of a look at the workers, periodic and when their fate is known: the restarts that
   /// are left, and a 1 under the state's name. Looking takes no time: nothing is polled.
   ELASTIC_DECL void emit_state(worker_state state, int remaining_restarts);
@@ -70,10 +84,24 @@ class agent_telemetry {
                                  const std::optional<std::string>& failure);
 
  private:
+  class timed_phase {
+   public:
+    ELASTIC_DECL timed_phase(agent_telemetry& telemetry, std::string state);
+    timed_phase(const timed_phase&) = delete;
+    timed_phase& operator=(const timed_phase&) = delete;
+    ELASTIC_DECL ~timed_phase();
+
+   private:
+    agent_telemetry& telemetry_;
+    std::string state_;
+    time_point began_;
+  };
+
+  ELASTIC_DECL event event_of_worker(const worker& entry, std::string state, int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
   ELASTIC_DECL static std::string worker_event_state(const worker& one);
   ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
-                            int group_world_size) const;
+                            std::optional<int> group_world_size) const;
   ELASTIC_DECL void record(const event& happened);
   ELASTIC_DECL void emit(std::string name, std::int64_t value);
 
@@ -83,6 +111,9 @@ class agent_telemetry {
   std::string run_id_;
   std::string rdzv_backend_;
   time_point started_;
+  int restarts_ = 0;
+  std::optional<int> group_rank_;
+  std::optional<int> group_world_size_;
 };
 
 }  // namespace elastic::detail

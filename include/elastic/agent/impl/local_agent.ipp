@@ -267,6 +267,7 @@ class agent_run {
     co_await telemetry_.timed("LocalElasticAgent._start_workers",
                               group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
     ledger_.started(time_.now());
+    telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
@@ -291,12 +292,7 @@ class agent_run {
   /// the others may learn only now.
   task<std::optional<assigned_ranks>> join_round() {
     for (;;) {
-      const bool is_first = !attempt_;
-      rendezvous_round round = co_await rendezvous_->next_round();
-      attempt_ = attempt{std::move(round), std::nullopt, false};
-      const int restarts = attempt_->round.restarts;
-      if (is_first) ledger_.begin_at(restarts);
-      ledger_.count(restarts, time_.now());
+      co_await telemetry_.phase("RENDEZVOUS", next_round());
       if (ledger_.is_used_up(time_.now())) {
         attempt_->change =
             rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
@@ -304,7 +300,8 @@ class agent_run {
       }
       std::optional<assigned_ranks> ranks;
       co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                                 exchange_ranks_in_round()),
+                                                 telemetry_.phase("ASSIGN_WORKER_RANKS",
+                                                                  exchange_ranks_in_round())),
                                 ranks),
                     note_change());
       if (ranks) co_return ranks;
@@ -313,11 +310,23 @@ class agent_run {
     }
   }
 
+  task<void> next_round() {
+    const bool is_first = !attempt_;
+    rendezvous_round round = co_await rendezvous_->next_round();
+    attempt_ = attempt{std::move(round), std::nullopt, false};
+    const int restarts = attempt_->round.restarts;
+    if (is_first) ledger_.begin_at(restarts);
+    ledger_.count(restarts, time_.now());
+    telemetry_.set_restarts(ledger_.failures());
+  }
+
   task<assigned_ranks> exchange_ranks_in_round() {
     const rendezvous_round round = attempt_->round;
     role_info role;
     role.role = spec_.role;
     role.local_world_size = spec_.nproc_per_node;
+    role.is_same_everywhere =
+        find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
     const time_point deadline = deadline_after(time_.now(), round.exchange_timeout);
     task<assigned_ranks> exchange =
         exchange_ranks(round.agents, role, round.group_rank, round.group_world_size, round.dialect);
@@ -344,7 +353,7 @@ class agent_run {
   /// Until the workers' outcome is known, the round is to end or a stop is requested.
   task<void> watch() {
     co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(), report_state(),
-                  pass_on_requests());
+                  pass_on_requests(), group_.watch_uninterruptible());
     if (!stop_) emit_state();
   }
 

@@ -78,27 +78,49 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
   return {ranks[0], ranks[1], ranks[2], ranks[3]};
 }
 
+inline constexpr const char* role_info_key = "torchelastic/role_info/";
+inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
+
+/// Tells each node its ranks.
+inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned_ranks> assigned) {
+  std::vector<std::pair<std::string, std::string>> answers;
+  for (const assigned_ranks& ranks : assigned) {
+    answers.emplace_back(assigned_ranks_key + std::to_string(answers.size()),
+                         fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
+                                     ranks.base_role_rank, ranks.role_world_size));
+  }
+  co_await agents->multi_set(std::move(answers));
+}
+
+/// All nodes are alike. A node that was not told so finds what it asks for all the same, but for
+/// what nodes of torchrun do not say.
+/// Source: TORCH_ELASTIC_WORKER_IDENTICAL of PyTorch 2.4 and newer.
+inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_info mine,
+                                         int group_rank, int group_world_size) {
+  const std::string my_info_key = role_info_key + std::to_string(group_rank);
+  const std::string text = role_info_text(mine, group_rank);
+  co_await agents->set(my_info_key, text);
+  const std::vector<role_info> nodes(static_cast<std::size_t>(group_world_size), mine);
+  std::vector<assigned_ranks> assigned = assign_ranks(nodes);
+  const assigned_ranks ranks = assigned[static_cast<std::size_t>(group_rank)];
+  if (group_rank == 0) co_await tell_ranks(std::move(agents), std::move(assigned));
+  co_return ranks;
+}
+
 /// The node of group rank 0 gathers what all told and assigns.
 /// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
 /// `torchelastic/assigned_ranks`).
 inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents, std::string mine,
                                                   int group_rank, int group_world_size) {
-  const std::string info_key = "torchelastic/role_info/";
-  const std::string ranks_key = "torchelastic/assigned_ranks/";
-  const std::string my_info_key = info_key + std::to_string(group_rank);
+  const std::string my_info_key = role_info_key + std::to_string(group_rank);
   co_await agents->set(my_info_key, std::move(mine));
   if (group_rank == 0) {
-    std::vector<std::string> keys = rank_keys(info_key, group_world_size, "");
+    std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
     const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-    std::vector<std::pair<std::string, std::string>> answers;
-    for (const assigned_ranks& ranks : assign_ranks(parse_role_infos(told))) {
-      answers.emplace_back(ranks_key + std::to_string(answers.size()),
-                           fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
-                                       ranks.base_role_rank, ranks.role_world_size));
-    }
-    co_await agents->multi_set(std::move(answers));
+    std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(told));
+    co_await tell_ranks(agents, std::move(assigned));
   }
-  const std::string my_ranks_key = ranks_key + std::to_string(group_rank);
+  const std::string my_ranks_key = assigned_ranks_key + std::to_string(group_rank);
   const std::string text = co_await agents->get(my_ranks_key);
   co_return parse_assigned_ranks(text);
 }
@@ -122,6 +144,10 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
   if (dialect == agent_dialect::gather) {
     co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
                                                      group_world_size);
+  }
+  if (mine.is_same_everywhere) {
+    co_return co_await detail::assign_alike(std::move(agents), std::move(mine), group_rank,
+                                            group_world_size);
   }
   co_return co_await detail::exchange_by_assigning(std::move(agents), text, group_rank,
                                                    group_world_size);

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/worker_group.hpp>
 
+#include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/error.hpp>
@@ -99,6 +100,25 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
 
 ELASTIC_DECL task<void> worker_group::wait_for_outcome() {
   if (attempt_.state == worker_state::healthy) co_await outcome_known_.wait();
+}
+
+ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
+  const duration limit = detail::uninterruptible_limit(spec_.environment);
+  if (limit == duration::zero()) {
+    co_await wait_for_outcome();
+    co_return;
+  }
+  detail::uninterruptible_watch watch(limit);
+  for (;;) {
+    co_await time_->sleep_until(deadline_after(time_->now(), watch.period()));
+    for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+      const worker& entry = attempt_.workers[slot];
+      if (entry.end || !entry.hung.empty()) continue;
+      const auto process = detail::read_process(entry.pid);
+      const auto slept = watch.look(slot, process ? process->state : '?', time_->now());
+      if (slept) end_stuck(slot, *slept);
+    }
+  }
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
@@ -230,6 +250,20 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_
   } else {
     processes_.signal(slot, verdict.signal);
   }
+}
+
+/// A new worker would want what this one holds in the kernel: a GPU, a file system.
+ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
+  detail::liveness_verdict verdict;
+  verdict.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
+                               std::chrono::duration<double>(slept).count());
+  const int local_rank = static_cast<int>(slot);
+  if (!attempt_.no_restart) {
+    attempt_.no_restart = statement_of(local_rank, "is stuck", verdict.reason);
+  }
+  end_hung(local_rank, verdict);
+  attempt_.has_failure = true;
+  update_state();
 }
 
 ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {

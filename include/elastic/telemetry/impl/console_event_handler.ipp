@@ -22,11 +22,16 @@ inline std::string event_text(const std::optional<std::string>& text) {
   return text ? event_text(std::string_view(*text)) : "null";
 }
 
+template <class T>
+std::string event_number(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : std::string("null");
+}
+
 /// The part of an event that is JSON within a JSON text.
 inline std::string event_inner_metadata(const event& happened) {
-  std::string inner =
-      fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}", happened.group_world_size,
-                  event_text(std::string_view(happened.entry_point)));
+  std::string inner = fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}",
+                                  event_number(happened.group_world_size),
+                                  event_text(std::string_view(happened.entry_point)));
   if (const auto& worker = happened.worker) {
     const auto number = [](bool is_known, int value) {
       return is_known ? std::to_string(value) : std::string("null");
@@ -46,19 +51,18 @@ inline std::string event_inner_metadata(const event& happened) {
 
 ELASTIC_DECL std::string to_json_line(const event& happened) {
   const auto text = [](std::string_view value) { return detail::event_text(value); };
-  const auto number = [](const std::optional<int>& value) {
-    return value ? fmt::format("{}", *value) : std::string("null");
-  };
   const auto& worker = happened.worker;
   const std::string metadata = fmt::format(
       "\"run_id\": {}, \"global_rank\": {}, \"group_rank\": {}, \"worker_id\": {}, \"role\": {}, "
       "\"hostname\": {}, \"state\": {}, \"total_run_time\": {}, \"rdzv_backend\": {}, "
-      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}, \"duration_ms\": null",
+      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}, \"duration_ms\": {}",
       text(happened.run_id), worker ? fmt::format("{}", worker->global_rank) : "null",
-      number(happened.group_rank), worker ? fmt::format("\"{}\"", worker->pid) : "null",
-      text(happened.role), text(happened.hostname), text(happened.state), happened.total_run_time,
+      detail::event_number(happened.group_rank),
+      worker ? fmt::format("\"{}\"", worker->pid) : "null", text(happened.role),
+      text(happened.hostname), text(happened.state), happened.total_run_time,
       text(happened.rdzv_backend), detail::event_text(happened.raw_error),
-      text(detail::event_inner_metadata(happened)), happened.agent_restarts);
+      text(detail::event_inner_metadata(happened)), happened.agent_restarts,
+      detail::event_number(happened.duration_ms));
   return fmt::format("{{\"name\": {}, \"source\": \"{}\", \"timestamp\": 0, \"metadata\": {{{}}}}}",
                      text(happened.name),
                      happened.source == event_source::agent ? "AGENT" : "WORKER", metadata);

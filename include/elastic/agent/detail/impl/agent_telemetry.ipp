@@ -37,6 +37,41 @@ ELASTIC_DECL agent_telemetry::timed_step::~timed_step() {
                   std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
 }
 
+ELASTIC_DECL agent_telemetry::timed_phase::timed_phase(agent_telemetry& telemetry,
+                                                       std::string state)
+    : telemetry_(telemetry), state_(std::move(state)), began_(telemetry.services_.time->now()) {}
+
+ELASTIC_DECL agent_telemetry::timed_phase::~timed_phase() {
+  if (!telemetry_.services_.events) return;
+  const auto took = telemetry_.services_.time->now() - began_;
+  event happened = telemetry_.common(std::move(state_), telemetry_.restarts_,
+                                     telemetry_.group_rank_, telemetry_.group_world_size_);
+  happened.duration_ms = std::chrono::duration<double, std::milli>(took).count();
+  telemetry_.record(happened);
+}
+
+ELASTIC_DECL void agent_telemetry::record_start(const worker_group& group) {
+  if (group.workers().empty()) return;
+  group_rank_ = group.workers().front().identity.group_rank;
+  group_world_size_ = group.workers().front().identity.group_world_size;
+  for (const worker& entry : group.workers()) record(event_of_worker(entry, "START", restarts_));
+}
+
+ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::string state,
+                                                    int restarts) const {
+  event happened = common(std::move(state), restarts, entry.identity.group_rank,
+                          entry.identity.group_world_size);
+  happened.source = event_source::worker;
+  event::worker_part part;
+  part.pid = entry.pid;
+  part.global_rank = entry.identity.rank;
+  part.local_rank = entry.identity.local_rank;
+  part.role_rank = entry.identity.role_rank;
+  part.role_world_size = entry.identity.role_world_size;
+  happened.worker = part;
+  return happened;
+}
+
 ELASTIC_DECL void agent_telemetry::emit_state(worker_state state, int remaining_restarts) {
   emit("LocalElasticAgent._monitor_workers.success", 1);
   emit("LocalElasticAgent._monitor_workers.duration.ms", 0);
@@ -65,17 +100,10 @@ ELASTIC_DECL void agent_telemetry::emit_result(const run_result& result) {
 ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
                                                   const run_result& result) {
   for (const worker& one : group.workers()) {
-    event happened = common(worker_event_state(one), result.restarts, one.identity.group_rank,
-                            one.identity.group_world_size);
-    happened.source = event_source::worker;
-    event::worker_part part;
-    part.pid = one.pid;
-    part.global_rank = one.identity.rank;
-    part.local_rank = one.identity.local_rank;
-    part.role_rank = one.identity.role_rank;
-    part.role_world_size = one.identity.role_world_size;
-    if (happened.state == "FAILED" && one.end) part.exit_code = one.end->status.as_python();
-    happened.worker = part;
+    event happened = event_of_worker(one, worker_event_state(one), result.restarts);
+    if (happened.state == "FAILED" && one.end) {
+      happened.worker->exit_code = one.end->status.as_python();
+    }
     if (happened.state == "FAILED") {
       const auto content = read_error_file(one.error_file);
       happened.raw_error = content ? content->raw_json : R"({"message": "<NONE>"})";
@@ -91,7 +119,7 @@ ELASTIC_DECL void agent_telemetry::record_agent(const worker_group& group, int r
   const worker_identity who = started ? group.workers().front().identity : worker_identity{};
   event happened = common(failure ? "FAILED" : "SUCCEEDED", restarts,
                           started ? std::optional<int>(who.group_rank) : std::nullopt,
-                          started ? who.group_world_size : 0);
+                          started ? std::optional<int>(who.group_world_size) : std::nullopt);
   happened.raw_error = failure;
   record(happened);
 }
@@ -107,7 +135,7 @@ ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& one) 
 
 ELASTIC_DECL event agent_telemetry::common(std::string state, int restarts,
                                            std::optional<int> group_rank,
-                                           int group_world_size) const {
+                                           std::optional<int> group_world_size) const {
   event happened;
   happened.name = "torchelastic.worker.status." + state;
   happened.run_id = run_id_;
