@@ -133,5 +133,16 @@ TEST_CASE("PyTorch 2.13: its timers and worker servers", "[integration]") {
   CHECK(result.err.find("ValueError: the data is gone") != std::string::npos);
 }
 
+// Its own tests of the launcher, in other words, with elasticrun in the launcher's place.
+TEST_CASE("PyTorch 2.13: what tests of its launcher ask of it", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const elasticrun_stage stage;
+  const auto result =
+      stage.run_command({python, scripts + "torch213_launcher.py", ELASTIC_ELASTICRUN});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+}
+
 }  // namespace
 }  // namespace elastic
