@@ -64,16 +64,30 @@ print_stages() {
 
 # ---- what is needed -----------------------------------------------------------------------------
 
-# The first python3 that can import torch, for the tests against real PyTorch.
-find_python_with_torch() {
-  local python
-  for python in "$(command -v python3 || true)" /usr/bin/python3; do
-    if [[ -n $python ]] && "$python" -c 'import torch' 2>/dev/null; then
+torch_213=build/torch-2.13  # where --ci installs it
+
+# Whether the PyTorch of an interpreter is of a release that meets a condition on `v`, which is
+# (major, minor).
+has_torch() {  # interpreter, condition
+  "$1" -c "import torch; v = tuple(map(int, torch.__version__.split('.')[:2])); assert $2" \
+    2>/dev/null
+}
+
+# The first interpreter with such a PyTorch: tests are written for 1.13, and for 2.13 and later.
+find_torch() {  # condition, interpreter…
+  local condition=$1 python
+  shift
+  for python in "$@"; do
+    if python=$(command -v "$python") && has_torch "$python" "$condition"; then
+      [[ $python == /* ]] || python=$PWD/$python
       echo "$python"
       return
     fi
   done
+  return 0
 }
+find_torch_113() { find_torch 'v == (1, 13)' python3 /usr/bin/python3; }
+find_torch_213() { find_torch 'v >= (2, 13)' "$torch_213/bin/python" python3; }
 
 # The newest clang from 16 on: older ones cannot compile these coroutines.
 find_clang() {
@@ -102,13 +116,14 @@ if command -v g++ >/dev/null; then
 else
   missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libssl-dev)
 fi
-torch_python=$(find_python_with_torch)
-[[ -n $torch_python ]] || need python3-torch
+python_113=$(find_torch_113)
+python_213=$(find_torch_213)
+if [[ -z $python_113 && ($run_ci == 1 || -z $python_213) ]]; then need python3-torch; fi
 # Rendezvous over etcd: the server, its tool, certificates, and what torchrun needs for it.
 command -v etcd >/dev/null || need etcd-server
 command -v etcdctl >/dev/null || need etcd-client
 command -v openssl >/dev/null || need openssl
-"${torch_python:-/usr/bin/python3}" -c 'import etcd' 2>/dev/null || need python3-etcd
+"${python_113:-/usr/bin/python3}" -c 'import etcd' 2>/dev/null || need python3-etcd
 # The guard of the other processor: compiled, compared and run.
 command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
@@ -143,25 +158,32 @@ if ((${#missing[@]})); then
   done
 fi
 
-ELASTIC_TEST_PYTHON=$(find_python_with_torch)
-ELASTIC_TEST_PYTHON_113=
+[[ -n $python_113 ]] || python_113=$(find_torch_113)
 # PyTorch 2.13.0 for the CPU. --ci installs it; otherwise it is used if it is there.
-torch_213=build/torch-2.13
-has_torch_213() {
-  "$torch_213/bin/python" -c "import torch; assert torch.__version__.startswith('2.13.0')"
-}
-if [[ $run_ci == 1 && $install == 1 ]] && ! has_torch_213 2>/dev/null; then
+if [[ $run_ci == 1 && $install == 1 && -z $python_213 ]]; then
   say "Installing PyTorch 2.13.0 into $torch_213"
   python3.11 -m venv "$torch_213"
   "$torch_213/bin/pip" install -q torch==2.13.0 numpy
+  python_213=$(find_torch_213)
 fi
-if has_torch_213 2>/dev/null; then
-  ELASTIC_TEST_PYTHON_113=$ELASTIC_TEST_PYTHON
-  ELASTIC_TEST_PYTHON=$PWD/$torch_213/bin/python
-else
-  echo "tests/run.sh: no PyTorch 2.13.0 in $torch_213; what needs it is left out" >&2
-  if [[ $run_ci == 1 ]]; then exit 1; fi
+# What is built on it, 20 MB to fetch; PyTorch itself stays as it is.
+has_frameworks() {
+  "$python_213" -c \
+    'from importlib.util import find_spec as f; assert f("accelerate") and f("lightning")'
+}
+if [[ $run_ci == 1 && $install == 1 && $python_213 == "$PWD/$torch_213/"* ]] &&
+    ! has_frameworks 2>/dev/null; then
+  say "Installing Accelerate and Lightning into $torch_213"
+  "$torch_213/bin/pip" install -q --constraint <(echo torch==2.13.0) \
+    accelerate==1.15.0 lightning==2.6.6
 fi
+left_out() { echo "tests/run.sh: no $1; what needs it is left out" >&2; }
+[[ -n $python_113 ]] || left_out "Python with PyTorch 1.13 (Debian 12's python3-torch)"
+[[ -n $python_213 ]] || left_out "Python with PyTorch 2.13 or later, as python3 or in $torch_213"
+if [[ $run_ci == 1 && (-z $python_113 || -z $python_213) ]]; then exit 1; fi
+ELASTIC_TEST_PYTHON=${python_213:-$python_113}
+ELASTIC_TEST_PYTHON_113=
+if [[ -n $python_213 ]]; then ELASTIC_TEST_PYTHON_113=${python_113:-missing}; fi
 packaging=build/packaging
 has_packaging() { "$packaging/bin/python" -c 'import scikit_build_core'; }
 if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then

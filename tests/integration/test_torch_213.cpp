@@ -144,5 +144,47 @@ TEST_CASE("PyTorch 2.13: what tests of its launcher ask of it", "[integration]")
   CHECK(result.code == 0);
 }
 
+// ---- what others build on it ------------------------------------------------------------------
+
+// An interpreter with a package as well as PyTorch 2.13; the test is skipped if it has none.
+std::string python_with(const std::string& package) {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return python;
+  const std::string question =
+      "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + package + "') is None)";
+  if (test::run_program({python, "-c", question}).code == 0) return python;
+  test::skip("it takes a Python with torch 2.13.0 and " + package);
+  return "";
+}
+
+// Both workers of the second attempt went on from the checkpoint and agree.
+void check_second_attempt(const test::program_result& result, const std::string& line) {
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(result.err.find("restart 1 of 1") != std::string::npos);
+  const std::size_t first = result.out.find(line);
+  REQUIRE(first != std::string::npos);
+  CHECK(result.out.find(line, first + 1) != std::string::npos);
+}
+
+TEST_CASE("PyTorch 2.13: a training by Accelerate loses a worker and goes on", "[integration]") {
+  const std::string python = python_with("accelerate");
+  if (python.empty()) return;
+  const job_of_213 job(python);
+  const auto result = job.run({"--nproc-per-node", "2", "--max-restarts", "1"},
+                              {scripts + "torch213_accelerate.py", job.folder / "saved"});
+  check_second_attempt(result, "attempt 1, from step 1, 4 of 4 steps, 2 workers, equal: True;");
+}
+
+TEST_CASE("PyTorch 2.13: a training by Lightning loses a worker and goes on", "[integration]") {
+  const std::string python = python_with("lightning");
+  if (python.empty()) return;
+  const job_of_213 job(python);
+  const auto result = job.run({"--nproc-per-node", "2", "--max-restarts", "1"},
+                              {scripts + "torch213_lightning.py", job.folder.path()});
+  check_second_attempt(result,
+                       "attempt 1, from epoch 1, 2 workers, TorchElasticEnvironment, equal: True;");
+}
+
 }  // namespace
 }  // namespace elastic

@@ -155,20 +155,25 @@ inline std::string named_program(const char* variable) {
   return value != nullptr ? value : "";
 }
 
-/// The interpreter with PyTorch 2.13.0: ELASTIC_TEST_PYTHON, if ELASTIC_TEST_PYTHON_113 names
-/// another one. If there is none the test is skipped and has to return: the result is empty.
+/// The interpreter with PyTorch 2.13: ELASTIC_TEST_PYTHON, if ELASTIC_TEST_PYTHON_113 names
+/// another one, or is "missing". If there is none the test is skipped and has to return: the result
+/// is empty.
 inline std::string torch_213_python() {
   const std::string python = named_program("ELASTIC_TEST_PYTHON");
   const std::string old = named_program("ELASTIC_TEST_PYTHON_113");
   if (!old.empty() && python != old) return python;
-  skip("it takes a Python with torch 2.13.0, and another one with torch 1.13");
+  skip("it takes a Python with torch 2.13");
   return "";
 }
 
-/// The interpreter that can import torch: that with 1.13, if there are two. The test fails if there
-/// is none; if the environment has ELASTIC_ALLOW_NO_TORCH=1 the test is skipped and has to return:
-/// the result is empty.
+/// The interpreter with PyTorch 1.13: that of ELASTIC_TEST_PYTHON_113, or the only one. The test
+/// fails if there is none; if the environment has ELASTIC_ALLOW_NO_TORCH=1, or there is another
+/// one with 2.13 alone, the test is skipped and has to return: the result is empty.
 inline std::string torch_python() {
+  if (named_program("ELASTIC_TEST_PYTHON_113") == "missing") {
+    skip("it takes a Python with torch 1.13");
+    return "";
+  }
   for (const char* variable : {"ELASTIC_TEST_PYTHON_113", "ELASTIC_TEST_PYTHON"}) {
     const std::string python = named_program(variable);
     if (!python.empty()) return python;
