@@ -22,17 +22,51 @@ def parse_arguments(description, runs):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", default=ROOT / "build" / "release", type=pathlib.Path)
     parser.add_argument("--runs", default=runs, type=int, help=f"warm runs of each ({runs})")
-    parser.add_argument("--python", default=find_torch(), help="the python3 that imports torch")
+    add_python_option(parser)
     parser.add_argument("--only", help="comma-separated names: spawn_loop, elasticrun, ...")
     return parser.parse_args()
 
 
-def find_torch():
-    for python in ("python3", "/usr/bin/python3"):
-        command = [python, "-c", "import torch.distributed.run"]
-        if shutil.which(python) and subprocess.run(command, capture_output=True).returncode == 0:
-            return python
-    return None
+def add_python_option(parser):
+    parser.add_argument("--python", action="append", metavar="PATH",
+                        help="a python3 that imports torch; several times for several releases "
+                             "(by default python3, /usr/bin/python3 and build/torch-2.13)")
+
+
+def find_torches(pythons=None):
+    """The Pythons that import torch, by its release: "1.13", "2.13"."""
+    question = "import torch.distributed.run, torch; print(torch.__version__)"
+    found = {}
+    for python in pythons or ("python3", "/usr/bin/python3", ROOT / "build/torch-2.13/bin/python"):
+        if not shutil.which(python):
+            continue
+        answer = subprocess.run([python, "-c", question], capture_output=True, text=True)
+        if answer.returncode == 0:
+            found.setdefault(".".join(answer.stdout.split(".")[:2]), str(python))
+    return dict(sorted(found.items(), key=lambda each: [int(part) for part in each[0].split(".")]))
+
+
+def launchers_of(release, python, workers, restarts, program):
+    """torchrun, and what is installed beside it: Accelerate's launcher, NVIDIA's."""
+    # 1.13 polls every 5 s unless told otherwise; 0.1 s is what later versions do.
+    common = ["--max_restarts", restarts, "--monitor_interval", "0.1"]
+    yield f"torchrun {release}", [python, ROOT / "benchmarks" / "torchrun_113.py", "--standalone",
+                                  "--nproc_per_node", workers, *common, "--no_python", *program]
+    question = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('{}'))"
+
+    def has(package):
+        return subprocess.run([python, "-c", question.format(package)]).returncode == 0
+
+    if has("accelerate"):
+        yield f"accelerate {release}", [
+            python, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", workers,
+            "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", *common,
+            "--no_python", *program]
+    if has("nvidia_resiliency_ext"):
+        yield f"ft_launcher {release}", [
+            python, "-m", "nvidia_resiliency_ext.fault_tolerance.launcher", "--nnodes", "1",
+            "--nproc-per-node", workers, "--rdzv_backend", "c10d", "--rdzv_endpoint",
+            "localhost:0", *common, "--no_python", *program]
 
 
 def contenders(arguments, workers, program, restarts=0):
@@ -47,11 +81,8 @@ def contenders(arguments, workers, program, restarts=0):
     if shutil.which("mpirun"):
         found["mpirun"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", workers,
                            *program]
-    if arguments.python:
-        # 1.13 polls every 5 s unless told otherwise; 0.1 s is what later versions do.
-        found["torchrun"] = [arguments.python, ROOT / "benchmarks" / "torchrun_113.py",
-                             "--standalone", "--nproc_per_node", workers, "--max_restarts",
-                             restarts, "--monitor_interval", "0.1", "--no_python", *program]
+    for release, python in find_torches(arguments.python).items():
+        found.update(launchers_of(release, python, workers, restarts, program))
     if arguments.only:
         found = {name: found[name] for name in arguments.only.split(",") if name in found}
     return {name: [str(word) for word in command] for name, command in found.items()}

@@ -14,6 +14,8 @@ import time
 
 from contenders import Stamps, contenders, describe_machine, parse_arguments, row, start, wait
 
+WORKERS = (1, 8, 64)
+
 
 def whole_command(command):
     began = time.monotonic_ns()
@@ -54,14 +56,14 @@ def in_turns(commands, runs, measure):
 def main():
     arguments = parse_arguments(__doc__.splitlines()[0], runs=30)
     describe_machine(arguments)
-    for workers in (1, 8, 64):
+    for workers in WORKERS:
         commands = contenders(arguments, workers, ["/bin/true"])
         results = in_turns(commands, arguments.runs, whole_command)
         print(f"{workers} x /bin/true, ms | median | quartiles | of the bare loop")
         for name, values in results.items():
             print(row(name, values, results.get("spawn_loop")))
         print()
-    for workers in (1, 8, 64):
+    for workers in WORKERS:
         stamps = Stamps()
         program = [arguments.build / "tests" / "puppet", "stamp", stamps.path, "exit", "0"]
         commands = contenders(arguments, workers, program)

@@ -4,13 +4,13 @@
 // A store server, and the client that measures any TCPStore server; see store.py.
 //
 //   store serve epoll|ring            serves until stdin ends; prints its port
-//   store load PORT OPERATION CONNECTIONS SECONDS VALUE_BYTES
+//   store load PORT PROTOCOL OPERATION CONNECTIONS SECONDS VALUE_BYTES
 //                                     prints "begin" when all are connected, and in the end how
 //                                     many operations were done, and the seconds
 //
-// The client speaks the protocol of PyTorch 1.13. Each connection has one request outstanding;
-// the connections are served in turn by blocking calls, which costs the client less than to ask
-// the kernel which of them is ready.
+// The protocol is that of PyTorch 1.13, or 2.2 for that and later. Each connection has one request
+// outstanding; the connections are served in turn by blocking calls, which costs the client less
+// than to ask the kernel which of them is ready.
 
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 #include <elastic/store/tcp_store_server.hpp>
@@ -31,6 +31,7 @@
 
 namespace {
 
+using elastic::tcp_store_generation;
 using elastic::detail::request_writer;
 using elastic::detail::store_op;
 
@@ -89,8 +90,9 @@ struct exchange {
   std::size_t reply_bytes = 0;
 };
 
-exchange exchange_of(std::string_view operation, int connection, std::size_t value_bytes) {
-  const request_writer write(elastic::tcp_store_generation::torch_1_13);
+exchange exchange_of(tcp_store_generation protocol, std::string_view operation, int connection,
+                     std::size_t value_bytes) {
+  const request_writer write(protocol);
   const std::string key = "/key/of/connection/" + std::to_string(connection);
   const std::vector<std::string> keys = {key};
   const std::vector<std::string> no_keys;
@@ -133,14 +135,49 @@ exchange exchange_of(std::string_view operation, int connection, std::size_t val
   return made;
 }
 
-int load(int port, std::string_view operation, int connections, double seconds,
-         std::size_t value_bytes) {
+// A connection's first bytes, and what is to be sent before it counts as connected.
+exchange begin_of(tcp_store_generation protocol, std::string_view operation, int connection,
+                  std::size_t value_bytes) {
+  exchange first = exchange_of(protocol, operation, connection, value_bytes);
+  std::string greeting;
+  request_writer(protocol).greeting(greeting);
+  first.request.insert(0, greeting);
+  return first;
+}
+
+void print_result(std::size_t done, std::chrono::duration<double> elapsed) {
+  std::printf("%zu %.6f\n", done, elapsed.count());
+}
+
+// One connection after the other, each of which asks once and ends.
+int connect_again_and_again(int port, tcp_store_generation protocol, double seconds) {
+  const exchange question = begin_of(protocol, "check", 0, 1);
+  std::printf("begin\n");
+  std::fflush(stdout);
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  const auto end = start + std::chrono::duration<double>(seconds);
+  std::size_t done = 0;
+  while (clock::now() < end) {
+    const int fd = connect_to(port);
+    send_all(fd, question.request);
+    receive_all(fd, question.reply_bytes);
+    ::close(fd);
+    ++done;
+  }
+  print_result(done, clock::now() - start);
+  return 0;
+}
+
+int load(int port, tcp_store_generation protocol, std::string_view operation, int connections,
+         double seconds, std::size_t value_bytes) {
+  if (operation == "connect") return connect_again_and_again(port, protocol, seconds);
   std::vector<int> sockets;
   std::vector<exchange> exchanges;
   for (int i = 0; i < connections; ++i) {
     sockets.push_back(connect_to(port));
-    exchanges.push_back(exchange_of(operation, i, value_bytes));
-    const exchange first = exchange_of("set", i, value_bytes);
+    exchanges.push_back(exchange_of(protocol, operation, i, value_bytes));
+    const exchange first = begin_of(protocol, "set", i, value_bytes);
     send_all(sockets.back(), first.request);
     receive_all(sockets.back(), first.reply_bytes);
   }
@@ -161,7 +198,7 @@ int load(int port, std::string_view operation, int connections, double seconds,
     now = clock::now();
   }
   for (int i = 0; i < connections; ++i) receive_all(sockets[i], exchanges[i].reply_bytes);
-  std::printf("%zu %.6f\n", done, std::chrono::duration<double>(now - start).count());
+  print_result(done, now - start);
   for (const int fd : sockets) ::close(fd);
   return 0;
 }
@@ -170,11 +207,14 @@ int load(int port, std::string_view operation, int connections, double seconds,
 
 int main(int count, char** words) {
   if (count == 3 && std::string_view(words[1]) == "serve") return serve(words[2]);
-  if (count == 7 && std::string_view(words[1]) == "load") {
-    return load(std::atoi(words[2]), words[3], std::atoi(words[4]), std::atof(words[5]),
-                static_cast<std::size_t>(std::atoi(words[6])));
+  if (count == 8 && std::string_view(words[1]) == "load") {
+    const auto protocol = std::string_view(words[3]) == "1.13" ? tcp_store_generation::torch_1_13
+                                                               : tcp_store_generation::torch_2_2;
+    return load(std::atoi(words[2]), protocol, words[4], std::atoi(words[5]), std::atof(words[6]),
+                static_cast<std::size_t>(std::atoi(words[7])));
   }
-  std::fprintf(stderr, "usage: store serve epoll|ring\n"
-                       "       store load PORT OPERATION CONNECTIONS SECONDS VALUE_BYTES\n");
+  std::fprintf(stderr,
+               "usage: store serve epoll|ring\n"
+               "       store load PORT 1.13|2.2 OPERATION CONNECTIONS SECONDS VALUE_BYTES\n");
   return 2;
 }

@@ -18,10 +18,10 @@ import subprocess
 import tempfile
 import time
 
-from contenders import ROOT, describe_machine, parse_arguments
+from contenders import ROOT, describe_machine, find_torches, parse_arguments
 
 LINE = 100
-MEGABYTES = {"torchrun": 240}  # others: 1000
+MEGABYTES, MEGABYTES_OF_TORCHRUN = 1000, 240
 WORKERS = (1, 4)
 
 
@@ -74,9 +74,10 @@ def contenders(arguments, source):
         "cat | cat": pipelines(write, "cat | cat > /dev/null"),
         "elasticrun | cat": launcher(ours, no_files, write, "| cat > /dev/null"),
     }
-    if arguments.python:
-        found["torchrun"] = launcher([arguments.python, ROOT / "benchmarks" / "torchrun_113.py",
-                                      "--monitor_interval", "0.1"], ["--log_dir", "FILE"], write)
+    for release, python in find_torches(arguments.python).items():
+        found[f"torchrun {release}"] = launcher(
+            [python, ROOT / "benchmarks" / "torchrun_113.py", "--monitor_interval", "0.1"],
+            ["--log_dir", "FILE"], write)
     if arguments.only:
         found = {name: found[name] for name in arguments.only.split(",") if name in found}
     return found
@@ -93,7 +94,7 @@ def seconds(command, workers, lines):
 
 
 def megabytes_per_second(name, command, workers):
-    total = MEGABYTES.get(name, 1000)
+    total = MEGABYTES_OF_TORCHRUN if name.startswith("torchrun") else MEGABYTES
     took = (seconds(command, workers, total * 1_000_000 // LINE // workers)
             - seconds(command, workers, 0))
     return total / took
@@ -103,7 +104,7 @@ def main():
     arguments = parse_arguments(__doc__.splitlines()[0], runs=7)
     describe_machine(arguments)
     with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="elastic_benchmark_") as source:
-        lines = 1000 * 1_000_000 // LINE
+        lines = MEGABYTES * 1_000_000 // LINE
         subprocess.run(large_writes(arguments.build / "tests" / "puppet")(lines), stdout=source,
                        check=True)
         compare(arguments, contenders(arguments, source.name))
