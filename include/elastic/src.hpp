@@ -130,7 +130,9 @@
 #include <elastic/process/impl/processor_set.ipp>
 #include <elastic/process/impl/stdio.ipp>
 #include <elastic/rendezvous/detail/impl/chosen_rendezvous.ipp>
+#include <elastic/rendezvous/detail/impl/fencing.ipp>
 #include <elastic/rendezvous/detail/impl/gather.ipp>
+#include <elastic/rendezvous/detail/impl/life_sign.ipp>
 #include <elastic/rendezvous/detail/impl/master_keys.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
 #include <elastic/rendezvous/detail/impl/round_machine.ipp>
@@ -147,6 +149,7 @@
 #include <elastic/rendezvous/file/impl/file_rendezvous.ipp>
 #include <elastic/rendezvous/impl/exit_barrier.ipp>
 #include <elastic/rendezvous/impl/node_id.ipp>
+#include <elastic/rendezvous/impl/rendezvous_handler.ipp>
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
 #include <elastic/rendezvous/impl/rendezvous_registry.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>

@@ -80,6 +80,7 @@ class fake_rendezvous final : public rendezvous_handler {
       co_await never.wait();
     }
     changed_ = std::make_shared<event_flag>(executor);
+    fenced_ = std::make_shared<event_flag>(executor);
     rendezvous_round met;
     met.round = number;
     met.group_rank = group_rank;
@@ -119,6 +120,14 @@ class fake_rendezvous final : public rendezvous_handler {
     co_await elastic::exit_barrier(round_agents_, group_world_size);
   }
 
+  /// The others can go on without this node.
+  void fence() { fenced_->set(); }
+  task<void> wait_for_fence() override {
+    const std::shared_ptr<event_flag> fenced = fenced_;
+    if (fenced) co_return co_await fenced->wait();
+    co_await rendezvous_handler::wait_for_fence();
+  }
+
   task<int> num_nodes_waiting() override { co_return 0; }
 
   task<void> close(job_end how, std::string) override {
@@ -144,6 +153,7 @@ class fake_rendezvous final : public rendezvous_handler {
   int rounds_ = 0;
   std::shared_ptr<store> round_agents_;
   std::shared_ptr<event_flag> changed_;
+  std::shared_ptr<event_flag> fenced_;
   std::exception_ptr breakdown_;
 };
 

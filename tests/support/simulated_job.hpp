@@ -41,7 +41,8 @@ struct simulated_plan {
         min_nodes(1 + static_cast<int>(random.below(static_cast<std::uint64_t>(max_nodes)))),
         max_restarts(static_cast<int>(random.below(6))),
         faults(static_cast<int>(random.below(16))),
-        failing(random.below(3) == 0) {}
+        failing(random.below(3) == 0),
+        worker_grace(random.below(4) == 0 ? 6 : 2) {}
 
   int nodes;
   int max_nodes;
@@ -50,6 +51,8 @@ struct simulated_plan {
   int faults;
   /// Workers fail by themselves now and then.
   bool failing;
+  /// How long a worker that is stopped may take to end.
+  std::chrono::seconds worker_grace;
 };
 
 /// One node of a simulated_job; a host that is started again is another node.
@@ -139,7 +142,6 @@ class simulated_job {
  protected:
   /// Faults happen in this time; after it workers succeed, and every node must come to an end.
   static constexpr std::chrono::seconds troubled_time{60};
-  static constexpr std::chrono::seconds worker_grace{2};
   static constexpr std::chrono::seconds join_timeout{30};
   /// How long a node has after the troubles: to be given up, to wait for others, to work, to leave.
   static constexpr duration patience =
@@ -244,6 +246,7 @@ class simulated_job {
       co_await inner_->exit_barrier();
       by_.passed_barrier(node_);
     }
+    task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
     task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
     task<void> close(job_end how, std::string why) override {
       return inner_->close(how, std::move(why));
@@ -285,7 +288,7 @@ class simulated_job {
     options.workers.nproc_per_node = 1 + static_cast<int>(random_.below(2));
     options.workers.max_restarts = plan_.max_restarts;
     options.workers.log_dir = "/dev/null";
-    options.workers.shutdown_timeout = worker_grace;
+    options.workers.shutdown_timeout = plan_.worker_grace;
     options.rendezvous =
         std::make_shared<observed_rendezvous>(*this, node, make_handler(node, parameters));
     options.services.launcher = node.launcher;
@@ -362,7 +365,7 @@ class simulated_job {
     if (node.round->restarts > plan_.max_restarts) complain("more restarts than are allowed");
     check_other_rounds(node, round);
     const duration slowness = std::chrono::milliseconds(random_.below(1000));
-    if (random_.below(20) == 0) {
+    if (random_.below(5) == 0) {
       one.on_signal = fake_process::ignore_all();
     } else if (random_.below(2) == 0) {
       one.on_signal = fake_process::exit_after(time_, slowness);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/store/store.hpp>
@@ -118,6 +119,14 @@ class rendezvous_handler {
   /// Cancellation: all types; this node stays counted as one that has finished.
   virtual task<void> exit_barrier() = 0;
 
+  /// Waits until the workers of this node must be gone, because the others can go on without it:
+  /// for longer than its last sign of life counts it could not reach them. Whoever runs workers
+  /// kills them then; `wait_for_change` ends before, so that they have some time to end.
+  ///
+  /// The default waits for ever: the others do not go on without a node, or it cannot know.
+  /// Cancellation: all types, no effect.
+  ELASTIC_DECL virtual task<void> wait_for_fence();
+
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
 
@@ -130,3 +139,7 @@ class rendezvous_handler {
 };
 
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/rendezvous_handler.ipp>
+#endif

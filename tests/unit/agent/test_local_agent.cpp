@@ -404,6 +404,40 @@ TIME_TEST("agent: a rendezvous that breaks while workers run stops them first", 
   CHECK(stage.worker(1).signals == only_term);
 }
 
+TIME_TEST(
+    "agent: workers that are being stopped are killed if the others can go on without the node",
+    "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  bool ends = false;
+  SECTION("because the round is to end") { stage.rendezvous->change(); }
+  SECTION("because another worker failed") { stage.worker(0).exit(1); }
+  SECTION("because the rendezvous broke") {
+    ends = true;
+    stage.rendezvous->break_down(
+        std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone")));
+  }
+  co_await stage.pass(3s);
+  CHECK(stage.worker(1).running());
+  stage.rendezvous->fence();
+  co_await stage.quiet();
+  CHECK_FALSE(stage.worker(1).running());
+  co_await stage.pass(1s);
+  if (ends) {
+    CHECK(stage.failure() == errc::connection_failed);
+  } else {
+    // Those of the next round are not concerned.
+    CHECK(stage.worker(3).running());
+    stage.worker(2).exit(0);
+    stage.worker(3).exit(0);
+    co_await stage.end();
+  }
+  CHECK(stage.is_clean());
+}
+
 TIME_TEST("agent: a rendezvous that breaks as a worker fails leaves no worker", "[agent]") {
   agent_stage stage(time);
   stage.start();

@@ -235,8 +235,7 @@ CO_TEST("c10d rendezvous: a host that is lost ends the round, then the job", "[r
   co_await all.end();
 }
 
-CO_TEST("c10d rendezvous: cancelled while it waits for others, it is in no round",
-        "[rendezvous]") {
+CO_TEST("c10d rendezvous: cancelled while it waits for others, it is in no round", "[rendezvous]") {
   job all(1, 2);
   all.parameters.conf["last_call_timeout"] = "30";
   elastic::system_time time;
@@ -323,6 +322,8 @@ std::string framed(const std::string& text) {
   return frame;
 }
 
+const std::string patience = R"("keep_alive_ms": 5000, "keep_alive_attempts": 3, "grace_ms": 300})";
+
 std::vector<std::string> rude_words(const std::string& greeting, const std::string& hello) {
   return {
       "elastic rendezvouz\n" + hello,
@@ -341,7 +342,7 @@ CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others
   elastic::rendezvous_messages::hello hello;
   hello.run_id = "job";
   const std::string hello_frame = framed(elastic::to_text(elastic::rendezvous_request(hello)));
-  const std::string welcome = framed(R"({"kind": "welcome", "resumed": false})");
+  const std::string welcome = framed(R"({"kind": "welcome", "resumed": false, )" + patience);
 
   const std::string both = greeting + hello_frame;
   const std::string polite = co_await said_to(executor, port, both);
@@ -353,7 +354,7 @@ CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others
   }
   const std::string again = both + hello_frame;
   const std::string twice = co_await said_to(executor, port, again);
-  CHECK(twice == framed(R"({"kind": "welcome", "resumed": true})"));
+  CHECK(twice == framed(R"({"kind": "welcome", "resumed": true, )" + patience));
   co_await stage.server->stop();
 }
 

@@ -147,6 +147,8 @@ class fragile_backend final : public elastic::rendezvous_backend {
   bool is_reachable = true;
   bool answers = true;
   bool watches_break = false;
+  // When a node has stored what the others can see.
+  elastic::time_point changed_at{};
 
   task<std::optional<elastic::stored_state>> get() override {
     co_await reach();
@@ -158,6 +160,7 @@ class fragile_backend final : public elastic::rendezvous_backend {
     outcome.was_set = token == (stored_ ? stored_->token : "");
     if (outcome.was_set) {
       stored_ = elastic::stored_state{std::move(state), std::to_string(++version_)};
+      changed_at = time_.now();
     }
     outcome.stored = stored_;
     co_return outcome;
@@ -511,6 +514,44 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   const duration before = time.elapsed();
   co_await shut(nodes);
   CHECK(time.elapsed() - before <= 1s);
+}
+
+TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before they go on",
+          "[rendezvous]") {
+  town place(time);
+  const auto vault = std::make_shared<fragile_backend>(time);
+  place.own_backend = vault;
+  // The second for less time than the place is looked for, the third with nothing to spare.
+  const auto [interval, attempts] =
+      GENERATE(table<std::string, std::string>({{"5", "3"}, {"1", "3"}, {"5", "2"}}));
+  place.parameters.conf["keep_alive_interval"] = interval;
+  place.parameters.conf["keep_alive_max_attempt"] = attempts;
+  const duration silence = place.parameters.settings().silence();
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  const auto fence = start(time, passed(nodes[0]->wait_for_fence()));
+  co_await place.pass(3 * silence);
+  CHECK_FALSE(change->ended);
+  CHECK_FALSE(fence->ended);
+  SECTION("of a place that does not answer") {
+    vault->answers = false;
+    const auto report = start(time, nodes[1]->report_failure("rank 1 ended: exit code 1"));
+    while (!change->ended) co_await place.pass(50ms);
+    CHECK(change->what().find("this node could not tell the others for ") == 0);
+    CHECK(report->code() == errc::connection_failed);
+  }
+  SECTION("of one that refuses") {
+    vault->is_reachable = false;
+    while (!change->ended) co_await place.pass(50ms);
+    CHECK(change->what().find("the vault is locked") != std::string::npos);
+  }
+  CHECK(change->code() == errc::connection_failed);
+  CHECK_FALSE(fence->ended);
+  CHECK(time.now() < vault->changed_at + silence * 4 / 5);
+  while (!fence->ended) co_await place.pass(50ms);
+  CHECK(time.now() < vault->changed_at + silence);
+  co_await shut(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: if no changes are told, the state is looked at", "[rendezvous]") {

@@ -325,6 +325,21 @@ TIME_TEST("legacy rendezvous: a node that falls silent is lost, and its place fr
   co_await leave(one, two);
 }
 
+TIME_TEST("legacy rendezvous: a node that is cut off gives up the others before they go on",
+          "[rendezvous]") {
+  town place(time);
+  const auto [one, two] = co_await place.met_pair();
+  const auto lost = start(time, one->wait_for_change());
+  const auto cut_off = start(time, two->wait_for_change());
+  const auto fence = start(time, passed(two->wait_for_fence()));
+  two.keys->cut();
+  while (!cut_off->ended) co_await place.pass(50ms);
+  CHECK(cut_off->code() == errc::connection_failed);
+  while (!fence->ended) co_await place.pass(50ms);
+  CHECK_FALSE(lost->ended);
+  co_await leave(one, two);
+}
+
 TIME_TEST("legacy rendezvous: a node that was cut off for a while learns that it was lost",
           "[rendezvous]") {
   town place(time);

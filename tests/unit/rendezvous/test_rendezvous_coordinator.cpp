@@ -519,7 +519,24 @@ TEST_CASE("coordinator: another version of the protocol is refused, both named",
   const auto answers = coordinator.take_answers();
   REQUIRE(answers.size() == 1);
   CHECK(std::visit(in_words(), answers[0].what) ==
-        "refused: this node speaks version 1 of the rendezvous, the server version 2");
+        "refused: this node speaks version 1 of the rendezvous, the server version 3");
+}
+
+TEST_CASE("coordinator: every node goes by the keep-alives of the first", "[rendezvous]") {
+  rendezvous_coordinator coordinator("job");
+  hello greeting;
+  for (const std::int64_t pid : {1, 2}) {
+    const auto link = static_cast<rendezvous_coordinator::connection>(pid);
+    coordinator.connected(link, {});
+    greeting.node = {"a", pid, 0, {}};
+    greeting.settings.keep_alive_interval = std::chrono::seconds(pid);
+    greeting.settings.keep_alive_max_attempt = static_cast<int>(pid) + 1;
+    coordinator.received(link, greeting, time_point(1h));
+    const auto answers = coordinator.take_answers();
+    REQUIRE(answers.size() == 1);
+    const auto& settings = std::get<welcome>(answers[0].what).settings;
+    CHECK(settings.silence() == 2s);
+  }
 }
 
 TEST_CASE("coordinator: nodes with a host name and a pid in common are two nodes", "[rendezvous]") {

@@ -59,8 +59,8 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
     CHECK(to_text(heard) == text);
   }
   const std::vector<rendezvous_answer> answers = {
-      welcome{true},
-      welcome{false},
+      welcome{true, full_hello().settings},
+      welcome{false, {}},
       refused{true, "late"},
       placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1},
       changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
@@ -116,6 +116,10 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
       {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 1,
            "served": true, "addresses": "10.0.0.1 host"})",
        "'host'"},
+      {R"({"kind": "hello", "version": 3, "run_id": "j", "host": "a", "pid": 1, "local_id": 0,
+           "number": "00000000000000000000000000000001", "min_nodes": 1, "max_nodes": 1,
+           "last_call_ms": 1, "keep_alive_ms": 5000, "keep_alive_attempts": 1, "grace_ms": 300})",
+       "\"keep_alive_attempts\""},
       {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 65536,
            "served": true})",
        "\"port\""},
@@ -154,7 +158,7 @@ TEST_CASE("rendezvous message: a node's number is 32 hexadecimal digits, and not
   }
   // One of before has none, and is told which version the server speaks.
   std::string before = text;
-  before.replace(before.find("\"version\": 2"), 12, "\"version\": 1");
+  before.replace(before.find("\"version\": 3"), 12, "\"version\": 1");
   before.replace(before.find("\"number\""), 8, "\"nothing\"");
   CHECK(std::get<hello>(parse_rendezvous_request(before)).version == 1);
 }

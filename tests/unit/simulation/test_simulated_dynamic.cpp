@@ -48,8 +48,8 @@ using elastic::test::simulated_place;
 /// - Rounds come one after the other, and each is complete with an allowed number of nodes. Who
 ///   looks at it when some have left it already may take it for smaller; then the others notice
 ///   that those have left, and the round ends soon.
-/// - No worker runs beside one of a newer round, but on a node that was silent for so long that it
-///   was given up: nobody can stop it but itself, which it does soon after it was cut off.
+/// - No worker runs beside one of a newer round: who is cut off stops its own before the others go
+/// on.
 /// - A node that asks for a round is placed or refused in time.
 /// - A node fails only where it cannot reach the place, finds no round in time, or the job has
 ///   ended. Nodes that reach the place agree on whether the job has succeeded.
@@ -76,7 +76,7 @@ class dynamic_job final : public elastic::test::simulated_job {
   static constexpr duration slack = 5s;
   /// How long a node that is cut off goes on: until it asks, until it has no answer, until its
   /// workers are gone.
-  static constexpr duration last_breath = beat + silence + worker_grace + slack;
+  const duration last_breath = beat + silence + plan_.worker_grace + slack;
 
   std::shared_ptr<rendezvous_handler> make_handler(
       simulated_node& node, elastic::rendezvous_parameters parameters) override {
@@ -208,8 +208,8 @@ class dynamic_job final : public elastic::test::simulated_job {
     const torch_state& now = place_.state();
     for (const auto& [name, rank] : now.participants) {
       if (now.round != round || rank < world || was_disturbed(ids_.at(name))) continue;
-      complain(fmt::format("node {} does not count node {} in round {}", node.id, ids_.at(name),
-                           round));
+      complain(
+          fmt::format("node {} does not count node {} in round {}", node.id, ids_.at(name), round));
     }
     if (!known.worlds.empty()) spawn(check_end_of(round));
   }
@@ -232,20 +232,9 @@ class dynamic_job final : public elastic::test::simulated_job {
 
   void found_other_round(const simulated_node& starting, const simulated_node& other,
                          const fake_process&, std::int64_t its_round) override {
-    const std::int64_t round = starting.round->round;
-    const bool is_older = round < its_round;
-    const simulated_node& stale = is_older ? starting : other;
-    if (!was_disturbed(stale.id)) {
-      complain(fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
-                           "{}",
-                           starting.id, round, its_round, other.id));
-    }
-    spawn(check_end_of_stale(stale, is_older ? round : its_round));
-  }
-
-  task<void> check_end_of_stale(const simulated_node& node, std::int64_t round) {
-    co_await time_.sleep_until(time_.now() + last_breath);
-    check_no_worker(node, round);
+    complain(
+        fmt::format("node {} starts a worker of round {} while one of round {} runs on node {}",
+                    starting.id, starting.round->round, its_round, other.id));
   }
 
   void check_no_worker(const simulated_node& node, std::int64_t round) {

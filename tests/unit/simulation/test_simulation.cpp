@@ -44,6 +44,9 @@ class native_job final : public elastic::test::simulated_job {
  private:
   std::shared_ptr<rendezvous_handler> make_handler(
       simulated_node& node, elastic::rendezvous_parameters parameters) override {
+    // All go by those of the first.
+    if (random_.below(4) == 0) parameters.conf["keep_alive_interval"] = "1";
+    if (random_.below(4) == 0) parameters.conf["keep_alive_max_attempt"] = "2";
     return std::make_shared<elastic::c10d_rendezvous>(
         std::move(parameters), network_.connector_of(node.id), network_.store_of(node.id));
   }
@@ -92,9 +95,10 @@ class native_job final : public elastic::test::simulated_job {
   // The server sees to it that a node's workers are gone before the others go on without it.
   void found_other_round(const simulated_node& starting, const simulated_node& other,
                          const fake_process&, std::int64_t its_round) override {
-    complain(fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
-                         "{}",
-                         starting.id, starting.round->round, its_round, other.id));
+    complain(
+        fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
+                    "{}",
+                    starting.id, starting.round->round, its_round, other.id));
   }
 
   // ---- whether a node that ended by an error had a cause ---------------------------------------

@@ -104,6 +104,7 @@ class agent_run {
         group_(strand, spec, services_, layout_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
         ledger_(spec.max_restarts, spec.restart),
+        started_(strand),
         stop_requested_(strand),
         requests_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
@@ -146,7 +147,8 @@ class agent_run {
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
     try {
-      result = co_await with_cleanup(run_attempts(), leave_rendezvous());
+      task<run_result> living = with_cleanup(run_attempts(), leave_rendezvous());
+      co_await race(keep_result(std::move(living), result), kill_at_fence());
     } catch (const std::exception& thrown) {
       failure = std::current_exception();
       breakdown = thrown.what();
@@ -208,6 +210,20 @@ class agent_run {
     }
   }
 
+  /// Kills the workers of each attempt when the other nodes can go on without this one.
+  task<void> kill_at_fence() {
+    for (;;) {
+      co_await started_.wait();
+      started_.reset();
+      co_await race(rendezvous_->wait_for_fence(), started_.wait());
+      if (started_.is_set()) continue;
+      if (group_.running() > 0) {
+        log_.error("killing the workers: the other nodes can go on without this one");
+      }
+      group_.kill();
+    }
+  }
+
   agent_view look() const {
     agent_view view;
     view.is_late = is_late_;
@@ -264,8 +280,11 @@ class agent_run {
     const std::optional<assigned_ranks> ranks = **joined;
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
+    started_.set();
     co_await telemetry_.timed("LocalElasticAgent._start_workers",
                               group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
+    // Those that were started after the fence.
+    started_.set();
     ledger_.started(time_.now());
     telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
@@ -648,6 +667,8 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
+  /// Workers were started of whom the fence does not know.
+  event_flag started_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
   /// For the workers. Bounded by the callers of `ask`.

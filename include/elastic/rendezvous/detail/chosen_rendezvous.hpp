@@ -32,6 +32,7 @@ class chosen_rendezvous : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;

@@ -23,7 +23,7 @@ namespace rendezvous_messages {
 
 /// The first word of a connection, also of one that takes up a broken one.
 struct hello {
-  static constexpr int current_version = 2;
+  static constexpr int current_version = 3;
   int version = current_version;
   std::string run_id;
   node_id node;
@@ -69,6 +69,8 @@ struct ask_status {};
 struct welcome {
   /// Whether the server still knows the node, with its place.
   bool resumed = false;
+  /// The job's keep-alives and grace, which those of the first node are: all others go by them.
+  rendezvous_settings settings;
 };
 
 struct refused {

@@ -66,6 +66,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -147,6 +148,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
   ELASTIC_DECL task<void> note_change();
+
+  // Throws when this node has to give up the others, however long the state is looked for.
+  ELASTIC_DECL task<void> give_up_in_time();
+  ELASTIC_DECL task<void> note_failure(std::string what);
 
   // ---- what happens in a round ----------------------------------------------------------------
 

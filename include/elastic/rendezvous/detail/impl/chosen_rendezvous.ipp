@@ -25,6 +25,10 @@ ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::stri
   return chosen().report_failure(std::move(what));
 }
 
+ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
+  return chosen_ ? chosen_->wait_for_fence() : rendezvous_handler::wait_for_fence();
+}
+
 ELASTIC_DECL task<int> chosen_rendezvous::num_nodes_waiting() {
   if (!chosen_) co_return 0;
   co_return co_await chosen_->num_nodes_waiting();

@@ -7,6 +7,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/life_sign.hpp>
 #include <elastic/store/leased_keys.hpp>
 
 #include <functional>
@@ -45,13 +46,22 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
+  /// When it was prolonged last.
+  const life_sign& sign() const { return sign_; }
+
+  /// Why that failed last.
+  const std::string& last_problem() const { return last_problem_; }
+
  private:
   ELASTIC_DECL task<void> keep();
+  ELASTIC_DECL task<void> prolong(std::string key);
 
   const std::shared_ptr<leased_keys> keys_;
   const job_keeper keep_job_;
   const std::shared_ptr<time_source> time_;
   const logger log_;
+  life_sign sign_;
+  std::string last_problem_ = "no reply";
   std::string held_;
   std::optional<event_flag> ended_;
   std::optional<event_flag> idle_;

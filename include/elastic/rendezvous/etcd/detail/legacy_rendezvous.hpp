@@ -63,6 +63,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -88,6 +89,11 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   // ---- what happens in a round ----------------------------------------------------------------
 
+  ELASTIC_DECL task<void> note_change();
+  ELASTIC_DECL task<void> note_failure(std::string what);
+
+  // Throws when this node has to give up the others, however long etcd is looked for.
+  ELASTIC_DECL task<void> give_up_in_time();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 

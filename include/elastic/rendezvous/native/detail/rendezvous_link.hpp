@@ -11,6 +11,7 @@
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -78,6 +79,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
   ELASTIC_DECL void ask_status();
 
+  /// Waits until the workers of this node have to be gone, because the others can go on without it.
+  ELASTIC_DECL task<void> wait_for_fence();
+
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
 
@@ -109,7 +113,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;
-  ELASTIC_DECL void take_up(message_channel& channel, bool resumed);
+  ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
+                            time_point greeted_at);
 
   // ---- the conversation -----------------------------------------------------------------------
 
@@ -128,11 +133,16 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
-  ELASTIC_DECL void note_lost(std::string why, duration grace);
+  ELASTIC_DECL void note_lost(std::string why);
+
+  /// When the workers of this node have to be gone.
+  ELASTIC_DECL time_point fence() const;
   ELASTIC_DECL void notify();
 
   std::shared_ptr<message_connector> connector_;
   rendezvous_messages::hello greeting_;
+  /// The server's, once it has welcomed this node.
+  rendezvous_settings settings_;
   std::shared_ptr<time_source> time_;
   logger log_;
   std::optional<event_flag> news_;
@@ -141,10 +151,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   channel_pointer channel_;
   bool is_welcome_ = false;
   bool was_connected_ = false;
-  /// When a connection that broke counts as the loss of this node, and how long its workers may
-  /// then take to end.
+  /// When the connection ended, and when that counts as the loss of this node.
+  std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
-  duration grace_{};
+  /// The others have gone on without this node, until it joins again.
+  bool is_given_up_ = false;
   /// When we said the last that the server is known to have heard, and what it has not answered.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;

@@ -126,6 +126,10 @@ ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
   }
 }
 
+ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
+  return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
+}
+
 ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
   if (!link_) co_return 0;
   co_await ask_status();

@@ -80,7 +80,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.heard = now;
   node.given_up_at.reset();
   wake_at(now + settings_.silence());
-  answer(request.node, rendezvous_messages::welcome{!is_new});
+  answer(request.node, rendezvous_messages::welcome{!is_new, settings_});
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node);
 }

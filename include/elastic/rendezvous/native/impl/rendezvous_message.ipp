@@ -107,12 +107,19 @@ inline node_number read_node_number(const json_fields& fields) {
   return {read(0), read(half)};
 }
 
+/// Adds for how long a node may be silent, or without its connection.
+inline json_object& add_patience(json_object& object, const rendezvous_settings& settings) {
+  return object.add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
+      .add("keep_alive_attempts", settings.keep_alive_max_attempt)
+      .add("grace_ms", whole_milliseconds(settings.reconnect_grace));
+}
+
 /// Writes a message as JSON.
 struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
     const rendezvous_settings& settings = message.settings;
-    return of_kind("hello")
-        .add("version", message.version)
+    json_object object = of_kind("hello");
+    object.add("version", message.version)
         .add("run_id", message.run_id)
         .add("host", message.node.host)
         .add("pid", message.node.pid)
@@ -120,11 +127,8 @@ struct message_writer {
         .add("number", text_of(message.node.number))
         .add("min_nodes", settings.min_nodes)
         .add("max_nodes", settings.max_nodes)
-        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
-        .add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
-        .add("keep_alive_attempts", settings.keep_alive_max_attempt)
-        .add("grace_ms", whole_milliseconds(settings.reconnect_grace))
-        .text();
+        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout));
+    return add_patience(object, settings).text();
   }
   std::string operator()(const rendezvous_messages::join& message) const {
     json_object object = of_kind("join");
@@ -152,7 +156,9 @@ struct message_writer {
   }
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
-    return of_kind("welcome").add("resumed", message.resumed).text();
+    json_object object = of_kind("welcome");
+    object.add("resumed", message.resumed);
+    return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
     return of_kind("refused").add("timeout", message.timeout).add("why", message.why).text();
@@ -193,6 +199,13 @@ struct message_writer {
   }
 };
 
+inline void read_patience(const json_fields& fields, rendezvous_settings& settings) {
+  settings.keep_alive_interval = milliseconds(fields, "keep_alive_ms");
+  // One that is late must not be the loss of a node.
+  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
+  settings.reconnect_grace = milliseconds(fields, "grace_ms");
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
@@ -207,9 +220,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
   settings.last_call_timeout = milliseconds(fields, "last_call_ms");
-  settings.keep_alive_interval = milliseconds(fields, "keep_alive_ms");
-  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
-  settings.reconnect_grace = milliseconds(fields, "grace_ms");
+  read_patience(fields, settings);
   return message;
 }
 
@@ -263,7 +274,12 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   namespace messages = rendezvous_messages;
   const detail::json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
-  if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
+  if (kind == "welcome") {
+    messages::welcome message;
+    message.resumed = fields.flag("resumed");
+    detail::read_patience(fields, message.settings);
+    return message;
+  }
   if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
   if (kind == "peers") {
     return messages::peers{fields.number("round", 0, detail::last_round), fields.text("addresses")};

@@ -9,6 +9,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/life_sign.hpp>
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/node_id.hpp>
@@ -98,6 +99,15 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// for them: they cannot know of it.
   void spare_ended(bool whether) { spares_ended_ = whether; }
 
+  /// When this node was heard last, as far as it knows.
+  const life_sign& sign() const { return sign_; }
+
+  /// Says that this node lives, unless it did so within an interval.
+  ELASTIC_DECL task<void> refresh_sign();
+
+  /// Why the state could not be reached last.
+  const std::string& last_problem() const { return last_problem_; }
+
   /// From now on a place that cannot be reached is not tried again.
   void hurry() { is_patient_ = false; }
 
@@ -113,7 +123,14 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // A store that was reached before may come back.
   template <class T, class Ask>
   task<T> patiently(Ask ask) {
-    if (backend_->is_patient()) co_return co_await ask(*backend_);
+    if (backend_->is_patient()) {
+      try {
+        co_return co_await ask(*backend_);
+      } catch (const error& problem) {
+        last_problem_ = problem.what();
+        throw;
+      }
+    }
     const time_point limit = time_->now() + limits::rendezvous_reconnect_timeout;
     for (;;) {
       std::exception_ptr failure;
@@ -129,6 +146,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
       } catch (const error& problem) {
         const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
                                    is_patient_ && time_->now() < limit;
+        last_problem_ = problem.what();
         if (!may_come_back) throw;
         log_.debug("cannot reach the rendezvous state, trying again: {}", problem.what());
       }
@@ -170,6 +188,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // Each is another one, also if the clock was set back: others look at whether it changes.
   ELASTIC_DECL torch_time next_heartbeat();
 
+  // Whether others see the last heartbeat of this node in it.
+  ELASTIC_DECL bool shows_heartbeat(const torch_state& stored) const;
+
   // ---- heartbeats -----------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_alive();
@@ -183,6 +204,8 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   const std::shared_ptr<store> agents_;
   const std::shared_ptr<time_source> time_;
   const logger log_;
+  life_sign sign_;
+  std::string last_problem_ = "no reply";
   torch_state_clock clock_;
   std::optional<own_deadline> own_deadline_;
   torch_time heartbeat_{};

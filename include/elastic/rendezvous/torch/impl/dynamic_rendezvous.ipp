@@ -53,13 +53,32 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     shared_->spare_ended(false);
     co_await with_rollback(join(), try_to_leave(give_up_any_place()));
     std::optional<rendezvous_round> round = co_await placed_round();
-    if (round) co_return std::move(*round);
+    if (round) {
+      co_await shared_->refresh_sign();
+      co_return std::move(*round);
+    }
     parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
                           change_->what);
   }
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
+  if (!change_) co_await race(note_change(), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
+  return shared_->sign().wait_for_kill();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
+  co_await shared_->sign().wait_for_notice();
+  // Whose workers are done has none to stop.
+  if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
+  throw detail::cut_off_error(shared_->sign(), shared_->last_problem());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
   while (!change_) {
     view current = co_await shared_->look();
     if (current.state.closed) {
@@ -76,10 +95,14 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
     const time_point limit = now() + settings_.keep_alive_interval;
     co_await shared_->wait_for_change(current.token, limit);
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string what) {
+  co_await race(note_failure(std::move(what)), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
   const view current = co_await shared_->look();
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
@@ -90,7 +113,6 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::str
     rendezvous_change failed = co_await count_failure(std::move(what));
     note(std::move(failed));
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
@@ -370,8 +392,6 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
   co_await race(std::move(agreeing), note_change());
 }
-
-ELASTIC_DECL task<void> dynamic_rendezvous::note_change() { co_await wait_for_change(); }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
     view current) {

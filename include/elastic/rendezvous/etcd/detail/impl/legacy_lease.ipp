@@ -18,7 +18,8 @@ ELASTIC_DECL legacy_lease::legacy_lease(std::shared_ptr<leased_keys> keys, job_k
     : keys_(std::move(keys)),
       keep_job_(std::move(keep_job)),
       time_(std::move(time)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      sign_(time_, legacy_ttl::lease) {}
 
 ELASTIC_DECL void legacy_lease::start(asio::any_io_executor executor) {
   if (ended_) return;
@@ -39,7 +40,7 @@ ELASTIC_DECL task<void> legacy_lease::stop() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
-  co_await keys_->prolong(key, legacy_ttl::lease);
+  co_await prolong(key);
   held_ = std::move(key);
 }
 
@@ -54,6 +55,12 @@ ELASTIC_DECL task<void> legacy_lease::remove() {
   if (!key.empty()) co_await keys_->erase(key);
 }
 
+ELASTIC_DECL task<void> legacy_lease::prolong(std::string key) {
+  const time_point begun = time_->now();
+  co_await keys_->prolong(std::move(key), legacy_ttl::lease);
+  sign_.heard(begun);
+}
+
 ELASTIC_DECL task<void> legacy_lease::keep() {
   // Two may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
@@ -62,13 +69,14 @@ ELASTIC_DECL task<void> legacy_lease::keep() {
     co_await time_->sleep_until(time_->now() + interval);
     idle_->reset();
     try {
-      if (!held_.empty()) co_await keys_->prolong(held_, legacy_ttl::lease);
+      if (!held_.empty()) co_await prolong(held_);
       if (keep_job_ && time_->now() >= job_due) {
         co_await keep_job_();
         job_due = time_->now() + duration(legacy_ttl::job) / 2;
       }
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.
+      last_problem_ = failure.what();
       log_.debug("this node could not say that it lives: {}", failure.what());
     }
     idle_->set();

@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/master_keys.hpp>
@@ -44,6 +45,22 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
+  if (!change_) co_await race(note_change(), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::wait_for_fence() {
+  return lease_->sign().wait_for_kill();
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::give_up_in_time() {
+  co_await lease_->sign().wait_for_notice();
+  // Whose workers are done has none to stop.
+  if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
+  throw cut_off_error(lease_->sign(), lease_->last_problem());
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
   while (!change_) {
     view current = co_await shared_.look();
     if (is_closed(current)) {
@@ -61,17 +78,20 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
     const time_point limit = now() + legacy_ttl::lease;
     co_await shared_.wait_for_change(token, limit);
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
+  co_await race(note_failure(std::move(what)), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string what) {
   const view current = co_await shared_.look();
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
     change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {

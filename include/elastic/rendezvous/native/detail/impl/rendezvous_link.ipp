@@ -9,6 +9,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/rendezvous/detail/failure_text.hpp>
+#include <elastic/rendezvous/detail/fencing.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -23,6 +24,7 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
                                               std::shared_ptr<time_source> time, logger log)
     : connector_(std::move(connector)),
       greeting_(std::move(greeting)),
+      settings_(greeting_.settings),
       time_(std::move(time)),
       log_(std::move(log)) {}
 
@@ -76,6 +78,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   known_.change.reset();
   known_.refused.reset();
   known_.all_finished = false;
+  is_given_up_ = false;
   send_until_superseded(std::move(wish));
 }
 
@@ -89,8 +92,6 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
   for (;;) {
     channel_ = co_await connect_until(deadline);
     std::string why;
-    // The server waits for as long again until it lets the others go on.
-    grace_ = greeting_.settings.reconnect_grace / 2;
     try {
       co_await race(listen(), keep_alive());
     } catch (const error& failure) {
@@ -107,8 +108,10 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     }
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
     const time_point now = time_->now();
-    lost_at_ = now + greeting_.settings.reconnect_grace / 2;
+    ended_at_ = now;
+    lost_at_ = now + fencing::of_end(settings_.reconnect_grace).notice;
     deadline = now + limits::rendezvous_reconnect_timeout;
+    notify();
   }
 }
 
@@ -121,8 +124,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()),
-                grace_);
+      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()));
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -157,8 +159,6 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   }
   if (!channel) co_return nullptr;
   channel->send(to_text(rendezvous_request(greeting_)));
-  known_alive_at_ = time_->now();
-  unanswered_.clear();
   if (co_await is_welcomed(channel, limit)) co_return channel;
   channel->close();
   co_return nullptr;
@@ -166,6 +166,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
 
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
   std::optional<rendezvous_answer> reply;
+  const time_point greeted_at = time_->now();
   try {
     const auto answer = co_await with_deadline(*time_, limit, channel->receive());
     if (answer) reply = parse_rendezvous_answer(*answer);
@@ -192,7 +193,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   }
   const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
   if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
-  take_up(*channel, welcome->resumed);
+  take_up(*channel, *welcome, greeted_at);
   co_return true;
 }
 
@@ -201,11 +202,20 @@ ELASTIC_DECL std::string rendezvous_link::stranger() const {
                      last_problem_);
 }
 
-ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel, bool resumed) {
+ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
+                                           const rendezvous_messages::welcome& reply,
+                                           time_point greeted_at) {
+  settings_ = reply.settings;
+  known_alive_at_ = greeted_at;
+  unanswered_.clear();
   is_welcome_ = true;
   was_connected_ = true;
+  ended_at_.reset();
   lost_at_.reset();
-  if (!resumed) note_lost("this node was given up by the others", duration::zero());
+  if (!reply.resumed) {
+    is_given_up_ = known_.placed.has_value();
+    note_lost("this node was given up by the others");
+  }
   if (standing_request_) channel.send(to_text(*standing_request_));
   if (status_is_due_) channel.send(to_text(rendezvous_messages::ask_status{}));
   notify();
@@ -221,17 +231,22 @@ ELASTIC_DECL task<void> rendezvous_link::listen() {
 }
 
 ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
-  const duration interval = greeting_.settings.keep_alive_interval;
-  const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
+  const duration interval = settings_.keep_alive_interval;
+  const duration patience = fencing::of_silence(settings_.silence()).notice;
   time_point next_word = time_->now() + interval;
   for (;;) {
-    const time_point next_look = std::min(next_word, known_alive_at_ + patience);
-    co_await time_->sleep_until(next_look);
-    const time_point now = time_->now();
-    if (now >= known_alive_at_ + patience) {
-      grace_ = interval / 2;
+    // An end of the connection that reaches the server lets the others go on sooner than silence:
+    // so it is kept until the workers are gone.
+    const bool is_lost = time_->now() >= known_alive_at_ + patience;
+    if (is_lost) note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+    const bool has_workers = known_.placed && !known_.all_finished;
+    const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
+    if (is_lost && time_->now() >= limit) {
       throw error(errc::connection_failed, "the server does not answer");
     }
+    const time_point next_look = std::min(next_word, limit);
+    co_await time_->sleep_until(next_look);
+    const time_point now = time_->now();
     if (now < next_word) continue;
     say(rendezvous_messages::keep_alive{});
     unanswered_.push_back(now);
@@ -280,9 +295,26 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished&
   if (known_.placed && known_.placed->round == reply.round) known_.all_finished = true;
 }
 
-ELASTIC_DECL void rendezvous_link::note_lost(std::string why, duration grace) {
+ELASTIC_DECL time_point rendezvous_link::fence() const {
+  if (!was_connected_) return time_point::max();
+  if (is_given_up_) return time_->now();
+  const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
+  if (!ended_at_) return of_silence;
+  return std::min(of_silence, *ended_at_ + fencing::of_end(settings_.reconnect_grace).kill);
+}
+
+ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
+  for (;;) {
+    const time_point limit = fence();
+    if (time_->now() >= limit) co_return;
+    co_await race(time_->sleep_until(limit), news());
+  }
+}
+
+ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
+  const duration grace = std::max(fence() - time_->now(), duration::zero());
   known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
   notify();
 }

@@ -24,7 +24,8 @@ ELASTIC_DECL torch_round::torch_round(std::string run_id, node_id node,
       backend_(std::move(backend)),
       agents_(std::move(agents)),
       time_(std::move(time)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      sign_(time_, settings.silence()) {}
 
 ELASTIC_DECL std::string torch_round::prefix(std::int64_t round) const {
   return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
@@ -42,7 +43,9 @@ ELASTIC_DECL auto torch_round::carry_out(view current, round_action action) -> t
   const bool has_place = is_named(current.state);
   if (has_place) current.stored.last_heartbeats[node_] = next_heartbeat();
   if (!has_place) current.stored.last_heartbeats.erase(node_);
-  co_return co_await write(std::move(current));
+  view written = co_await write(std::move(current));
+  if (shows_heartbeat(written.stored)) sign_.heard(now);
+  co_return written;
 }
 
 ELASTIC_DECL task<void> torch_round::close() {
@@ -97,7 +100,13 @@ ELASTIC_DECL task<void> torch_round::tell_ended(std::int64_t round, int rank) {
 
 ELASTIC_DECL task<void> torch_round::announce() {
   const auto say = [this](rendezvous_backend& to) { return answered(to.say_alive(node_)); };
+  const time_point begun = time_->now();
   co_await patiently<bool>(say);
+  if (backend_->watches_over_nodes()) sign_.heard(begun);
+}
+
+ELASTIC_DECL task<void> torch_round::refresh_sign() {
+  if (sign_.age() > settings_.keep_alive_interval) co_await beat();
 }
 
 ELASTIC_DECL task<void> torch_round::withdraw() { co_await backend_->say_gone(); }
@@ -256,6 +265,12 @@ ELASTIC_DECL torch_time torch_round::next_heartbeat() {
   return heartbeat_;
 }
 
+ELASTIC_DECL bool torch_round::shows_heartbeat(const torch_state& stored) const {
+  if (backend_->watches_over_nodes()) return false;
+  const auto mine = stored.last_heartbeats.find(node_);
+  return mine != stored.last_heartbeats.end() && mine->second == heartbeat_;
+}
+
 ELASTIC_DECL task<void> torch_round::keep_alive() {
   for (;;) {
     co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
@@ -279,7 +294,9 @@ ELASTIC_DECL task<void> torch_round::beat() {
     if (mine == current.stored.last_heartbeats.end()) co_return;
     const torch_time before = mine->second;
     mine->second = next_heartbeat();
+    const time_point begun = time_->now();
     current = co_await write(std::move(current));
+    if (shows_heartbeat(current.stored)) sign_.heard(begun);
     const auto now = current.stored.last_heartbeats.find(node_);
     if (now == current.stored.last_heartbeats.end() || now->second > before) co_return;
   }

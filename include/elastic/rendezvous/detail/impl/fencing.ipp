@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/detail/fencing.hpp>
+
+#include <algorithm>
+
+namespace elastic::detail {
+
+ELASTIC_DECL fencing fencing::of_silence(duration silence) {
+  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
+  return {silence / 4 * 3, silence - margin, silence};
+}
+
+ELASTIC_DECL fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
+
+ELASTIC_DECL bool fencing::is_safe() const {
+  const duration drift = others_go_on / 50;
+  return notice < kill && kill + kill_time + drift <= others_go_on;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/detail/fencing.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+
+namespace fencing_tests {
+
+using namespace std::chrono_literals;
+using elastic::duration;
+using elastic::detail::fencing;
+
+void check(const fencing& planned, const fencing& expected) {
+  CHECK(planned.notice == expected.notice);
+  CHECK(planned.kill == expected.kill);
+  CHECK(planned.others_go_on == expected.others_go_on);
+}
+
+TEST_CASE("fencing: the workers of a node that falls silent are gone before the others go on",
+          "[rendezvous]") {
+  const fencing rows[] = {
+      {11250ms, 14650ms, 15s}, {7500ms, 9750ms, 10s},  {750ms, 930ms, 1s},
+      {375ms, 440ms, 500ms},   {225s, 293950ms, 300s},
+  };
+  for (const fencing& row : rows) {
+    CAPTURE(row.others_go_on.count());
+    check(fencing::of_silence(row.others_go_on), row);
+    CHECK(row.is_safe());
+  }
+}
+
+TEST_CASE("fencing: the workers of a node whose connection ends are gone before the others go on",
+          "[rendezvous]") {
+  const fencing rows[] = {
+      {150ms, 225ms, 300ms},
+      {500ms, 750ms, 1s},
+      {30s, 45s, 60s},
+  };
+  for (const fencing& row : rows) {
+    CAPTURE(row.others_go_on.count());
+    check(fencing::of_end(row.others_go_on), row);
+    CHECK(row.is_safe());
+  }
+}
+
+TEST_CASE("fencing: what is not safe is known to be so, and keeps its order", "[rendezvous]") {
+  for (const duration silence : {duration(1), duration(1ms), duration(100ms), duration(400ms)}) {
+    const fencing planned = fencing::of_silence(silence);
+    CAPTURE(silence.count());
+    CHECK_FALSE(planned.is_safe());
+    CHECK(planned.notice <= planned.kill);
+    CHECK(planned.kill <= planned.others_go_on);
+  }
+  CHECK_FALSE(fencing::of_end(100ms).is_safe());
+  CHECK_FALSE(fencing{10s, 15s, 15s}.is_safe());
+  CHECK_FALSE(fencing{10s, 14800ms, 15s}.is_safe());
+  CHECK_FALSE(fencing{14s, 14s, 15s}.is_safe());
+}
+
+}  // namespace fencing_tests
