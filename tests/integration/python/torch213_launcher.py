@@ -285,5 +285,107 @@ class Launcher(unittest.TestCase):
                                       for rank in (0, 1)])
 
 
+# Leaves its whole environment, and fails as its arguments say: of which rank, up to which attempt.
+FAILING = """
+import json, os, sys
+folder, rank, attempts = sys.argv[1], sys.argv[2], int(sys.argv[3])
+attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+name = os.path.join(folder, attempt + "." + os.environ["RANK"])
+with open(name + ".part", "w") as file:
+    json.dump(dict(os.environ), file)
+os.rename(name + ".part", name)
+if int(attempt) < attempts:
+    while len(os.listdir(folder)) < 2 * (int(attempt) + 1):
+        pass
+    if os.environ["RANK"] == rank:
+        sys.exit(3)
+    import time
+    time.sleep(600)
+"""
+
+
+class SameAsTorchrun(unittest.TestCase):
+    """A script started by both launchers: what it finds, and what is left of it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.script = self.folder / "failing.py"
+        self.script.write_text(FAILING, encoding="utf-8")
+
+    def run_both(self, *options, attempts):
+        return [self.run_one(name, words, options, attempts) for name, words in
+                (("torchrun", [sys.executable, "-m", "torch.distributed.run"]),
+                 ("elasticrun", [ELASTICRUN]))]
+
+    def run_one(self, name, words, options, attempts):
+        folder = self.folder / name
+        told, logs = folder / "told", folder / "logs"
+        told.mkdir(parents=True)
+        environment = {"PYTHON_EXEC": sys.executable, "KEPT": "as it is", **os.environ}
+        words = [*words, "--nproc-per-node=2", "--monitor-interval=0.1", "--redirects=3",
+                 "--log-dir", logs, "--event-log-handler=console", *options, self.script, told,
+                 "1", str(attempts)]
+        result = subprocess.run(list(map(str, words)), env=environment, capture_output=True,
+                                text=True, check=False)
+        return {
+            "exit code": result.returncode,
+            "environment": {path.name: self.comparable(json.loads(path.read_text()))
+                            for path in told.iterdir()},
+            "files": sorted(str(path.relative_to(next(logs.iterdir())))
+                            for path in logs.rglob("*.log")) if any(logs.iterdir()) else [],
+            "events": [self.comparable_event(json.loads(line))
+                       for line in result.stderr.splitlines() if line.startswith('{"name"')],
+            "report": self.report_of(result.stderr),
+        }
+
+    @staticmethod
+    def comparable(environment):
+        """Without what is random, or documented to differ."""
+        for name in ("MASTER_PORT", "MASTER_ADDR", "TORCHELASTIC_RUN_ID", "ELASTIC_CONTROL"):
+            environment.pop(name, None)
+        error_file = pathlib.Path(environment["TORCHELASTIC_ERROR_FILE"])
+        environment["TORCHELASTIC_ERROR_FILE"] = "/".join(error_file.parts[-3:])
+        return environment
+
+    @staticmethod
+    def comparable_event(event):
+        told = event["metadata"]
+        inner = json.loads(told["metadata"])
+        return (event["source"], told["state"], told["global_rank"], told["group_rank"],
+                told["role"], told["agent_restarts"], told["duration_ms"] is None,
+                told["raw_error"], inner["group_world_size"], inner["entry_point"],
+                inner.get("local_rank"), inner.get("exit_code"))
+
+    @staticmethod
+    def report_of(text):
+        """The fields of the root cause but for those that differ from run to run."""
+        fields = {}
+        for line in text.partition("Root Cause (first observed failure):")[2].splitlines():
+            name, colon, value = line.partition(":")
+            if colon and name.strip() in ("rank", "exitcode", "error_file", "traceback"):
+                fields[name.strip()] = value.partition("(pid:")[0].strip()
+        return fields
+
+    def test_a_restart(self):
+        theirs, ours = self.run_both("--standalone", "--max-restarts=2", attempts=1)
+        self.assertEqual({"0.0", "0.1", "1.0", "1.1"}, set(ours["environment"]))
+        self.maxDiff = None
+        self.assertEqual(theirs, ours)
+
+    def test_a_failure(self):
+        theirs, ours = self.run_both("--max-restarts=0", "--role=trainer", attempts=1)
+        self.assertEqual(1, ours["exit code"])
+        self.assertEqual("3", ours["report"]["exitcode"])
+        # The other worker was only stopped, which torchrun says otherwise.
+        for each in (theirs, ours):
+            each["events"] = [event for event in each["events"] if event[2] != 0]
+        self.maxDiff = None
+        self.assertEqual(theirs, ours)
+
+
 if __name__ == "__main__":
+    if not ELASTICRUN:
+        del SameAsTorchrun
     unittest.main()

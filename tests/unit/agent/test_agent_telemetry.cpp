@@ -63,7 +63,8 @@ struct play {
     lines recorded;
     // Keys that torchrun has had since.
     const std::regex later(
-        R"re(, "duration_ms": null|, \\"exit_code\\": \[[^\]]*\], \\"worker_pid\\": \[[^\]]*\])re");
+        R"re(, "duration_ms": null|, \\"exit_code\\": \[[^\]]*\], \\"worker_pid\\": \[[^\]]*\])re"
+        R"re(|, \\"errorTraits\\": \{[^}]*\})re");
     for (const auto& one : events->ends()) {
       recorded.push_back(std::regex_replace(elastic::to_json_line(one), later, ""));
     }
@@ -111,6 +112,10 @@ TIME_TEST("agent telemetry: a worker that exits, as torchrun tells it", "[agent]
   acted.stage.worker(1).exit(7);
   co_await acted.stage.end();
   acted.check();
+  // Since 2.13.
+  CHECK(acted.events->ends().at(1).raw_error ==
+        R"({"message": "<NONE>", "errorTraits": {"category": "system_terminated_error", )"
+        R"("retryability": "False"}})");
 }
 
 TIME_TEST("agent telemetry: a worker that is killed, as torchrun tells it", "[agent]") {

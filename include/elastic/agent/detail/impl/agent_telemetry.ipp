@@ -106,7 +106,7 @@ ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
     }
     if (happened.state == "FAILED") {
       const auto content = read_error_file(one.error_file);
-      happened.raw_error = content ? content->raw_json : R"({"message": "<NONE>"})";
+      happened.raw_error = content ? content->raw_json : error_without_file(*happened.worker);
       if (!content && !one.hung.empty()) happened.raw_error = hung_error(one.hung);
     }
     record(happened);
@@ -126,6 +126,13 @@ ELASTIC_DECL void agent_telemetry::record_agent(const worker_group& group, int r
 
 ELASTIC_DECL std::string agent_telemetry::hung_error(const std::string& reason) {
   return fmt::format(R"({{"message": {}}})", json_quoted("hung: " + reason));
+}
+
+/// Source: torch.distributed.elastic.multiprocessing.errors (2.13), `ProcessFailure`.
+ELASTIC_DECL std::string agent_telemetry::error_without_file(const event_worker& failed) {
+  if (failed.exit_code.value_or(-1) < 0) return R"({"message": "<NONE>"})";
+  return R"({"message": "<NONE>", "errorTraits": {"category": "system_terminated_error", )"
+         R"("retryability": "False"}})";
 }
 
 ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& one) {
