@@ -87,8 +87,9 @@ std::string between(const std::string& text, const std::string& from, const std:
   return text.substr(begin + from.size(), end - begin - from.size());
 }
 
-/// The events among what was written to stderr, of workers or of the agent.
-std::vector<nlohmann::json> events_of(const std::string& source, const std::string& text) {
+/// The events of ends among what was written to stderr, of workers or of the agent; not those of
+/// phases and starts.
+std::vector<nlohmann::json> ends_of(const std::string& source, const std::string& text) {
   std::vector<nlohmann::json> found;
   for (const std::string& line : lines_with(text, "{\"name\": ")) {
     INFO(line);
@@ -97,7 +98,8 @@ std::vector<nlohmann::json> events_of(const std::string& source, const std::stri
     if (happened["source"] != source) continue;
     CHECK(happened["name"] ==
           "torchelastic.worker.status." + happened["metadata"]["state"].get<std::string>());
-    found.push_back(happened["metadata"]);
+    const auto& told = happened["metadata"];
+    if (told["state"] != "START" && told["duration_ms"].is_null()) found.push_back(told);
   }
   return found;
 }
@@ -284,7 +286,7 @@ TEST_CASE("elasticrun: events say what became of each worker, and that the agent
   INFO(result.err);
 
   // Of the last attempt only.
-  const auto workers = events_of("WORKER", result.err);
+  const auto workers = ends_of("WORKER", result.err);
   REQUIRE(workers.size() == 2);
   const auto& failed = workers[0];
   CHECK(failed["state"] == "FAILED");
@@ -304,7 +306,7 @@ TEST_CASE("elasticrun: events say what became of each worker, and that the agent
     CHECK(inner["local_rank"] == nlohmann::json::array({worker["global_rank"]}));
   }
 
-  const auto agents = events_of("AGENT", result.err);
+  const auto agents = ends_of("AGENT", result.err);
   REQUIRE(agents.size() == 1);
   CHECK(agents[0]["state"] == "SUCCEEDED");
   CHECK(agents[0]["raw_error"].is_null());
@@ -319,14 +321,14 @@ TEST_CASE("elasticrun: workers that succeed are events, too", "[integration][ela
       here.run({"--standalone", "--nproc-per-node=2", "--event-log-handler", "console"},
                stage::puppet({"exit", "0"}));
   CHECK(result.code == 0);
-  const auto workers = events_of("WORKER", result.err);
+  const auto workers = ends_of("WORKER", result.err);
   REQUIRE(workers.size() == 2);
   for (const auto& worker : workers) {
     CHECK(worker["state"] == "SUCCEEDED");
     CHECK(worker["raw_error"].is_null());
   }
-  REQUIRE(events_of("AGENT", result.err).size() == 1);
-  CHECK(events_of("AGENT", result.err)[0]["state"] == "SUCCEEDED");
+  REQUIRE(ends_of("AGENT", result.err).size() == 1);
+  CHECK(ends_of("AGENT", result.err)[0]["state"] == "SUCCEEDED");
 }
 
 TEST_CASE("elasticrun: an agent that cannot do its work is an event that says why",
@@ -335,8 +337,8 @@ TEST_CASE("elasticrun: an agent that cannot do its work is an event that says wh
   const words console{"--standalone", "--event-log-handler", "console"};
   const auto nothing = here.run(console, {here.folder / "none"});
   CHECK(nothing.code == 127);
-  CHECK(events_of("WORKER", nothing.err).empty());
-  auto agents = events_of("AGENT", nothing.err);
+  CHECK(ends_of("WORKER", nothing.err).empty());
+  auto agents = ends_of("AGENT", nothing.err);
   REQUIRE(agents.size() == 1);
   CHECK(agents[0]["state"] == "FAILED");
   CHECK_THAT(agents[0]["raw_error"].get<std::string>(), contains_text(here.folder / "none"));
@@ -347,10 +349,10 @@ TEST_CASE("elasticrun: an agent that cannot do its work is an event that says wh
   job.signal(SIGTERM);
   const auto stopped = job.wait();
   CHECK(stopped.code == 128 + SIGTERM);
-  for (const auto& worker : events_of("WORKER", stopped.err)) {
+  for (const auto& worker : ends_of("WORKER", stopped.err)) {
     CHECK(worker["state"] == "TERMINATED");
   }
-  agents = events_of("AGENT", stopped.err);
+  agents = ends_of("AGENT", stopped.err);
   REQUIRE(agents.size() == 1);
   CHECK(agents[0]["state"] == "FAILED");
   CHECK_THAT(agents[0]["raw_error"].get<std::string>(), contains_text("SIGTERM"));
