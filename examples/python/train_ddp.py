@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Trains a small model with PyTorch DDP over gloo, and survives the loss of a worker.
+"""Trains a small model with PyTorch DDP, and survives the loss of a worker.
 
     elasticrun --standalone --nproc-per-node 2 --max-restarts 2 \\
         examples/python/train_ddp.py --checkpoint /tmp/model.pt --kill-rank 1 --kill-epoch 2
@@ -9,7 +9,8 @@
 Runs unchanged under torchrun, and by hand as one process. It proves that it is data parallel: each
 step takes the same global batch however many workers share it, so the parameters after an epoch
 are the same (up to rounding) in every run, with any number of workers, interrupted or not. Every
-worker prints their checksum.
+worker prints their checksum. On GPUs, if there is one for each worker of the node; else on the
+processors.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 GLOBAL_BATCH = 24
 STEPS_PER_EPOCH = 10
@@ -41,21 +43,45 @@ def make_data():
     count = GLOBAL_BATCH * STEPS_PER_EPOCH
     inputs = torch.randn(count, 8, generator=random, dtype=torch.float64)
     noise = torch.randn(count, 1, generator=random, dtype=torch.float64)
-    return inputs, torch.sin(inputs[:, :1]) + 0.5 * inputs[:, 1:2] + 0.1 * noise
+    targets = torch.sin(inputs[:, :1]) + 0.5 * inputs[:, 1:2] + 0.1 * noise
+    return TensorDataset(inputs, targets)
+
+
+def choose_device():
+    """A GPU of its own for each worker of this node, else the processors."""
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
+    if torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", 1)):
+        torch.cuda.set_device(local_rank)
+        return torch.device("cuda", local_rank), "nccl"
+    return torch.device("cpu"), "gloo"
 
 
 def checksum(model):
     """One number that changes when any parameter does."""
-    flat = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+    flat = torch.cat([parameter.detach().flatten().cpu() for parameter in model.parameters()])
     weights = torch.cos(torch.arange(flat.numel(), dtype=torch.float64))
     return float(flat @ weights)
 
 
+# [save]
 def save(path, epoch, model, optimizer):
     """Replaces the checkpoint at once: a reader finds the old one or the whole new one."""
     state = {"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
     torch.save(state, path + ".part")
     os.replace(path + ".part", path)
+# [/save]
+
+
+# [load]
+def load(path, model, optimizer, device):
+    """The epoch to begin with: 0 if there is no checkpoint."""
+    if not path or not os.path.exists(path):
+        return 0
+    state = torch.load(path, map_location=device)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"] + 1
+# [/load]
 
 
 @record
@@ -75,33 +101,33 @@ def main():
 
     torch.manual_seed(2)
     layers = [torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)]
-    model = torch.nn.Sequential(*layers).double()
+    device, backend = choose_device()
+    model = torch.nn.Sequential(*layers).double().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    first_epoch = 0
-    if arguments.checkpoint and os.path.exists(arguments.checkpoint):
-        state = torch.load(arguments.checkpoint)
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        first_epoch = state["epoch"] + 1
+    first_epoch = load(arguments.checkpoint, model, optimizer, device)
+    if first_epoch > 0:
         say(f"resuming from epoch {first_epoch}")
 
     parallel = model
     if world_size > 1:
-        dist.init_process_group("gloo")
+        dist.init_process_group(backend)
         parallel = DistributedDataParallel(model)
-    inputs, targets = make_data()
-    share = GLOBAL_BATCH // world_size
+    # [sampler]
+    data = make_data()
+    sampler = DistributedSampler(data, world_size, rank, seed=3)
+    loader = DataLoader(data, batch_size=GLOBAL_BATCH // world_size, sampler=sampler)
     for epoch in range(first_epoch, arguments.epochs):
-        total = torch.zeros(1, dtype=torch.float64)
-        for step in range(STEPS_PER_EPOCH):
+        sampler.set_epoch(epoch)
+        # [/sampler]
+        total = torch.zeros(1, dtype=torch.float64, device=device)
+        for step, (inputs, targets) in enumerate(loader):
             doomed = arguments.kill_rank == rank and arguments.kill_epoch == epoch and attempt == 0
             if doomed and step == STEPS_PER_EPOCH // 2:
                 say(f"killing itself with SIGKILL in the middle of epoch {epoch}")
                 os.kill(os.getpid(), signal.SIGKILL)
-            begin = step * GLOBAL_BATCH + rank * share
-            mine = slice(begin, begin + share)
             optimizer.zero_grad()
-            loss = torch.nn.functional.mse_loss(parallel(inputs[mine]), targets[mine])
+            outputs = parallel(inputs.to(device))
+            loss = torch.nn.functional.mse_loss(outputs, targets.to(device))
             loss.backward()  # DDP averages the gradients of all workers in here
             optimizer.step()
             total += loss.detach()
