@@ -35,7 +35,7 @@ print(sys.argv[1:])
 
 
 def elasticrun_commands(text):
-    """The command lines of elasticrun in a text, one string each, without the script's arguments."""
+    """The command lines of elasticrun in a text, without the arguments of its script."""
     joined = text.replace("\\\n", " ")
     for line in joined.splitlines():
         _, found, command = line.partition("elasticrun ")
@@ -83,7 +83,7 @@ def source_text():
 def missing_messages(page, sources):
     """Messages of the page's tables of which a part of some length is in no source."""
     for line in page.splitlines():
-        message = re.match(r"^\| `([^`]+)` \|", line)
+        message = re.match(r"^\| `([^`]+)`", line)
         parts = [part.strip() for part in message[1].split("…")] if message else []
         long_parts = [part for part in parts if len(part) >= 8]
         if message and (not long_parts or any(part not in sources for part in long_parts)):

@@ -494,7 +494,7 @@ class agent_run {
                    entry.identity.rank, entry.identity.local_rank, entry.pid,
                    entry.end->status.text(), entry.hung.empty() ? "" : ", hung: ", entry.hung);
     }
-    log_.warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
+    log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
                  has_local_failure ? "" : attempt_->change->what + ": ", decision.reason);
   }
 
