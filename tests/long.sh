@@ -7,7 +7,7 @@
 #
 #   tests/long.sh [MINUTES]    60 for each part by default
 #
-# It needs what tests/run.sh installs, and builds what it runs.
+# It needs what tests/run.sh --ci installs, and builds what it runs.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -61,6 +61,9 @@ tests/fuzz/run.py --seconds $((minutes * 60))
 
 say "From a fresh clone to a trained model"
 examples/quickstart.sh --no-torch
+
+say "PyTorch's own launcher against the cases that elasticrun is tested with"
+build/torch-2.13/bin/python tests/integration/python/torch213_launcher.py torchrun
 
 say "Every file of definitions alone"
 failed=0
