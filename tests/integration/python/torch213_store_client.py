@@ -1,18 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Every operation of the TCPStore of PyTorch 2.13 against a server that is not PyTorch's.
+"""Every operation of the TCPStore of PyTorch 2.13 against a server that is not PyTorch's, and its
+rendezvous at that.
 
   torch213_store_client.py PORT
 
 It prints one line at its end. A second process of its own does what others do meanwhile.
 """
 
+import concurrent.futures
 import datetime
 import subprocess
 import sys
 import time
 
 import torch.distributed as dist
+from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousParameters
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
+from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
 PORT = int(sys.argv[1])
 LARGE = "x" * (1 << 20)
@@ -142,9 +147,40 @@ def with_another(store):
     expect(0, other.returncode, "the other process")
 
 
+def tokens(store):
+    backend, other = (C10dRendezvousBackend(each, "tokens") for each in (store, client()))
+    expect(None, backend.get_state(), "state of a new rendezvous")
+    state, token, is_ours = backend.set_state(b"one")
+    expect((b"one", True), (state, is_ours), "first state")
+    expect((b"one", token), other.get_state(), "state that another one reads")
+    for wrong in (None, b"wrong", "no token"):
+        expect((b"one", token, False), other.set_state(b"two", wrong), f"state with token {wrong}")
+    newer = other.set_state(b"two", token)
+    expect((b"two", True), (newer[0], newer[2]), "state with the token")
+    expect((b"two", newer[1], False), backend.set_state(b"three", token), "state with an old token")
+
+
+def meeting(_):
+    """Two real handlers, neither of which serves."""
+    def new_handler():
+        return get_rendezvous_handler(RendezvousParameters(
+            "c10d", f"127.0.0.1:{PORT}", "meeting", 2, 2, local_addr="127.0.0.1", is_host="false"))
+
+    handlers = [new_handler() for _ in range(2)]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        rounds = list(pool.map(lambda handler: handler.next_rendezvous(), handlers))
+    expect([0, 1], sorted(each.rank for each in rounds), "ranks")
+    expect([2, 2], [each.world_size for each in rounds], "sizes of the world")
+    rounds[0].store.set("from", "the other")
+    expect(b"the other", rounds[1].store.get("from"), "the store of a round")
+    expect(0, handlers[0].num_nodes_waiting(), "nodes that wait")
+    handlers[0].set_closed()
+    expect_failure(RendezvousClosedError, new_handler().next_rendezvous, "a round after the end")
+
+
 def main():
     store = client()
-    for part in (values, prefixes, queues, copies, timeouts, with_another):
+    for part in (values, prefixes, queues, copies, timeouts, with_another, tokens, meeting):
         part(store)
     print("all operations are as expected")
 
