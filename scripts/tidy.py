@@ -40,7 +40,7 @@ LAYERS = {
 SHARED = {
     "agent": ["line_template"],
     "base": ["base64", "blocking", "json_fields", "json_object", "json_text", "mailbox",
-             "nearest_name", "random", "ring", "unique_fd"],
+             "mount_table", "nearest_name", "random", "ring", "unique_fd"],
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],

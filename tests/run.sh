@@ -127,6 +127,8 @@ command -v openssl >/dev/null || need openssl
 # The guard of the other processor: compiled, compared and run.
 command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
+# A file system that stops answering.
+command -v bindfs >/dev/null || need bindfs
 # Hosts as network namespaces.
 [[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need iproute2
 # PyTorch 2.13, and what builds the wheel, go into environments of their own.
@@ -146,7 +148,7 @@ if ((${#missing[@]})); then
   export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -q
   not_everywhere="clang-19 python3-torch python3-etcd etcd-server etcd-client"
-  not_everywhere+=" g++-aarch64-linux-gnu qemu-user"
+  not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs"
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
     if [[ " $not_everywhere " == *" $package "* ]] &&

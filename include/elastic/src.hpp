@@ -33,6 +33,7 @@
 #include <elastic/base/detail/impl/concurrent_run.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>
 #include <elastic/base/detail/impl/json_text.ipp>
+#include <elastic/base/detail/impl/mount_table.ipp>
 #include <elastic/base/detail/impl/nearest_name.ipp>
 #include <elastic/base/detail/impl/random.ipp>
 #include <elastic/base/detail/impl/ring.ipp>

@@ -25,7 +25,18 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id);
 
+  /// Whether to make a directory below `base`, and to use it, may wait for another machine or
+  /// program: to be done on a thread.
+  ELASTIC_DECL static bool base_may_hang(const std::string& base);
+
   bool enabled() const { return !root_.empty(); }
+
+  /// Whether calls that name files of this directory may hang.
+  bool may_hang() const { return may_hang_; }
+
+  /// It did not answer within its time: nobody is to wait for it again.
+  void give_up() { is_given_up_ = true; }
+  bool is_given_up() const { return is_given_up_; }
 
   /// Whether the files stay when the run succeeds: the user has named the directory.
   bool keeps_files() const { return enabled() && temporary_.empty(); }
@@ -79,6 +90,8 @@ class log_layout {
 
   std::filesystem::path root_;
   std::filesystem::path temporary_;
+  bool may_hang_ = false;
+  bool is_given_up_ = false;
   int attempt_ = 0;
 };
 

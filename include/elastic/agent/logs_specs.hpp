@@ -58,6 +58,9 @@ class default_logs_specs final : public logs_specs {
   ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;
 
  private:
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const log_layout& layout,
+                                                     const std::string& path,
+                                                     log_rotation rotation);
   ELASTIC_DECL static output_plan plan_stream(const attempt_logs& attempt,
                                               const worker_identity& who, std_streams stream,
                                               const std::shared_ptr<log_file>& matches);

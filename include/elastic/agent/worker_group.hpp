@@ -36,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -128,7 +129,9 @@ class worker_group {
 
   /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
   /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
-  /// that can be found is left, and all their output is written.
+  /// that can be found is left, and all their output is written, but for what hangs (see
+  /// `process_set::stop`); what failed workers left in files that may hang was read, as far as that
+  /// took no longer than `limits::log_directory_patience`.
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
@@ -232,6 +235,20 @@ class worker_group {
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL worker_failure describe(const worker& failed, const std::string& host) const;
 
+  /// What a failed worker left in files.
+  struct leftovers {
+    std::optional<error_file_content> error;
+    std::vector<std::string> last_stderr;
+    std::string core_file;
+  };
+  using leftovers_reader = std::function<leftovers()>;
+
+  ELASTIC_DECL task<void> make_directories(int restart_count);
+  // For any thread.
+  ELASTIC_DECL leftovers_reader reader_of(const worker& failed) const;
+  ELASTIC_DECL bool leftovers_may_hang(const worker& failed) const;
+  ELASTIC_DECL task<void> read_leftovers();
+
   /// What belongs to one attempt. Made anew for each.
   struct attempt {
     int base_rank = 0;
@@ -253,6 +270,8 @@ class worker_group {
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks look into, and the signals to end them then.
     std::vector<std::pair<std::size_t, int>> pending_kills;
+    /// By slot, of those that were read from files that may hang.
+    std::map<std::size_t, worker_group::leftovers> leftovers;
 
     ELASTIC_DECL detail::attempt_tally tally() const;
   };

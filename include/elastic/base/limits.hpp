@@ -102,6 +102,13 @@ inline constexpr std::size_t copy_line_bytes = 64 * 1024;
 inline constexpr int log_files = 1000;
 /// How long a console that takes nothing is waited for at least, when a stop's grace is over.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
+/// How long a log file that hangs is waited for when nobody waits for the output any more.
+inline constexpr std::chrono::milliseconds file_after_stop{1000};
+/// How long the agent waits at its end for a log directory that may hang: for what a failed worker
+/// left in files, and for the report.
+inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// How long a guard has to tell whether its worker runs, when the start is cancelled.
+inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 /// How long the kernel has to end a process that was killed, before each look at what holds it up;
 /// one that looks the same after it, in uninterruptible sleep, is given up.
 inline constexpr std::chrono::seconds killed_patience{20};

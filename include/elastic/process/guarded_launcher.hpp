@@ -52,6 +52,8 @@ class guarded_launcher final : public process_launcher {
   /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
   /// cannot be had, naming the files that were tried, or if the file that the options name
   /// cannot be executed or is of another version.
+  /// Cancellation: as for the interface; a start that hangs, such as one of a program on a file
+  /// system that does not answer, is killed with its guard after `limits::guard_after_cancel`.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:

@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace elastic {
 
@@ -41,21 +43,35 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 /// above the size. A file that cannot be written is given up, one that cannot be put aside grows
 /// on; both are said once in the log.
 ///
-/// Thread-safety: one strand at a time.
+/// Thread-safety: any thread; what one call writes stays together.
 class log_file {
  public:
-  /// Takes over a file that is open for appending, and empty; `path` is its name.
+  /// Takes over a file that is open for appending, and empty; `path` is its name. One that
+  /// `may_hang` is closed on a thread.
   ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {},
-                                 log_rotation rotation = {});
+                                 log_rotation rotation = {}, bool may_hang = false);
+  log_file(const log_file&) = delete;
+  log_file& operator=(const log_file&) = delete;
+  ELASTIC_DECL ~log_file();
 
-  /// Opens a file and empties it; its directory must exist.
+  /// Opens a file and empties it; its directory must exist. One that `may_hang` is opened when it
+  /// is first written.
   /// Errors: `errc::file_access`, naming the path.
   ELASTIC_DECL static std::shared_ptr<log_file> open(
       const std::string& path, log_rotation rotation = {},
-      const detail::syscalls& calls = detail::real_syscalls);
+      const detail::syscalls& calls = detail::real_syscalls, bool may_hang = false);
 
-  /// Appends all of `bytes`. Errors: none; see above.
+  /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
   ELASTIC_DECL void write(std::string_view bytes, const logger& log);
+
+  /// The same without a log. Result: what is to be logged, as errors.
+  ELASTIC_DECL std::vector<std::string> write(std::string_view bytes);
+
+  /// Whether a write may wait for another machine or program, as on NFS and FUSE: to be done on a
+  /// thread.
+  bool may_hang() const { return may_hang_; }
+
+  const std::string& path() const { return path_; }
 
  private:
   /// How many of the bytes belong into the file of now, and whether it is full then.
@@ -69,14 +85,19 @@ class log_file {
   std::size_t room() const { return size_ < rotation_.max_size ? rotation_.max_size - size_ : 0; }
 
   ELASTIC_DECL std::size_t room_for_line() const;
-  ELASTIC_DECL void append(std::string_view bytes, const logger& log);
+  ELASTIC_DECL void open_now(std::vector<std::string>& problems);
+  ELASTIC_DECL void append(std::string_view bytes, std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
   // The files of before move up by one, the oldest makes room.
-  ELASTIC_DECL void put_aside(const logger& log);
+  ELASTIC_DECL void put_aside(std::vector<std::string>& problems);
 
+  std::mutex mutex_;
   detail::unique_fd file_;
-  std::string path_;
+  const std::string path_;
+  const bool may_hang_;
+  /// Not opened yet.
+  const detail::syscalls* opens_by_ = nullptr;
   log_rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;

@@ -11,6 +11,7 @@
 #include <elastic/process/process_spec.hpp>
 
 #include <memory>
+#include <string>
 
 namespace elastic {
 
@@ -44,8 +45,8 @@ class pidfd_launcher final : public process_launcher {
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
-  ELASTIC_DECL task<std::unique_ptr<child>> start_on_parent(process_spec spec);
-  ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec);
+  ELASTIC_DECL task<std::unique_ptr<child>> start_on_parent(process_spec spec, std::string path);
+  ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec, const std::string& path);
 
   asio::any_io_executor executor_;
   pidfd_launcher_options options_;

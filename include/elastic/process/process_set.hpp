@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -70,6 +71,8 @@ struct process_set_services {
   duration killed_patience = limits::killed_patience;
   /// How that look is taken; nothing: the process has ended meanwhile.
   std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
+  /// Whether the file system of a log file may hang, so that it is opened and written on threads.
+  std::function<bool(const std::string&)> may_hang = detail::may_hang;
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -98,7 +101,8 @@ class process_set {
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
   /// pipe) for its output. The slot is free then.
-  /// Cancellation: all types; either nothing was started or the process runs.
+  /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
+  /// that hangs goes on by itself.
   ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& what) &;
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
   task<void> start(std::size_t index, supervised_process&& what) & = delete;
@@ -125,8 +129,9 @@ class process_set {
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
   /// then clears every slot. When it returns, nothing runs and all output is written, except
-  /// what a console did not take within the grace (`limits::console_after_stop` at least). The
-  /// ends stay to be told by `next_end` and `take_ends`.
+  /// what a console did not take within the grace (`limits::console_after_stop` at least), nor a
+  /// file that hangs `limits::file_after_stop` later. The ends stay to be told by `next_end` and
+  /// `take_ends`.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
@@ -137,7 +142,8 @@ class process_set {
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
 
   /// Kills every process now. A stop under way no longer waits, neither for a grace nor for a
-  /// console that does not take what is to be shown.
+  /// console that does not take what is to be shown; for a file that hangs
+  /// `limits::file_after_stop`.
   ELASTIC_DECL void kill();
 
   /// Ends what is left in a slot: kills the descendants (and the process, if it runs), waits until
@@ -159,6 +165,9 @@ class process_set {
   /// The last lines of stderr of the process started last in a slot, if its plan said
   /// `keep_tail`; complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
+
+  /// What `tail` does, for any thread: it reads a file if the process itself wrote to one.
+  ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
  private:
   using slot_pointer = std::shared_ptr<detail::process_slot>;
@@ -188,6 +197,8 @@ class process_set {
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
                                           supervised_process what);
+  ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
+                                                       output_plan plan);
 
   // Waits for the end of one process and notes it.
   ELASTIC_DECL static task<void> watch(state_pointer self, slot_pointer slot);

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>
@@ -74,11 +75,26 @@ struct opened_stream {
   /// copy: the pipe to read from, and the file to write to (null: none).
   unique_fd pipe;
   std::shared_ptr<log_file> file;
+  /// To close the process's end may take as long as to open it did.
+  bool closes_on_thread = false;
+
+  opened_stream() = default;
+  opened_stream(opened_stream&&) = default;
+  opened_stream& operator=(opened_stream&&) = default;
+  ELASTIC_DECL ~opened_stream();
 };
 
-/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
+/// Opens what a plan needs. A file that may hang and is copied to is opened when it is first
+/// written.
+/// Errors: `errc::file_access` naming the path, `errc::start_failed`.
 ELASTIC_DECL opened_stream open_stream(const output_plan& plan,
-                                       const syscalls& calls = real_syscalls);
+                                       const syscalls& calls = real_syscalls,
+                                       bool file_may_hang = false);
+
+/// The same; a file that may hang and that the process writes is opened on a thread.
+/// Cancellation: all types, at once; the opening goes on by itself, and what it opened is closed.
+ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const syscalls& calls,
+                                                       bool file_may_hang);
 
 }  // namespace detail
 

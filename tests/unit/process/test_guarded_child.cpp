@@ -3,15 +3,21 @@
 #include <elastic/process/detail/guarded_child.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/process/guarded_launcher.hpp>
 #include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace guarded_child_tests {
@@ -117,6 +123,39 @@ TEST_CASE("guarded child: what is no end leaves its waiter waiting", "[process]"
   stage.context.poll();
   REQUIRE(stage.status);
   CHECK(*stage.status == exit_status::signalled(9));
+}
+
+CO_TEST("guarded launcher: a start that hangs can be cancelled", "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto records = std::make_shared<elastic::test::log_recorder>();
+  // It never tells whether its worker runs, since nobody reads what it writes.
+  elastic::guarded_launcher_options options;
+  options.guard_file = "/usr/bin/yes";
+  options.log = records->log();
+  int output[2];
+  REQUIRE(::pipe2(output, O_CLOEXEC) == 0);
+  const unique_fd read(output[0]);
+  const unique_fd write(output[1]);
+  elastic::guarded_launcher launcher(executor, options);
+  elastic::process_spec spec;
+  spec.program = "/bin/true";
+  spec.stdout_fd = write.get();
+  asio::cancellation_signal cancel;
+  std::exception_ptr failure;
+  bool has_ended = false;
+  const auto launch = [](elastic::guarded_launcher& with,
+                         elastic::process_spec what) -> task<void> { co_await with.launch(what); };
+  asio::co_spawn(executor, launch(launcher, spec),
+                 asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr thrown) {
+                   failure = thrown;
+                   has_ended = true;
+                 }));
+  co_await asio::post(executor, asio::use_awaitable);
+  cancel.emit(asio::cancellation_type::terminal);
+  while (!has_ended) co_await asio::post(executor, asio::use_awaitable);
+  REQUIRE(failure);
+  CHECK_THROWS_AS(std::rethrow_exception(failure), std::system_error);
+  CHECK(records->has("'/bin/true' hangs in the kernel"));
 }
 
 }  // namespace guarded_child_tests

@@ -1,16 +1,24 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
 #include <support/run_program.hpp>
+#include <support/thread_count.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -520,6 +528,131 @@ TIME_TEST("process_set: a tree that is stuck is given up, too", "[process]") {
         "what worker 1001 left behind was killed and has not ended: process 1001 is in "
         "uninterruptible sleep (nfs_wait)");
   CHECK(time.elapsed() == 40s);
+}
+
+// ---- a file system that does not answer ---------------------------------------------------------
+
+/// A name in a directory that behaves like a file that cannot be opened, or takes nothing.
+class hanging_file {
+ public:
+  hanging_file() : path(folder_ / "stdout.log") { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }
+
+  /// From now on it can be opened; it takes nothing if it is `full`.
+  void open(bool full) {
+    fifo_ = detail::unique_fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    const std::string block(4096, 'x');
+    while (full && ::write(fifo_.get(), block.data(), block.size()) > 0) {
+    }
+  }
+
+  /// Now it answers.
+  void release() {
+    std::array<char, 4096> bytes;
+    while (::read(fifo_.get(), bytes.data(), bytes.size()) > 0) {
+    }
+  }
+
+ private:
+  test::temporary_directory folder_;
+  detail::unique_fd fifo_;
+
+ public:
+  const std::string path;
+};
+
+// To whom every file is one that may hang.
+process_set_services hanging_services(std::shared_ptr<process_launcher> launcher) {
+  process_set_services services;
+  services.launcher = std::move(launcher);
+  services.may_hang = [](const std::string&) { return true; };
+  return services;
+}
+
+CO_TEST("process_set: a start whose log file hangs can be cancelled, and holds up no other",
+        "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const std::ptrdiff_t before = test::threads_at_first();
+  hanging_file file;
+  process_set set(executor, hanging_services(std::make_shared<set_launcher>(executor)));
+  supervised_process held;
+  held.out.kind = output_plan::how::file;
+  held.out.file = file.path;
+  asio::cancellation_signal cancel;
+  std::exception_ptr failure;
+  bool has_ended = false;
+  asio::co_spawn(executor, set.start(0, held),
+                 asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr thrown) {
+                   failure = thrown;
+                   has_ended = true;
+                 }));
+  const supervised_process other;
+  co_await set.start(1, other);
+  CHECK(set.running() == 1);
+  CHECK_FALSE(has_ended);
+  cancel.emit(asio::cancellation_type::terminal);
+  while (!has_ended) co_await asio::post(executor, asio::use_awaitable);
+  CHECK(failure);
+  // Its slot is free.
+  co_await set.start(0, other);
+  CHECK(set.running() == 2);
+  co_await set.stop(set_plan(SIGKILL, 0s));
+  // Else the thread would be left behind.
+  file.open(false);
+  CHECK(test::threads_become(before));
+}
+
+/// Processes that write a line to their stdout, and end when they are told to.
+class writing_launcher final : public process_launcher {
+ public:
+  explicit writing_launcher(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    constexpr std::string_view line = "one\n";
+    REQUIRE(::write(spec.stdout_fd, line.data(), line.size()) == 4);
+    co_return std::make_unique<set_child>(std::make_shared<set_act>(executor_), 1000);
+  }
+
+ private:
+  asio::any_io_executor executor_;
+};
+
+// Time that passes at once.
+class hasty_time final : public time_source {
+ public:
+  time_point now() const override { return now_; }
+  wall_time wall_now() const override { return {}; }
+  task<void> sleep_until(time_point deadline) override {
+    const auto executor = co_await asio::this_coro::executor;
+    // What can go on does so first.
+    for (int i = 0; i < 50; ++i) co_await asio::post(executor, asio::use_awaitable);
+    now_ = std::max(now_, deadline);
+  }
+
+ private:
+  time_point now_{};
+};
+
+CO_TEST("process_set: a log file that hangs is given up when nobody waits for the output",
+        "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const std::ptrdiff_t before = test::threads_at_first();
+  hanging_file file;
+  file.open(true);
+  const auto records = std::make_shared<test::log_recorder>();
+  process_set_services services = hanging_services(std::make_shared<writing_launcher>(executor));
+  services.log = records->log();
+  services.time = std::make_shared<hasty_time>();
+  process_set set(executor, services);
+  supervised_process held;
+  held.out.kind = output_plan::how::copy;
+  held.out.file = file.path;
+  co_await set.start(0, held);
+  set.kill();
+  co_await set.stop(set_plan(SIGKILL, 0s));
+  CHECK(set.running() == 0);
+  CHECK(records->has(file.path, log_level::error));
+  file.release();
+  CHECK(test::threads_become(before));
 }
 
 }  // namespace

@@ -7,12 +7,15 @@
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <thread>
@@ -289,6 +292,97 @@ CO_TEST("tee: a file that cannot be written is said and does not stop the consol
   CHECK(bench.console->text == "[p]:one\n");
   CHECK_THAT(log->said, test::contains_text("'/dev/full'"));
   CHECK_THAT(log->said, test::contains_text("No space left"));
+}
+
+/// A log file that takes nothing: a pipe that is full and that nobody reads.
+class stalled_file {
+ public:
+  stalled_file() {
+    int fds[2];
+    REQUIRE(::pipe2(fds, O_CLOEXEC) == 0);
+    read_ = detail::unique_fd(fds[0]);
+    const detail::unique_fd write(fds[1]);
+    ::fcntl(write.get(), F_SETFL, O_NONBLOCK);
+    const std::string block(4096, 'x');
+    while (::write(write.get(), block.data(), block.size()) > 0) {
+    }
+    ::fcntl(write.get(), F_SETFL, 0);
+    file = std::make_shared<log_file>(detail::unique_fd(::fcntl(write.get(), F_DUPFD_CLOEXEC, 3)),
+                                      "stalled.log", log_rotation(), true);
+  }
+
+  /// Reads until so many bytes came at the end of what filled it.
+  std::string read_on(std::size_t size) {
+    std::string text;
+    std::array<char, 4096> bytes;
+    while (text.size() < size) {
+      const ssize_t count = ::read(read_.get(), bytes.data(), bytes.size());
+      if (count <= 0) break;
+      for (ssize_t i = 0; i < count; ++i) {
+        if (bytes[static_cast<std::size_t>(i)] != 'x') text += bytes[static_cast<std::size_t>(i)];
+      }
+    }
+    return text;
+  }
+
+  void close() { read_.reset(); }
+
+  std::shared_ptr<log_file> file;
+
+ private:
+  detail::unique_fd read_;
+};
+
+CO_TEST("tee: a file that stalls holds up its own process only", "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  stalled_file stalled;
+  tee_bench held(executor);
+  detail::tee_outlets outlets = held.outlets("[held]:");
+  outlets.file = stalled.file;
+  held.begin(std::move(outlets));
+  held.write("one\n");
+  tee_bench other(executor);
+  const tee_file file;
+  outlets = other.outlets("[other]:");
+  outlets.file = file.writer();
+  other.begin(std::move(outlets));
+  other.write("two\n");
+  while (other.console->text.empty()) co_await other.settle();
+  CHECK(file.text() == "two\n");
+  CHECK(held.console->text.empty());
+  // It reads on when the file does, and everything is in order.
+  held.write("three\n");
+  CHECK(stalled.read_on(4) == "one\n");
+  held.sink.reset();
+  other.sink.reset();
+  co_await held.end();
+  co_await other.end();
+  CHECK(held.console->text == "[held]:one\n[held]:three\n");
+  CHECK(stalled.read_on(6) == "three\n");
+}
+
+CO_TEST("tee: while a file stalls it ends when it is cancelled, and says what is lost",
+        "[process]") {
+  stalled_file stalled;
+  tee_bench bench(co_await asio::this_coro::executor);
+  const auto records = std::make_shared<test::log_recorder>();
+  detail::tee_outlets outlets = bench.outlets("[p]:");
+  outlets.file = stalled.file;
+  outlets.log = records->log();
+  bench.begin(std::move(outlets));
+  bench.write("one\n");
+  // The read has begun to be written when the pipe is empty.
+  for (int waiting = 1; waiting != 0;) {
+    co_await bench.settle();
+    ::ioctl(bench.sink.get(), FIONREAD, &waiting);
+  }
+  bench.cancel.emit(asio::cancellation_type::terminal);
+  co_await bench.end();
+  CHECK(bench.failed);
+  CHECK(records->has("'stalled.log'", log_level::error));
+  bench.copy.reset();
+  // Else the thread would be left behind.
+  CHECK(stalled.read_on(4) == "one\n");
 }
 
 CO_TEST("tee: keeps the last lines", "[process]") {

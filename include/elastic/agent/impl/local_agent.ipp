@@ -15,9 +15,11 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mailbox.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
@@ -40,6 +42,7 @@
 #include <csignal>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -76,9 +79,36 @@ inline agent_services with_defaults(agent_services services, asio::any_io_execut
   return services;
 }
 
-inline log_layout make_log_layout(const worker_spec& spec, const std::string& run_id) {
-  if (spec.log_dir == "/dev/null") return {};
-  return {spec.log_dir, run_id};
+/// The directory for the workers' files.
+inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
+  if (base == "/dev/null") co_return log_layout();
+  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
+  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
+  co_return co_await run_blocking<log_layout>(std::move(work));
+}
+
+/// A log directory when its run has ended, and what went wrong.
+struct left_log_directory {
+  log_layout layout;
+  std::string problem;
+};
+
+/// Leaves the directory as promised, with the report for programs if there is one.
+inline left_log_directory leave_log_directory(log_layout layout, bool has_succeeded,
+                                              const std::string& report) {
+  left_log_directory left;
+  if (has_succeeded) {
+    layout.discard();
+  } else {
+    layout.discard_if_empty();
+  }
+  const std::string path = layout.report_file();
+  left.layout = std::move(layout);
+  if (path.empty() || report.empty()) return left;
+  std::ofstream file(path);
+  file << report;
+  if (!file.flush()) left.problem = fmt::format("the report '{}' cannot be written", path);
+  return left;
 }
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.
@@ -100,7 +130,6 @@ class agent_run {
         services_(std::move(services)),
         log_(services_.log),
         time_(*services_.time),
-        layout_(make_log_layout(spec, rendezvous_->run_id())),
         group_(strand, spec, services_, layout_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
         ledger_(spec.max_restarts, spec.restart),
@@ -155,8 +184,9 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
+    task<void> leaving = leave_files(result ? &*result : nullptr);
+    co_await std::move(leaving);
     if (failure) {
-      layout_.discard_if_empty();
       telemetry_.record_agent(group_, restarts_, breakdown);
       std::rethrow_exception(failure);
     }
@@ -180,6 +210,7 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
+    co_await race(make_layout(), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
     for (;;) {
@@ -222,6 +253,11 @@ class agent_run {
       }
       group_.kill();
     }
+  }
+
+  task<void> make_layout() {
+    task<log_layout> making = make_log_layout(spec_.log_dir, rendezvous_->run_id());
+    layout_ = co_await std::move(making);
   }
 
   agent_view look() const {
@@ -626,29 +662,48 @@ class agent_run {
     }
   }
 
-  void report(run_result& result) {
-    if (result.state == worker_state::succeeded) {
-      layout_.discard();
-    } else {
-      layout_.discard_if_empty();
+  /// Of a job that broke down there is no result. A file system that does not answer holds up the
+  /// end no longer than its patience.
+  task<void> leave_files(run_result* result) {
+    const bool has_succeeded = result && result->state == worker_state::succeeded;
+    std::string report;
+    if (result)
+      result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
+    if (result && result->state == worker_state::failed && layout_.enabled()) {
+      report = failure_report_json(*result);
     }
-    result.log_directory = layout_.root();
-    if (result.state == worker_state::failed) write_report(result);
+    std::function<left_log_directory()> work = [layout = layout_, has_succeeded, report] {
+      return leave_log_directory(layout, has_succeeded, report);
+    };
+    std::optional<left_log_directory> left;
+    if (layout_.is_given_up()) {
+      // It is not asked again.
+    } else if (layout_.may_hang()) {
+      const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
+      task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
+      left = co_await with_deadline(time_, deadline, std::move(leaving));
+    } else {
+      left = work();
+    }
+    if (!left) {
+      log_.error(
+          "the log directory '{}' does not answer: what failed workers left there is not in the "
+          "report, which is not written",
+          layout_.root());
+      co_return;
+    }
+    if (!left->problem.empty()) log_.warning("{}", left->problem);
+    layout_ = left->layout;
+    if (result) result->log_directory = layout_.root();
+  }
+
+  void report(const run_result& result) {
     if (result.state != worker_state::stopped) telemetry_.emit_result(result);
     telemetry_.record_workers(group_, result);
     telemetry_.record_agent(group_, result.restarts,
                             result.state == worker_state::stopped
                                 ? std::optional<std::string>(result.reason)
                                 : std::nullopt);
-  }
-
-  /// The report for programs, beside the log files.
-  void write_report(const run_result& result) const {
-    const std::string path = layout_.report_file();
-    if (path.empty()) return;
-    std::ofstream file(path);
-    file << failure_report_json(result);
-    if (!file.flush()) log_.warning("the report '{}' cannot be written", path);
   }
 
   const worker_spec& spec_;

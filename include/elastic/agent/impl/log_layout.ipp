@@ -4,12 +4,14 @@
 
 #include <elastic/agent/log_layout.hpp>
 
+#include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -33,12 +35,23 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
     make(parent);
   }
   root_ = make_own(parent / (file_name_of(run_id) + "_"));
+  may_hang_ = detail::may_hang(root_.string());
+}
+
+ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
+  if (!base.empty()) return detail::may_hang(base);
+  // As std::filesystem looks for the temporary folder, which asks the file system.
+  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
+    if (const char* const folder = std::getenv(name)) return detail::may_hang(folder);
+  }
+  return detail::may_hang("/tmp");
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
 
 ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   attempt_ = attempt;
+  is_given_up_ = false;
   if (!enabled()) return;
   std::error_code ignored;
   std::filesystem::remove_all(attempt_directory(), ignored);

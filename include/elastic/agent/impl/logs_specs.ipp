@@ -18,10 +18,10 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
   const log_options& options = attempt.spec.logs;
   std::shared_ptr<log_file> matches[2];
   if (!options.duplicate_stdout_filters.empty()) {
-    matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
+    matches[0] = open(attempt.layout, attempt.layout.filtered_stdout_file(), options.rotation);
   }
   if (!options.duplicate_stderr_filters.empty()) {
-    matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
+    matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
   std::vector<worker_output> all;
   for (const worker_identity& who : attempt.workers) {
@@ -30,6 +30,12 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
     output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
   }
   return all;
+}
+
+ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
+                                                                const std::string& path,
+                                                                log_rotation rotation) {
+  return log_file::open(path, rotation, detail::real_syscalls, layout.may_hang());
 }
 
 ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& attempt,

@@ -7,7 +7,10 @@
 #include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/assert.hpp>
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/when_all.hpp>
 #include <elastic/contract/detail/macros.hpp>
@@ -19,6 +22,7 @@
 #include <elastic/process/detail/process_tree.hpp>
 
 #include <chrono>
+#include <functional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -83,7 +87,7 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) {
   ELASTIC_ASSERT(processes_.running() == 0);
-  layout_.start_attempt(restart_count, spec_.nproc_per_node);
+  co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
   attempt_.base_rank = ranks.base_rank;
@@ -128,6 +132,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
   co_await processes_.stop(plan);
   co_await channels_.close();
   co_await hooks_.wait_for_end();
+  co_await read_leftovers();
 }
 
 ELASTIC_DECL void worker_group::announce(const started_workers& start) {
@@ -480,18 +485,79 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.status = failed.end->status;
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
-  failure.error = read_error_file(failed.error_file);
+  const auto known = attempt_.leftovers.find(slot);
+  leftovers left = known != attempt_.leftovers.end() ? known->second : reader_of(failed)();
+  failure.error = std::move(left.error);
   if (!failure.error) failure.error = failure_of_call(slot);
-  failure.last_stderr = processes_.tail(slot);
+  failure.last_stderr = std::move(left.last_stderr);
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
-  if (failed.end->status.core_dumped()) {
-    // The directory is that in which the agent's programs start: relative names are of there.
-    const auto since = std::chrono::system_clock::to_time_t(attempt_.started);
-    failure.core_file = detail::find_core(failed.pid, spec_.directory, since);
-  }
+  failure.core_file = std::move(left.core_file);
   return failure;
+}
+
+ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
+  if (!layout_.may_hang()) {
+    layout_.start_attempt(restart_count, spec_.nproc_per_node);
+    co_return;
+  }
+  std::function<log_layout()> work = [layout = layout_, restart_count,
+                                      count = spec_.nproc_per_node]() mutable {
+    layout.start_attempt(restart_count, count);
+    return layout;
+  };
+  log_layout made = co_await detail::run_blocking<log_layout>(std::move(work));
+  layout_ = std::move(made);
+}
+
+ELASTIC_DECL auto worker_group::reader_of(const worker& failed) const -> leftovers_reader {
+  const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
+  // The directory is that in which the agent's programs start: relative names are of there.
+  return
+      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot), pid = failed.pid,
+       has_core = failed.end->status.core_dumped(), directory = spec_.directory,
+       since = std::chrono::system_clock::to_time_t(attempt_.started)] {
+        leftovers left;
+        left.error = read_error_file(error_file);
+        left.last_stderr = read_tail();
+        if (has_core) left.core_file = detail::find_core(pid, directory, since);
+        return left;
+      };
+}
+
+ELASTIC_DECL bool worker_group::leftovers_may_hang(const worker& failed) const {
+  if (layout_.may_hang()) return true;
+  const std::string& directory = spec_.directory;
+  return failed.end->status.core_dumped() && detail::may_hang(directory.empty() ? "." : directory);
+}
+
+ELASTIC_DECL task<void> worker_group::read_leftovers() {
+  std::vector<std::pair<std::size_t, leftovers_reader>> readers;
+  for (const std::size_t slot : attempt_.ended) {
+    const worker& entry = attempt_.workers[slot];
+    if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
+    if (leftovers_may_hang(entry)) readers.emplace_back(slot, reader_of(entry));
+  }
+  if (readers.empty()) co_return;
+  using contents = std::map<std::size_t, leftovers>;
+  std::function<contents()> work = [readers] {
+    contents read;
+    for (const auto& [slot, reader] : readers) read[slot] = reader();
+    return read;
+  };
+  // Nothing is read if nobody is to wait.
+  const duration patience =
+      layout_.is_given_up() ? duration::zero() : duration(limits::log_directory_patience);
+  const time_point deadline = deadline_after(time_->now(), patience);
+  task<contents> reading = detail::run_blocking<contents>(std::move(work));
+  std::optional<contents> read = co_await with_deadline(*time_, deadline, std::move(reading));
+  if (!read) {
+    layout_.give_up();
+    read.emplace();
+    for (const auto& [slot, reader] : readers) (*read)[slot] = {};
+  }
+  attempt_.leftovers.merge(*read);
 }
 
 }  // namespace elastic

@@ -38,8 +38,9 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
  public:
   ELASTIC_DECL process_slot(asio::any_io_executor executor, std::size_t place);
 
-  /// Prepares the copying of one stream; null if there is none to copy.
-  ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
+  /// Prepares the copying of one stream, whose pipe and file it takes; null if there is none to
+  /// copy.
+  ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream& stream,
                                              const std::shared_ptr<output_sink>& console,
                                              const std::shared_ptr<time_source>& time,
                                              const logger& log);
@@ -59,7 +60,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool running() const { return process && !ended.is_set(); }
   bool is_free() const { return cleared.is_set(); }
 
-  /// Waits until the pipes have ended; from `deadline` on it takes what is in them and lets go.
+  /// Waits until the pipes have ended and all output is written; after `limits::drain_after_exit`
+  /// it takes what is in the pipes and lets go. After `hurry` a file that hangs is given up.
   ELASTIC_DECL task<void> drain(std::shared_ptr<time_source> time);
 
   /// Frees the place; what is left is what a report asks for.
@@ -100,11 +102,12 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   ELASTIC_DECL void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel);
   ELASTIC_DECL void finish_copies();
   ELASTIC_DECL void abandon_console();
+  ELASTIC_DECL task<void> wait_for_copies(std::shared_ptr<time_source> time);
 
   asio::any_io_executor executor_;
   int copying_ = 0;
   bool draining_ = false;
-  bool hurried_ = false;
+  event_flag hurried_;
   std::vector<std::string> tail_;
   asio::cancellation_signal cancel_out_;
   asio::cancellation_signal cancel_err_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/process/process_spec.hpp>
 
 #include <string>
@@ -20,6 +21,11 @@ ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec);
 /// Done before the start, so that an error can say what was looked for and the child needs no
 /// memory of its own. Errors: `errc::program_not_found`, `errc::program_not_executable`.
 ELASTIC_DECL std::string find_program(const process_spec& spec);
+
+/// The same. If a file system that has to be asked may hang, it is asked on a thread, for the
+/// directory and the program itself, too, so that the kernel then knows them when it starts it.
+/// Errors: as `find_program`. Cancellation: all types, at once.
+ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
 
 }  // namespace elastic::detail
 

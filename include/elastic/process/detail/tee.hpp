@@ -50,8 +50,9 @@ struct tee_outlets {
 /// Copies the output of one process from its pipe to files and to the console.
 ///
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
-/// reads on only when what it read is written: a slow console makes the process wait. A file that
-/// cannot be written is given up with a line in the log.
+/// reads on only when what it read is written: a slow console makes the process wait, and a file
+/// that hangs does, which is written on a thread. A file that cannot be written is given up with a
+/// line in the log.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
@@ -68,8 +69,8 @@ class tee {
   /// once.
   ///
   /// Errors: none; what cannot be written is said in the log.
-  /// Cancellation: all types; ends it, and what was not read is lost. While it waits for the
-  /// console, `abandon_console` is needed, too.
+  /// Cancellation: all types; ends it, and what was not read is lost; a write to a file that hangs
+  /// goes on by itself. While it waits for the console, `abandon_console` is needed, too.
   ELASTIC_DECL task<void> run();
 
   /// Makes `run` end without waiting for the end of the pipe: what is in it now is still copied.
@@ -91,8 +92,9 @@ class tee {
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL void free_large_buffers();
-  ELASTIC_DECL void write_matches(std::string_view bytes);
-  ELASTIC_DECL void finish_matches();
+  ELASTIC_DECL task<void> write_matches(std::string_view bytes);
+  ELASTIC_DECL task<void> finish_matches();
+  ELASTIC_DECL task<void> write_on_thread(std::shared_ptr<log_file> file, std::string bytes);
 
   // In a coroutine of its own, which `abandon_console` can end without ending this one.
   ELASTIC_DECL task<void> show(std::string_view bytes);

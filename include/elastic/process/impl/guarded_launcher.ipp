@@ -6,6 +6,9 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/process/detail/guarded_child.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/reaper.hpp>
@@ -14,12 +17,57 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 namespace elastic {
+
+namespace detail {
+
+/// The first word of a guard, or its end without one.
+struct guard_greeting {
+  std::optional<received_news> news;
+  bool has_ended = false;
+
+  bool has_come() const { return news || has_ended; }
+};
+
+inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
+                                    guard_greeting& greeting) {
+  for (;;) {
+    greeting.news = receive_news(socket.native_handle(), greeting.has_ended);
+    if (greeting.has_come()) co_return;
+    co_await socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  }
+}
+
+inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
+                                       guard_greeting& greeting) {
+  if (greeting.has_come()) co_return;
+  system_time time;
+  task<void> waiting = wait_for_greeting(socket, greeting);
+  co_await with_deadline(time, deadline_after(time.now(), limits::guard_after_cancel),
+                         std::move(waiting));
+}
+
+/// What was started is to be handed over, so that a guard has a little time to say so although the
+/// start was cancelled. Result: empty if it did not.
+inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
+  guard_greeting greeting;
+  try {
+    co_await with_cleanup(wait_for_greeting(socket, greeting),
+                          wait_a_little_longer(socket, greeting));
+  } catch (const std::system_error& failure) {
+    if (failure.code() != asio::error::operation_aborted) throw;
+  }
+  co_return std::move(greeting);
+}
+
+}  // namespace detail
 
 ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
                                                 guarded_launcher_options options,
@@ -36,7 +84,13 @@ ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec spec) {
   if (is_guarding_) {
     detail::refuse_zero_bytes(spec);
-    const std::string path = detail::find_program(spec);
+    task<std::string> finding = detail::find_program_on_thread(spec);
+    const std::string path = co_await std::move(finding);
+    // It may have been cancelled in the moment of the answer: nobody would then meet the guard.
+    const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+    if (cancellation.cancelled() != asio::cancellation_type::none) {
+      throw std::system_error(asio::error::operation_aborted);
+    }
     std::optional<started_guard> started = start_guard(spec, path);
     if (started) {
       std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
@@ -151,22 +205,21 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
                                                                  std::string path,
                                                                  started_guard started) {
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
-  bool has_ended = false;
-  std::optional<detail::received_news> first;
-  while (!(first = detail::receive_news(socket.native_handle(), has_ended)) && !has_ended) {
-    // Cancellation does not reach it: what was started is always handed over.
-    co_await socket.async_wait(
-        asio::posix::stream_descriptor::wait_read,
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
-  }
+  detail::guard_greeting greeting = co_await detail::meet_guard(socket);
+  std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) note_unheld();
     co_return std::make_unique<detail::guarded_child>(
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
         std::move(socket), std::move(started.pidfd), options_.log, calls_);
   }
+  if (!greeting.has_come()) calls_.pidfd_send_signal(started.pidfd.get(), SIGKILL, 0);
   asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);
+  if (!greeting.has_come()) {
+    options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
+    throw std::system_error(asio::error::operation_aborted);
+  }
   if (!first) {
     give_up(
         fmt::format("the guard ({}) ended without a word: it is of another version, or was "

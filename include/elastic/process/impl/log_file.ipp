@@ -4,6 +4,7 @@
 
 #include <elastic/process/log_file.hpp>
 
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -33,21 +34,47 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation)
-    : file_(std::move(file)), path_(std::move(path)), rotation_(rotation) {}
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation,
+                                bool may_hang)
+    : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(rotation) {}
+
+ELASTIC_DECL log_file::~log_file() {
+  if (may_hang_) detail::close_on_thread(std::move(file_));
+}
 
 ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
                                                       log_rotation rotation,
-                                                      const detail::syscalls& calls) {
-  return std::make_shared<log_file>(detail::open_log_file(path, calls), path, rotation);
+                                                      const detail::syscalls& calls,
+                                                      bool may_hang) {
+  detail::unique_fd file;
+  if (!may_hang) file = detail::open_log_file(path, calls);
+  auto made = std::make_shared<log_file>(std::move(file), path, rotation, may_hang);
+  if (may_hang) made->opens_by_ = &calls;
+  return made;
 }
 
 ELASTIC_DECL void log_file::write(std::string_view bytes, const logger& log) {
+  for (const std::string& problem : write(bytes)) log.error("{}", problem);
+}
+
+ELASTIC_DECL std::vector<std::string> log_file::write(std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> problems;
+  if (opens_by_) open_now(problems);
   while (file_ && !bytes.empty()) {
     const portion next = first_portion(bytes);
-    append(bytes.substr(0, next.size), log);
+    append(bytes.substr(0, next.size), problems);
     bytes.remove_prefix(next.size);
-    if (next.fills && file_) put_aside(log);
+    if (next.fills && file_) put_aside(problems);
+  }
+  return problems;
+}
+
+ELASTIC_DECL void log_file::open_now(std::vector<std::string>& problems) {
+  try {
+    file_ = detail::open_log_file(path_, *std::exchange(opens_by_, nullptr));
+  } catch (const error& failure) {
+    problems.push_back(fmt::format("{}: output is lost", failure.what()));
   }
 }
 
@@ -67,7 +94,7 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
   return size_ < most ? most - size_ : 0;
 }
 
-ELASTIC_DECL void log_file::append(std::string_view bytes, const logger& log) {
+ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
   in_line_ = bytes.back() != '\n';
   while (!bytes.empty()) {
@@ -76,7 +103,8 @@ ELASTIC_DECL void log_file::append(std::string_view bytes, const logger& log) {
       size_ += static_cast<std::uint64_t>(written);
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno != EINTR) {
-      log.error("log file '{}' cannot be written, output is lost: {}", path_, errno_text(errno));
+      problems.push_back(fmt::format("log file '{}' cannot be written, output is lost: {}", path_,
+                                     errno_text(errno)));
       file_.reset();
       return;
     }
@@ -87,7 +115,7 @@ ELASTIC_DECL std::string log_file::name(int number) const {
   return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
 }
 
-ELASTIC_DECL void log_file::put_aside(const logger& log) {
+ELASTIC_DECL void log_file::put_aside(std::vector<std::string>& problems) {
   try {
     const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
     for (int number = oldest; number > 0; --number) {
@@ -102,8 +130,8 @@ ELASTIC_DECL void log_file::put_aside(const logger& log) {
     size_ = 0;
     in_line_ = false;
   } catch (const error& failure) {
-    log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
-              failure.what());
+    problems.push_back(fmt::format("log file '{}' is full and cannot be put aside, it grows on: {}",
+                                   path_, failure.what()));
     rotation_.max_size = 0;
   }
 }

@@ -21,20 +21,23 @@ ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor,
     : executor_(std::move(executor)), options_(options), calls_(calls) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
-  if (!options_.parent) co_return start(spec);
+  detail::refuse_zero_bytes(spec);
+  task<std::string> finding = detail::find_program_on_thread(spec);
+  std::string path = co_await std::move(finding);
+  if (!options_.parent) co_return start(spec, path);
   // Cancellation does not reach it: what was started is always handed over.
   co_return co_await asio::co_spawn(
-      options_.parent, start_on_parent(std::move(spec)),
+      options_.parent, start_on_parent(std::move(spec), std::move(path)),
       asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
 }
 
-ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::start_on_parent(process_spec spec) {
-  co_return start(spec);
+ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::start_on_parent(process_spec spec,
+                                                                          std::string path) {
+  co_return start(spec, path);
 }
 
-ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& spec) {
-  detail::refuse_zero_bytes(spec);
-  const std::string path = detail::find_program(spec);
+ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& spec,
+                                                          const std::string& path) {
   const detail::spawn_request request{
       .spec = spec,
       .path = path,

@@ -64,6 +64,15 @@ ELASTIC_DECL std::vector<std::string> process_set::tail(std::size_t index) const
   return slot ? slot->tail() : std::vector<std::string>();
 }
 
+ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
+    std::size_t index) const {
+  const auto slot = find(*state_, index);
+  if (slot && !slot->tail_file.empty()) {
+    return [path = slot->tail_file] { return detail::read_file_tail(path); };
+  }
+  return [lines = tail(index)] { return lines; };
+}
+
 ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set_services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
@@ -102,22 +111,21 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->begun.reset();
 
   const process_set_services& services = self->services;
-  detail::opened_stream out = detail::open_stream(what.out);
-  detail::opened_stream err = detail::open_stream(what.err);
-  const detail::unique_fd out_end = std::move(out.process_end);
-  const detail::unique_fd err_end = std::move(err.process_end);
-  what.process.stdout_fd = out_end.get();
-  what.process.stderr_fd = err_end.get();
+  task<detail::opened_stream> opening_out = open(services, what.out);
+  detail::opened_stream out = co_await std::move(opening_out);
+  task<detail::opened_stream> opening_err = open(services, what.err);
+  detail::opened_stream err = co_await std::move(opening_err);
+  if (self->abandoned) throw_aborted();
+  what.process.stdout_fd = out.process_end.get();
+  what.process.stderr_fd = err.process_end.get();
   detail::unique_fd input;
   if (what.has_empty_input) {
     input = detail::open_null(detail::real_syscalls);
     what.process.stdin_fd = input.get();
   }
   const auto slot = std::make_shared<detail::process_slot>(self->strand, index);
-  slot->out =
-      slot->make_tee(what.out, std::move(out), services.console_out, services.time, services.log);
-  slot->err =
-      slot->make_tee(what.err, std::move(err), services.console_err, services.time, services.log);
+  slot->out = slot->make_tee(what.out, out, services.console_out, services.time, services.log);
+  slot->err = slot->make_tee(what.err, err, services.console_err, services.time, services.log);
   if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
     slot->tail_file = what.err.file;
   }
@@ -128,6 +136,12 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->slots[index] = slot;
   ++self->running;
   slot->run(watch(self, slot), slot->cancel_watch, [](const std::exception_ptr&) {});
+}
+
+ELASTIC_DECL task<detail::opened_stream> process_set::open(const process_set_services& services,
+                                                           output_plan plan) {
+  const bool may_hang = !plan.file.empty() && services.may_hang(plan.file);
+  return detail::open_stream_on_thread(std::move(plan), detail::real_syscalls, may_hang);
 }
 
 ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot) {

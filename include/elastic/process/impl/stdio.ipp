@@ -4,6 +4,7 @@
 
 #include <elastic/process/stdio.hpp>
 
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,14 +39,24 @@ inline pipe_ends open_pipe(const syscalls& calls) {
   return pipe;
 }
 
-ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& calls) {
+ELASTIC_DECL opened_stream::~opened_stream() {
+  if (closes_on_thread) close_on_thread(std::move(process_end));
+}
+
+ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& calls,
+                                       bool file_may_hang) {
   opened_stream stream;
   switch (plan.kind) {
     case output_plan::how::inherit: break;
     case output_plan::how::null: stream.process_end = open_null(calls); break;
-    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
+    case output_plan::how::file:
+      stream.process_end = open_log_file(plan.file, calls);
+      stream.closes_on_thread = file_may_hang;
+      break;
     case output_plan::how::copy: {
-      if (!plan.file.empty()) stream.file = log_file::open(plan.file, plan.rotation, calls);
+      if (!plan.file.empty()) {
+        stream.file = log_file::open(plan.file, plan.rotation, calls, file_may_hang);
+      }
       pipe_ends pipe = open_pipe(calls);
       stream.pipe = std::move(pipe.read);
       stream.process_end = std::move(pipe.write);
@@ -52,6 +64,17 @@ ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& 
     }
   }
   return stream;
+}
+
+ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const syscalls& calls,
+                                                       bool file_may_hang) {
+  if (!file_may_hang || plan.kind != output_plan::how::file) {
+    co_return open_stream(plan, calls, file_may_hang);
+  }
+  std::function<opened_stream()> work = [plan = std::move(plan), &calls] {
+    return open_stream(plan, calls, true);
+  };
+  co_return co_await run_blocking<opened_stream>(std::move(work));
 }
 
 }  // namespace elastic::detail

@@ -8,6 +8,7 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 
@@ -41,10 +42,11 @@ ELASTIC_DECL process_slot::process_slot(asio::any_io_executor executor, std::siz
       ended(executor),
       copied(executor),
       cleared(executor),
-      executor_(std::move(executor)) {}
+      executor_(executor),
+      hurried_(std::move(executor)) {}
 
 ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
-    const output_plan& plan, opened_stream stream, const std::shared_ptr<output_sink>& console,
+    const output_plan& plan, opened_stream& stream, const std::shared_ptr<output_sink>& console,
     const std::shared_ptr<time_source>& time, const logger& log) {
   if (!stream.pipe) return nullptr;
   tee_outlets outlets;
@@ -71,9 +73,21 @@ ELASTIC_DECL task<void> process_slot::drain(std::shared_ptr<time_source> time) {
   if (copied.is_set()) co_return;
   const time_point deadline = time->now() + limits::drain_after_exit;
   draining_ = true;
-  if (!hurried_) co_await with_deadline(*time, deadline, copied.wait());
+  if (!hurried_.is_set()) {
+    co_await with_deadline(*time, deadline, copied.wait());
+  }
   finish_copies();
+  co_await wait_for_copies(time);
+  if (copied.is_set()) co_return;
+  for (auto* cancel : {&cancel_out_, &cancel_err_}) cancel->emit(asio::cancellation_type::terminal);
   co_await copied.wait();
+}
+
+ELASTIC_DECL task<void> process_slot::wait_for_copies(std::shared_ptr<time_source> time) {
+  co_await race(copied.wait(), hurried_.wait());
+  if (copied.is_set()) co_return;
+  const time_point deadline = deadline_after(time->now(), limits::file_after_stop);
+  co_await with_deadline(*time, deadline, copied.wait());
 }
 
 ELASTIC_DECL void process_slot::release() {
@@ -92,7 +106,7 @@ ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
 }
 
 ELASTIC_DECL void process_slot::hurry() {
-  hurried_ = true;
+  hurried_.set();
   abandon_console();
   if (draining_) finish_copies();
 }

@@ -4,6 +4,8 @@
 
 #include <elastic/process/detail/program_path.hpp>
 
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
 
 #include <fcntl.h>
@@ -12,7 +14,9 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -61,9 +65,9 @@ ELASTIC_DECL std::string find_program(const process_spec& spec) {
   if (name.empty()) throw error(errc::program_not_found, "no program is named");
   if (name.find('/') != name.npos) return name;
 
-  const std::string_view all = search_path(spec);
+  const std::string_view folders = search_path(spec);
   std::string forbidden;
-  for (std::string_view rest = all;;) {
+  for (std::string_view rest = folders;;) {
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
     std::string candidate(folder.empty() ? "." : folder);
@@ -79,7 +83,36 @@ ELASTIC_DECL std::string find_program(const process_spec& spec) {
                 fmt::format("program '{}' cannot be executed: {}", forbidden, errno_text(EACCES)));
   }
   throw error(errc::program_not_found,
-              fmt::format("program '{}' was not found in PATH ({})", name, all));
+              fmt::format("program '{}' was not found in PATH ({})", name, folders));
+}
+
+/// Whether to find or to start the program may wait for a file system that does not answer.
+inline bool start_may_hang(const process_spec& spec) {
+  if (!spec.directory.empty() && may_hang(spec.directory)) return true;
+  if (spec.program.find('/') != spec.program.npos) {
+    return may_hang(seen_from(spec.directory, spec.program));
+  }
+  for (std::string_view rest = search_path(spec);;) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    if (may_hang(seen_from(spec.directory, folder.empty() ? "." : std::string(folder)))) {
+      return true;
+    }
+    if (colon == rest.npos) return false;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec) {
+  if (!start_may_hang(spec)) co_return find_program(spec);
+  std::function<std::string()> work = [spec = std::move(spec)] {
+    // What is wrong with them is told by who starts the program.
+    if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
+    const std::string path = find_program(spec);
+    (void)::access(seen_from(spec.directory, path).c_str(), X_OK);
+    return path;
+  };
+  co_return co_await run_blocking<std::string>(std::move(work));
 }
 
 }  // namespace elastic::detail

@@ -5,6 +5,7 @@
 #include <elastic/process/detail/tee.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -66,7 +68,7 @@ ELASTIC_DECL task<void> tee::run() {
     if (failure && !finishing_) throw std::system_error(failure);
   }
   free_large_buffers();
-  finish_matches();
+  co_await finish_matches();
   lines_.finish(batch_);
   co_await show(batch_);
   outlets_.file.reset();
@@ -100,8 +102,12 @@ ELASTIC_DECL ssize_t tee::read_some() {
 
 ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
   if (outlets_.keep_tail) tail_.keep(bytes);
-  if (outlets_.file) outlets_.file->write(bytes, outlets_.log);
-  if (outlets_.matches.file && !outlets_.matches.filters.empty()) write_matches(bytes);
+  if (outlets_.file && outlets_.file->may_hang()) {
+    co_await write_on_thread(outlets_.file, std::string(bytes));
+  } else if (outlets_.file) {
+    outlets_.file->write(bytes, outlets_.log);
+  }
+  if (outlets_.matches.file && !outlets_.matches.filters.empty()) co_await write_matches(bytes);
   if (outlets_.console && !by_line_) {
     co_await show(bytes);
   } else if (outlets_.console) {
@@ -124,20 +130,39 @@ ELASTIC_DECL void tee::free_large_buffers() {
   batch_ = std::string();
 }
 
-ELASTIC_DECL void tee::write_matches(std::string_view bytes) {
+ELASTIC_DECL task<void> tee::write_matches(std::string_view bytes) {
   matches_.stamp(*outlets_.time);
   while (!bytes.empty()) {
-    std::string found;
-    bytes.remove_prefix(matches_.feed(bytes, found));
-    outlets_.matches.file->write(found, outlets_.log);
+    std::string lines;
+    bytes.remove_prefix(matches_.feed(bytes, lines));
+    co_await write_on_thread(outlets_.matches.file, std::move(lines));
   }
 }
 
-ELASTIC_DECL void tee::finish_matches() {
-  if (!outlets_.matches.file) return;
-  std::string found;
-  matches_.finish(found);
-  outlets_.matches.file->write(found, outlets_.log);
+ELASTIC_DECL task<void> tee::finish_matches() {
+  if (!outlets_.matches.file) co_return;
+  std::string lines;
+  matches_.finish(lines);
+  co_await write_on_thread(outlets_.matches.file, std::move(lines));
+}
+
+ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std::string bytes) {
+  if (bytes.empty()) co_return;
+  using messages = std::vector<std::string>;
+  std::function<messages()> work = [file, bytes = std::move(bytes)] { return file->write(bytes); };
+  messages problems;
+  if (!file->may_hang()) {
+    problems = work();
+  } else {
+    try {
+      problems = co_await run_blocking<messages>(std::move(work));
+    } catch (const std::system_error& failure) {
+      if (failure.code() != asio::error::operation_aborted) throw;
+      outlets_.log.error("log file '{}' takes no output, which is lost", file->path());
+      throw;
+    }
+  }
+  for (const std::string& problem : problems) outlets_.log.error("{}", problem);
 }
 
 ELASTIC_DECL task<void> tee::show(std::string_view bytes) {

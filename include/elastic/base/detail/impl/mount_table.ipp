@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/mount_table.hpp>
+
+#include <elastic/base/time.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+namespace elastic::detail {
+
+/// Whether the kernel answers for a file system of this type alone.
+inline bool is_local_type(std::string_view type) {
+  constexpr std::array types{
+      "ext2",     "ext3",     "ext4",    "xfs",     "btrfs",       "f2fs",      "zfs",
+      "bcachefs", "jfs",      "overlay", "aufs",    "tmpfs",       "ramfs",     "rootfs",
+      "devtmpfs", "squashfs", "erofs",   "iso9660", "udf",         "vfat",      "exfat",
+      "msdos",    "ntfs3",    "proc",    "sysfs",   "devpts",      "mqueue",    "hugetlbfs",
+      "cgroup",   "cgroup2",  "debugfs", "tracefs", "securityfs",  "configfs",  "pstore",
+      "bpf",      "efivarfs", "fusectl", "nsfs",    "binfmt_misc", "selinuxfs", "rpc_pipefs"};
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// A mount point without the escapes of /proc ("\040" is a blank).
+inline std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view digits = text.substr(i + 1, 3);
+    if (text[i] == '\\' && digits.size() == 3) {
+      plain += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + digits[2] - '0');
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+ELASTIC_DECL mount_table::mount_table(std::string_view mountinfo) {
+  std::istringstream lines{std::string(mountinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string skipped;
+    mount entry;
+    words >> skipped >> skipped >> skipped >> skipped >> entry.point;
+    while (words >> skipped && skipped != "-") {
+    }
+    std::string type;
+    if (!(words >> type)) continue;
+    entry.point = unescaped(entry.point);
+    entry.is_local = is_local_type(type);
+    mounts_.push_back(std::move(entry));
+  }
+  const auto local = [](const mount& entry) { return entry.is_local; };
+  if (std::all_of(mounts_.begin(), mounts_.end(), local)) mounts_ = {};
+}
+
+ELASTIC_DECL bool mount_table::is_local(std::string_view path) const {
+  const mount* nearest = nullptr;
+  for (const mount& entry : mounts_) {
+    const bool is_above = entry.point == "/" || entry.point == path ||
+                          (path.starts_with(entry.point) && path[entry.point.size()] == '/');
+    // A later one hides an earlier one.
+    const bool is_nearer = !nearest || entry.point.size() >= nearest->point.size();
+    if (is_above && is_nearer) nearest = &entry;
+  }
+  return nearest && nearest->is_local;
+}
+
+ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
+  if (mounts_.empty()) return false;
+  constexpr int most_links = 40;
+  std::error_code ignored;
+  // An absolute path takes the place of the current one.
+  const std::filesystem::path whole = std::filesystem::current_path(ignored) / path;
+  // The parts that are still to be gone through, the next one last.
+  std::vector<std::string> parts;
+  const auto go_through = [&parts](const std::filesystem::path& names) {
+    std::vector<std::string> added;
+    for (const auto& name : names) added.push_back(name.string());
+    parts.insert(parts.end(), added.rbegin(), added.rend());
+  };
+  go_through(whole.relative_path());
+  std::filesystem::path resolved = "/";
+  int links = 0;
+  while (is_local(resolved.native()) && !parts.empty() && links <= most_links) {
+    const std::string part = std::move(parts.back());
+    parts.pop_back();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      resolved = resolved.parent_path();
+      continue;
+    }
+    const std::filesystem::path next = resolved / part;
+    std::array<char, PATH_MAX> target;
+    // What is asked first is whether the name is a mount point itself.
+    const ssize_t size =
+        is_local(next.native()) ? ::readlink(next.c_str(), target.data(), target.size()) : -1;
+    if (size < 0) {
+      resolved = next;
+      continue;
+    }
+    ++links;
+    const std::filesystem::path link(std::string(target.data(), static_cast<std::size_t>(size)));
+    if (link.is_absolute()) resolved = "/";
+    go_through(link.relative_path());
+  }
+  return !is_local(resolved.native());
+}
+
+ELASTIC_DECL bool may_hang(const std::string& path) {
+  static std::mutex mutex;
+  static mount_table mounts;
+  static std::optional<time_point> looked_at;
+  static bool is_known = false;
+  const std::lock_guard lock(mutex);
+  const time_point now = system_time().now();
+  if (!looked_at || now - *looked_at >= std::chrono::seconds(1)) {
+    std::ifstream file("/proc/self/mountinfo");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    mounts = mount_table(text);
+    is_known = !text.empty();
+    looked_at = now;
+  }
+  return !is_known || mounts.may_hang(path);
+}
+
+}  // namespace elastic::detail

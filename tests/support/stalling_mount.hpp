@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace elastic::test {
+
+/// A file system of FUSE's whose daemon can be stopped: then it answers nobody, as NFS does whose
+/// server is gone. Not in the temporary folder of what is tested.
+class stalling_mount {
+ public:
+  /// Why there can be none on this machine; empty: there can.
+  static std::string missing() {
+    if (::geteuid() != 0) return "it takes root";
+    if (::access("/dev/fuse", R_OK | W_OK) != 0) return "there is no /dev/fuse";
+    if (::access("/usr/bin/bindfs", X_OK) != 0) return "there is no bindfs";
+    return "";
+  }
+
+  stalling_mount() {
+    std::filesystem::create_directory(folder_ / "behind");
+    std::filesystem::create_directory(path());
+    daemon_ = std::make_unique<running_program>(
+        std::vector<std::string>{"bindfs", "-f", folder_ / "behind", path()});
+    struct stat above{};
+    struct stat mounted{};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    do {
+      if (std::chrono::steady_clock::now() > deadline) FAIL("bindfs mounts nothing");
+      std::this_thread::yield();
+      ::stat(folder_.path().c_str(), &above);
+      ::stat(path().c_str(), &mounted);
+    } while (above.st_dev == mounted.st_dev);
+  }
+
+  ~stalling_mount() {
+    daemon_->signal(SIGCONT);
+    ::umount2(path().c_str(), MNT_DETACH);
+  }
+
+  /// Where it is mounted, and where its files lie in fact.
+  std::string path() const { return folder_ / "mount"; }
+  std::string behind() const { return folder_ / "behind"; }
+
+  void stall() const {
+    daemon_->signal(SIGSTOP);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(daemon_->pid()), &info, WSTOPPED);
+  }
+  void go_on() const { daemon_->signal(SIGCONT); }
+
+ private:
+  temporary_directory folder_;
+  std::unique_ptr<running_program> daemon_;
+};
+
+}  // namespace elastic::test
