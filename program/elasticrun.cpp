@@ -10,6 +10,7 @@
 // from the command line), an agent that runs it, and what becomes of its result.
 
 #include <elastic/elastic.hpp>
+#include <elastic/launch/chaos.hpp>
 #include <elastic/launch/command_line.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/default_python.hpp>
@@ -31,10 +32,12 @@
 #include <asio/io_context.hpp>
 #include <asio/this_coro.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,6 +66,28 @@ elastic::rendezvous_registry every_backend() {
   return backends;
 }
 
+elastic::task<void> keep(elastic::task<elastic::run_result> running, elastic::run_result& result) {
+  result = co_await std::move(running);
+}
+
+/// Runs the job, and disturbs it if that is what the user wants.
+elastic::task<elastic::run_result> run_job(elastic::launch_config config,
+                                           elastic::agent_services services) {
+  if (config.chaos.empty()) {
+    const auto agent = elastic::make_agent(config, services, every_backend());
+    co_return co_await elastic::run_with_signals(*agent, config.signals);
+  }
+  const auto chaos = std::make_shared<elastic::chaos_monkey>(
+      co_await asio::this_coro::executor, config.chaos, std::make_shared<elastic::system_time>(),
+      services.log, [] { std::raise(SIGKILL); }, services.observer);
+  services.observer = chaos;
+  const auto agent = elastic::make_agent(config, services, every_backend());
+  elastic::run_result result;
+  co_await elastic::race(keep(elastic::run_with_signals(*agent, config.signals), result),
+                         chaos->run(*agent));
+  co_return result;
+}
+
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
@@ -74,8 +99,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
     progress = std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
   }
   services.observer = std::make_shared<elastic::lean_observer>(progress);
-  const auto agent = elastic::make_agent(config, services, every_backend());
-  const elastic::run_result result = co_await elastic::run_with_signals(*agent, config.signals);
+  const elastic::run_result result = co_await run_job(config, services);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
   if (elastic::is_torch_missing(result)) {

@@ -61,6 +61,7 @@
 #include <elastic/health/detail/impl/timer_request.ipp>
 #include <elastic/health/detail/impl/worker_channels.ipp>
 #include <elastic/health/detail/impl/worker_liveness.ipp>
+#include <elastic/launch/detail/impl/chaos_schedule.ipp>
 #include <elastic/launch/detail/impl/code_pages.ipp>
 #include <elastic/launch/detail/impl/given_options.ipp>
 #include <elastic/launch/detail/impl/gpu_nodes.ipp>
@@ -74,6 +75,8 @@
 #include <elastic/launch/detail/impl/processor_topology.ipp>
 #include <elastic/launch/detail/impl/progress_line.ipp>
 #include <elastic/launch/detail/impl/single_option_types.ipp>
+#include <elastic/launch/impl/chaos.ipp>
+#include <elastic/launch/impl/chaos_plan.ipp>
 #include <elastic/launch/impl/command_line.ipp>
 #include <elastic/launch/impl/console_log.ipp>
 #include <elastic/launch/impl/default_python.ipp>

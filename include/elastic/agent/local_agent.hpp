@@ -76,6 +76,11 @@ class local_agent {
   /// lost if none runs. May be called before `run`, and after it without effect.
   ELASTIC_DECL void signal(int number);
 
+  /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on
+  /// this node. Like any signal from outside: one that ends the worker is its failure.
+  /// @param reason  is logged with it; empty: it is logged for debugging only
+  ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
+
   /// Asks the agent to tell its workers something over the control channel, one request after the
   /// other. Only workers that run and have connected hear of it; their answers are logged. May be
   /// called before and after `run` without effect.

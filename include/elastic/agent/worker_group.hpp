@@ -160,6 +160,9 @@ class worker_group {
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
 
+  /// The same for one of them.
+  void signal(std::size_t local_rank, int number) { processes_.signal(local_rank, number); }
+
   /// Kills every worker that runs; a stop under way ends at once. If none is, call it next.
   ELASTIC_DECL void kill();
 

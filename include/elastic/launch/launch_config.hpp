@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/launch/chaos_plan.hpp>
 #include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/launch/start_method.hpp>
@@ -59,6 +60,8 @@ struct launch_config {
   signal_plan signals;
   /// Whether a program that can shows how far the job is (see progress_bar).
   bool progress = true;
+  /// Faults that such a program makes on purpose (see chaos_monkey).
+  chaos_plan chaos;
 };
 
 }  // namespace elastic

@@ -121,6 +121,7 @@ std::map<std::string, std::string> members_of(const launch_config& config) {
       {"signals.stop", text_of(config.signals.stop)},
       {"signals.forward", text_of(config.signals.forward)},
       {"progress", text_of(config.progress)},
+      {"chaos", elastic::to_text(config.chaos)},
   };
 }
 
@@ -195,6 +196,7 @@ const std::vector<effect>& effects() {
       {"--hang-hook", "true", {"workers.hang_hook.command"}},
       {"--hang-hook-timeout", "1", {"workers.hang_hook.timeout"}},
       {"--guard", "none", {"guard"}},
+      {"--chaos", "kill=rank:3@20s", {"chaos"}},
       {"--log-dir", "/logs", {"workers.log_dir"}},
       {"--redirects", "3", {"workers.redirects"}},
       {"--tee", "3", {"workers.tee"}},

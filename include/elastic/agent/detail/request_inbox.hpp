@@ -23,7 +23,16 @@ struct signal_request {
   int number = 0;
 };
 
-using agent_request = std::variant<stop_request, signal_request, worker_request>;
+/// To send a signal to one worker of the job, if it runs on this node.
+struct rank_signal_request {
+  int rank = 0;
+  int number = 0;
+  /// Logged with it; empty: it is not logged but for debugging.
+  std::string reason = {};
+};
+
+using agent_request =
+    std::variant<stop_request, signal_request, rank_signal_request, worker_request>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.

@@ -149,6 +149,25 @@ class agent_run {
     group_.signal(request.number);
   }
 
+  /// A signal for one worker, which may be another node's.
+  void take(const rank_signal_request& request) {
+    for (const worker& entry : group_.workers()) {
+      if (entry.identity.rank != request.rank || entry.pid == 0) continue;
+      const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
+      std::string text = fmt::format("rank {} does not run", request.rank);
+      if (!entry.end) {
+        group_.signal(slot, request.number);
+        text = fmt::format("{} sent to rank {} (local rank {}, pid {})",
+                           signal_name(request.number), request.rank, slot, entry.pid);
+      }
+      if (request.reason.empty()) {
+        log_.debug("{}", text);
+      } else {
+        log_.warning("{}: {}", request.reason, text);
+      }
+    }
+  }
+
   /// A request to be passed on to the workers over the control channel.
   void take(const worker_request& request) {
     if (group_.state() == worker_state::healthy) requests_.push(request);
@@ -777,6 +796,10 @@ ELASTIC_DECL task<run_result> local_agent::run() & {
 ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::move(request)); }
 
 ELASTIC_DECL void local_agent::signal(int number) { inbox_->push(detail::signal_request{number}); }
+
+ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string reason) {
+  inbox_->push(detail::rank_signal_request{rank, number, std::move(reason)});
+}
 
 ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(request); }
 

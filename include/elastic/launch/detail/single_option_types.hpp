@@ -12,6 +12,9 @@ namespace elastic::detail {
 /// --nproc-per-node: a number, or what the machine has.
 ELASTIC_DECL option_type worker_count_type();
 
+/// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
+ELASTIC_DECL option_type chaos_type();
+
 /// --env: "NAME=VALUE".
 ELASTIC_DECL option_type variable_type();
 

@@ -113,6 +113,18 @@ inline std::string_view without_quotes(std::string_view text) {
   return is_quoted ? trimmed(text.substr(1, text.size() - 2)) : text;
 }
 
+ELASTIC_DECL option_type chaos_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    try {
+      target.config.chaos = parse_chaos_plan(given.text);
+    } catch (const error& failure) {
+      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+    }
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type settings_type() {
   option_type type;
   type.read = [](const option_value& given, const command_line_facts&, option_target& target) {

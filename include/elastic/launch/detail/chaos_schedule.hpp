@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/launch/chaos_plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// One signal of a plan.
+struct chaos_step {
+  /// Since the workers first ran.
+  duration at{};
+  chaos_fault::target of = chaos_fault::target::rank;
+  /// The rank or the node; of a random fault a number from which the rank follows.
+  std::uint64_t number = 0;
+  bool is_any_rank = false;
+  int signal = 0;
+  /// The fault that it belongs to; empty if it only goes on with one.
+  std::string fault;
+
+  /// The rank or node that is meant in a world of this size.
+  int target_in(int world_size) const {
+    if (!is_any_rank) return static_cast<int>(number);
+    return static_cast<int>(number % static_cast<std::uint64_t>(world_size));
+  }
+};
+
+/// The signals of a plan in the order of time. A pure value.
+class chaos_schedule {
+ public:
+  ELASTIC_DECL explicit chaos_schedule(const chaos_plan& plan);
+
+  /// The next one; empty when all are over, which those of a plan with random faults never are.
+  ELASTIC_DECL std::optional<chaos_step> next();
+
+ private:
+  struct entry {
+    chaos_step step;
+    /// SIGSTOP and SIGCONT go on in turns until then.
+    duration slow_until{};
+  };
+
+  ELASTIC_DECL void add(const chaos_fault& fault, std::uint64_t number, bool is_any_rank);
+  ELASTIC_DECL void add_random();
+  ELASTIC_DECL void add_turn(const entry& last);
+
+  std::vector<entry> entries_;
+  std::optional<chaos_noise> noise_;
+  random_source random_;
+  /// When the random fault is that was added last.
+  duration random_at_{};
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/detail/impl/chaos_schedule.ipp>
+#endif

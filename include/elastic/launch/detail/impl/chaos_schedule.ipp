@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/detail/chaos_schedule.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+namespace elastic::detail {
+
+/// Of each 100 ms a slow worker runs for 10.
+inline constexpr std::chrono::milliseconds slow_stopped{90};
+inline constexpr std::chrono::milliseconds slow_running{10};
+
+ELASTIC_DECL chaos_schedule::chaos_schedule(const chaos_plan& plan)
+    : noise_(plan.noise), random_(plan.noise ? plan.noise->seed : 0) {
+  for (const chaos_fault& fault : plan.faults) {
+    add(fault, static_cast<std::uint64_t>(fault.number), false);
+  }
+  if (noise_) add_random();
+}
+
+ELASTIC_DECL std::optional<chaos_step> chaos_schedule::next() {
+  const auto position = std::min_element(
+      entries_.begin(), entries_.end(),
+      [](const entry& left, const entry& right) { return left.step.at < right.step.at; });
+  if (position == entries_.end()) return std::nullopt;
+  const entry first = std::move(*position);
+  entries_.erase(position);
+  if (first.slow_until > duration::zero()) add_turn(first);
+  // There is always one to come.
+  if (noise_ && first.step.is_any_rank && first.step.at == random_at_ &&
+      !first.step.fault.empty()) {
+    add_random();
+  }
+  return first.step;
+}
+
+ELASTIC_DECL void chaos_schedule::add(const chaos_fault& fault, std::uint64_t number,
+                                      bool is_any_rank) {
+  entry begin;
+  begin.step.at = fault.at;
+  begin.step.of = fault.of;
+  begin.step.number = number;
+  begin.step.is_any_rank = is_any_rank;
+  begin.step.signal = fault.what == chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
+  begin.step.fault = is_any_rank ? "random" : to_text(fault);
+  const duration end = fault.at + fault.lasts;
+  if (fault.what == chaos_fault::kind::slow) begin.slow_until = end;
+  entries_.push_back(begin);
+  if (fault.what != chaos_fault::kind::stop) return;
+  entry finish = std::move(begin);
+  finish.step.at = end;
+  finish.step.signal = SIGCONT;
+  finish.step.fault.clear();
+  entries_.push_back(std::move(finish));
+}
+
+ELASTIC_DECL void chaos_schedule::add_turn(const entry& last) {
+  const bool was_stopped = last.step.signal == SIGSTOP;
+  entry turn = last;
+  turn.step.fault.clear();
+  turn.step.signal = was_stopped ? SIGCONT : SIGSTOP;
+  turn.step.at += was_stopped ? slow_stopped : slow_running;
+  if (was_stopped) turn.step.at = std::min(turn.step.at, last.slow_until);
+  if (was_stopped || turn.step.at < last.slow_until) entries_.push_back(std::move(turn));
+}
+
+ELASTIC_DECL void chaos_schedule::add_random() {
+  using std::chrono::milliseconds;
+  const auto mean = std::chrono::duration_cast<milliseconds>(noise_->mean_gap).count();
+  const auto up_to = [this](std::int64_t most) {
+    return milliseconds(1 + random_.below(static_cast<std::uint64_t>(most)));
+  };
+  random_at_ += up_to(2 * mean);
+  chaos_fault fault;
+  fault.at = random_at_;
+  const std::uint64_t choice = random_.below(4);
+  if (choice == 2) fault.what = chaos_fault::kind::stop;
+  if (choice == 3) fault.what = chaos_fault::kind::slow;
+  if (choice >= 2) fault.lasts = up_to(mean);
+  add(fault, random_.next() % 1'000'000'007, true);
+}
+
+}  // namespace elastic::detail

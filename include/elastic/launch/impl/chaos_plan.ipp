@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/chaos_plan.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace elastic {
+
+namespace detail {
+
+using chaos_kind_names = std::array<std::pair<std::string_view, chaos_fault::kind>, 3>;
+
+inline constexpr chaos_kind_names chaos_kinds{{{"kill", chaos_fault::kind::kill},
+                                               {"stop", chaos_fault::kind::stop},
+                                               {"slow", chaos_fault::kind::slow}}};
+
+[[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
+  throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
+}
+
+/// What is before a mark; the text is what is behind it. Empty if there is no such mark.
+inline std::optional<std::string_view> cut_at(std::string_view& text, char mark) {
+  const std::size_t position = text.find(mark);
+  if (position == std::string_view::npos) return std::nullopt;
+  const std::string_view before = text.substr(0, position);
+  text.remove_prefix(position + 1);
+  return before;
+}
+
+/// "20s"; empty for what is no time of at most 1000 hours.
+inline std::optional<duration> chaos_time(std::string_view text) {
+  constexpr double most_ms = 3.6e9;
+  constexpr std::array<std::pair<std::string_view, double>, 4> units{
+      {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (failure != std::errc() || std::signbit(value)) return std::nullopt;
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  for (const auto& [name, factor] : units) {
+    if (unit != name || !(value * factor <= most_ms)) continue;
+    return std::chrono::milliseconds(std::llround(value * factor));
+  }
+  return std::nullopt;
+}
+
+template <class Integer>
+std::optional<Integer> chaos_number(std::string_view text) {
+  Integer value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || text.empty() || text.front() == '-') return {};
+  return value;
+}
+
+inline chaos_noise parse_noise(std::string_view part, std::string_view rest) {
+  constexpr std::string_view allowed =
+      "allowed is random=SEED@TIME, with a number and the average time between two faults, such as "
+      "random=7@20s (at least 100ms)";
+  const auto seed = cut_at(rest, '@');
+  const auto number = seed ? chaos_number<std::uint64_t>(*seed) : std::nullopt;
+  const auto gap = chaos_time(rest);
+  if (!number || !gap || *gap < std::chrono::milliseconds(100)) refuse_fault(part, allowed);
+  return {*number, *gap};
+}
+
+inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
+                               std::string_view rest) {
+  constexpr std::string_view allowed =
+      "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
+      "slow=rank:R@TIME+TIME and random=SEED@TIME, with times such as 500ms, 20s, 2m and 1h";
+  chaos_fault fault;
+  bool is_known = false;
+  for (const auto& [name, what] : chaos_kinds) {
+    if (name != kind) continue;
+    fault.what = what;
+    is_known = true;
+  }
+  const bool lasts = fault.what != chaos_fault::kind::kill;
+  const auto target = cut_at(rest, ':');
+  const auto number = cut_at(rest, '@');
+  const auto begin = lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
+  const bool is_node = target == "node";
+  if (!is_known || !number || (target != "rank" && (!is_node || lasts)) || (lasts && !begin)) {
+    refuse_fault(part, allowed);
+  }
+  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
+  const auto value = chaos_number<int>(*number);
+  const auto at = chaos_time(lasts ? *begin : rest);
+  const auto span = lasts ? chaos_time(rest) : duration::zero();
+  if (!value || !at || !span || (lasts && *span == duration::zero())) refuse_fault(part, allowed);
+  fault.number = *value;
+  fault.at = *at;
+  fault.lasts = *span;
+  return fault;
+}
+
+inline std::string chaos_time_text(duration span) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+  return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
+  chaos_plan plan;
+  for (bool is_last = false; !is_last;) {
+    std::string_view part = text;
+    if (const auto before = detail::cut_at(text, ',')) {
+      part = *before;
+    } else {
+      is_last = true;
+    }
+    std::string_view rest = part;
+    const std::string_view kind = detail::cut_at(rest, '=').value_or("");
+    if (kind == "random" && !plan.noise) {
+      plan.noise = detail::parse_noise(part, rest);
+    } else if (kind == "random") {
+      detail::refuse_fault(part, "random is allowed once");
+    } else if (plan.faults.size() == limits::chaos_faults) {
+      detail::refuse_fault(part,
+                           fmt::format("at most {} faults are allowed", limits::chaos_faults));
+    } else {
+      plan.faults.push_back(detail::parse_fault(part, kind, rest));
+    }
+  }
+  return plan;
+}
+
+ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
+  std::string text;
+  for (const auto& [name, what] : detail::chaos_kinds) {
+    if (what == fault.what) text = name;
+  }
+  text += fmt::format("={}:{}@{}", fault.of == chaos_fault::target::node ? "node" : "rank",
+                      fault.number, detail::chaos_time_text(fault.at));
+  if (fault.lasts > duration::zero()) text += "+" + detail::chaos_time_text(fault.lasts);
+  return text;
+}
+
+ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
+  std::string text;
+  for (const chaos_fault& fault : plan.faults) text += (text.empty() ? "" : ",") + to_text(fault);
+  if (plan.noise) {
+    text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
+                        detail::chaos_time_text(plan.noise->mean_gap));
+  }
+  return text;
+}
+
+ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
+  std::set<std::string> names;
+  for (const chaos_fault& fault : plan.faults) {
+    const bool is_node = fault.of == chaos_fault::target::node;
+    if (fault.number < (is_node ? nodes : world_size)) continue;
+    names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace elastic
