@@ -136,6 +136,11 @@ if [[ $run_ci == 1 || $run_clang == 1 ]]; then
   python3 -c 'import ensurepip' 2>/dev/null || need python3-venv
 fi
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
+# The fuzzer's run-time library is a package of its own.
+if [[ $run_ci == 1 ]] && ! ls "$($(find_clang) -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a \
+    >/dev/null 2>&1; then
+  need libclang-rt-19-dev
+fi
 
 if ((${#missing[@]})); then
   if [[ $install == 0 ]] || ! command -v apt-get >/dev/null; then
@@ -147,7 +152,7 @@ if ((${#missing[@]})); then
   say "Installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -q
-  not_everywhere="clang-19 python3-torch python3-etcd etcd-server etcd-client"
+  not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server etcd-client"
   not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs"
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
@@ -256,6 +261,7 @@ test_everything() {
 }
 
 if [[ $run_clang == 1 ]]; then stage "clang: build" compile_with_clang; fi
+if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 110; fi
 if [[ $run_sanitizers == 1 ]]; then
   stage "asan: build" build asan
   stage "asan: test" ctest --preset asan -j "$jobs"

@@ -4,6 +4,7 @@
 """Builds the fuzzer with clang, AddressSanitizer and UBSan, and runs every target.
 
   run.py --seconds 10              each target for so long, on as many cores as there are
+  run.py --total 110               all of them together for so long, as in CI
   run.py --seconds 3600 torch_pickle
   run.py --keep …                  adds to the kept inputs what reaches new code (minimised)
 
@@ -39,6 +40,7 @@ def build():
     subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, *generator,
                     f"-DCMAKE_CXX_COMPILER={find_clang()}", "-DCMAKE_BUILD_TYPE=None",
                     f"-DCMAKE_CXX_FLAGS={FLAGS}", "-DELASTIC_BUILD_FUZZERS=ON",
+                    f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache') or ''}",
                     "-DELASTIC_BUILD_EXAMPLES=OFF", "-DELASTIC_BUILD_BENCHMARKS=OFF"],
                    check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", BUILD, "--target", "fuzzer", "-j", str(os.cpu_count())],
@@ -72,11 +74,14 @@ def keep(fuzzer, name):
 def main():
     arguments = argparse.ArgumentParser(description="Runs the fuzz targets.")
     arguments.add_argument("--seconds", type=int, default=10, help="for each target")
+    arguments.add_argument("--total", type=int, help="for all targets together")
     arguments.add_argument("--keep", action="store_true")
     arguments.add_argument("targets", nargs="*")
     options = arguments.parse_args()
     fuzzer = build()
     names = options.targets or target_names(fuzzer)
+    if options.total:
+        options.seconds = max(1, options.total * os.cpu_count() // len(names))
     broken = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = pool.map(lambda name: run_target(fuzzer, name, options.seconds), names)

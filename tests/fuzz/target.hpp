@@ -18,8 +18,10 @@ struct target {
   void (*run)(std::string_view input);
 };
 
-/// All of them.
+/// All of them, and those of two kinds.
 const std::vector<target>& targets();
+std::vector<target> protocol_targets();
+std::vector<target> text_targets();
 
 /// Runs a target on one input.
 void run(const target& what, std::string_view input);

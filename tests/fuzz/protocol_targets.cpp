@@ -1,0 +1,487 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Protocols: bytes of other nodes, workers and servers, which may be hostile.
+
+#include "target.hpp"
+
+#include <elastic/base/limits.hpp>
+#include <elastic/net/detail/http_response_parser.hpp>
+#include <elastic/net/job_secret.hpp>
+#include <elastic/net/message_frame.hpp>
+#include <elastic/net/secure_session.hpp>
+#include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
+#include <elastic/store/detail/tcp_store_session.hpp>
+#include <elastic/store/key_value_engine.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::fuzz {
+namespace {
+
+// ---- the store ----------------------------------------------------------------------------------
+
+// One client of a store whose socket is the fuzzer.
+class store_client final : public key_value_engine::listener {
+ public:
+  static std::shared_ptr<store_client> make(const std::shared_ptr<key_value_engine>& engine,
+                                            const tcp_store_bounds& bounds,
+                                            tcp_store_legacy_dialect dialect) {
+    auto made = std::make_shared<store_client>(engine, bounds, dialect);
+    made->session_.listen(made);
+    return made;
+  }
+
+  store_client(const std::shared_ptr<key_value_engine>& engine, const tcp_store_bounds& bounds,
+               tcp_store_legacy_dialect dialect)
+      : session_(engine, bounds, dialect) {}
+
+  void on_ready(key_value_engine::wait_id wait) noexcept override { session_.ready(wait); }
+  void on_change(const key_value_engine::change_pointer& change) noexcept override {
+    session_.changed(*change);
+  }
+
+  void send(std::string_view bytes) {
+    if (session_.current() != detail::tcp_store_session::state::ended) session_.consume(bytes);
+  }
+
+  std::string read() {
+    std::string output = std::exchange(session_.output(), {});
+    if (session_.current() == detail::tcp_store_session::state::paused) session_.resume();
+    return output;
+  }
+
+ private:
+  detail::tcp_store_session session_;
+};
+
+tcp_store_bounds small_bounds() {
+  tcp_store_bounds bounds;
+  bounds.key_bytes = 64;
+  bounds.value_bytes = 1024;
+  bounds.keys_per_request = 16;
+  bounds.request_bytes = 4096;
+  return bounds;
+}
+
+constexpr std::size_t table_bytes = 16384;
+
+tcp_store_legacy_dialect dialect_of(std::size_t number) {
+  return number == 0 ? tcp_store_legacy_dialect::guess : tcp_store_legacy_dialect::torch_2_1;
+}
+
+// The replies do not depend on the pieces in which the requests arrive.
+void store_in_pieces(std::string_view input) {
+  cutter parts(input);
+  const tcp_store_legacy_dialect dialect = dialect_of(parts.number(1));
+  const std::size_t piece = 1 + parts.number(6);
+  const std::string_view requests = parts.rest();
+  const auto whole_table = std::make_shared<key_value_engine>(table_bytes);
+  const auto whole = store_client::make(whole_table, small_bounds(), dialect);
+  whole->send(requests);
+  const auto pieces_table = std::make_shared<key_value_engine>(table_bytes);
+  const auto pieces = store_client::make(pieces_table, small_bounds(), dialect);
+  for (std::size_t at = 0; at < requests.size(); at += piece) {
+    pieces->send(requests.substr(at, piece));
+  }
+  require(whole->read() == pieces->read(), "replies do not depend on pieces");
+  require(whole_table->bytes() == pieces_table->bytes(), "the table does not depend on pieces");
+  require(whole_table->bytes() <= table_bytes, "the table keeps to its bound");
+}
+
+// Several clients of one table, who come, speak, read and go as the input says.
+void store_clients(std::string_view input) {
+  constexpr std::size_t most_clients = 4;
+  const auto table = std::make_shared<key_value_engine>(table_bytes);
+  std::vector<std::shared_ptr<store_client>> clients(most_clients);
+  cutter parts(input);
+  while (!parts.is_empty()) {
+    std::shared_ptr<store_client>& client = clients[parts.number(most_clients - 1)];
+    if (!client) client = store_client::make(table, small_bounds(), dialect_of(parts.number(1)));
+    switch (parts.number(7)) {
+      case 0: client.reset(); break;
+      case 1: client->read(); break;
+      default: client->send(parts.bytes(parts.number(96)));
+    }
+    require(table->bytes() <= table_bytes, "the table keeps to its bound");
+  }
+  clients.clear();
+  require(table->waiters() == 0, "no wait outlives its client");
+  require(table->watchers() == 0, "no watch outlives its client");
+}
+
+// ---- the store's table --------------------------------------------------------------------------
+
+// One who waits and watches, and counts what it is told.
+class table_listener final : public key_value_engine::listener {
+ public:
+  void on_ready(key_value_engine::wait_id wait) noexcept override { ++ready[wait]; }
+  void on_change(const key_value_engine::change_pointer&) noexcept override { ++changes; }
+
+  std::map<key_value_engine::wait_id, int> ready;
+  std::size_t changes = 0;
+};
+
+// What the table has to be after the same operations, and who has to know.
+struct table_model {
+  struct waiting {
+    std::set<std::string> missing;
+    std::size_t listener = 0;
+  };
+
+  void saw(const std::string& key) {
+    for (auto& [id, wait] : waits) wait.missing.erase(key);
+    for (const auto& [id, watched] : watches) {
+      if (watched.first == key) ++changes[watched.second];
+    }
+  }
+
+  std::map<std::string, std::string> values;
+  std::map<std::string, std::deque<std::string>> queues;
+  std::map<key_value_engine::wait_id, waiting> waits;
+  std::map<key_value_engine::wait_id, std::pair<std::string, std::size_t>> watches;
+  std::map<std::size_t, std::size_t> changes;
+};
+
+// Operations of several clients on one table: values, queues, waits and watches are those of a
+// model of it, whatever comes in between.
+void store_operations(std::string_view input) {
+  constexpr std::size_t most_bytes = 512;
+  key_value_engine table(most_bytes);
+  table_model model;
+  std::vector<std::shared_ptr<table_listener>> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(std::make_shared<table_listener>());
+  cutter parts(input);
+  while (!parts.is_empty()) {
+    const std::string key(1, static_cast<char>('a' + parts.number(3)));
+    const std::string queue(1, static_cast<char>('p' + parts.number(1)));
+    const std::size_t client = parts.number(2);
+    const std::string text(parts.bytes(parts.number(60)));
+    auto& value = model.values;
+    try {
+      switch (parts.number(9)) {
+        case 0:
+          table.set(key, text);
+          value[key] = text;
+          model.saw(key);
+          break;
+        case 1:
+          table.append(key, text);
+          value[key] += text;
+          model.saw(key);
+          break;
+        case 2: {
+          const std::int64_t sum = table.add(key, static_cast<std::int64_t>(text.size()));
+          value[key] = std::to_string(sum);
+          model.saw(key);
+          break;
+        }
+        case 3: {
+          const std::string before = value.count(key) != 0 ? value[key] : "";
+          const std::string expected = parts.number(1) == 0 ? before : text;
+          const std::string stored = table.compare_set(key, expected, text);
+          require(stored == (expected == before      ? text
+                             : value.count(key) != 0 ? before
+                                                     : expected),
+                  "compare_set tells what is stored");
+          if (expected != before) break;
+          value[key] = text;
+          model.saw(key);
+          break;
+        }
+        case 4:
+          require(table.erase(key) == (value.erase(key) != 0), "erase tells whether it was there");
+          for (const auto& [id, watched] : model.watches) {
+            // A removal is a change; what was not there was not removed.
+            if (watched.first == key) ++model.changes[watched.second];
+          }
+          break;
+        case 5: {
+          table.queue_push(queue, text);
+          model.queues[queue].push_back(text);
+          break;
+        }
+        case 6: {
+          std::int64_t length = 0;
+          const auto item = table.queue_pop(queue, length);
+          auto& items = model.queues[queue];
+          require(length == static_cast<std::int64_t>(items.size()), "a queue has its length");
+          require(item.has_value() == !items.empty(), "a queue that has items gives one");
+          if (!item) break;
+          require(*item == items.front(), "a queue gives the oldest item");
+          items.pop_front();
+          break;
+        }
+        case 7: {
+          const std::string other(1, static_cast<char>('a' + parts.number(3)));
+          const std::string_view keys[] = {key, other};
+          const auto id = table.wait(keys, clients[client]);
+          table_model::waiting wait{{}, client};
+          for (const std::string& name : {key, other}) {
+            if (value.count(name) == 0) wait.missing.insert(name);
+          }
+          require((id == 0) == wait.missing.empty(), "a wait for what is there is none");
+          if (id != 0) model.waits.emplace(id, std::move(wait));
+          break;
+        }
+        case 8:
+          if (model.waits.empty()) break;
+          table.cancel(model.waits.begin()->first);
+          model.waits.erase(model.waits.begin());
+          break;
+        default:
+          if (const auto id = table.watch(key, clients[client])) {
+            model.watches[id] = {key, client};
+          }
+          if (model.watches.size() > 8) {
+            table.unwatch(model.watches.begin()->first);
+            model.watches.erase(model.watches.begin());
+          }
+      }
+    } catch (const error&) {
+      // Full, or no number: nothing has changed.
+    }
+    require(table.bytes() <= most_bytes, "the table keeps to its bound");
+    require(table.num_keys() == static_cast<std::int64_t>(value.size()), "keys are counted");
+    for (const auto& [name, content] : value) {
+      require(table.find(name) == content, "what is stored is what is found");
+    }
+    for (auto wait = model.waits.begin(); wait != model.waits.end();) {
+      const int told = clients[wait->second.listener]->ready[wait->first];
+      require(told == (wait->second.missing.empty() ? 1 : 0),
+              "a wait is told once, when all of its keys have been there");
+      wait = told == 0 ? std::next(wait) : model.waits.erase(wait);
+    }
+    require(table.waiters() == model.waits.size(), "waits are counted");
+    require(table.watchers() == model.watches.size(), "watches are counted");
+  }
+}
+
+// ---- the rendezvous -----------------------------------------------------------------------------
+
+void rendezvous_requests(std::string_view input) {
+  frame_reader frames(limits::rendezvous_message_bytes);
+  cutter parts(input);
+  const std::size_t piece = 1 + parts.number(31);
+  while (!parts.is_empty()) {
+    frames.append(parts.bytes(piece));
+    while (const std::optional<std::string_view> message = frames.next()) {
+      const std::string text = to_text(parse_rendezvous_request(*message));
+      require(to_text(parse_rendezvous_request(text)) == text, "what is written can be read");
+    }
+  }
+}
+
+void rendezvous_answers(std::string_view input) {
+  const std::string text = to_text(parse_rendezvous_answer(input));
+  require(to_text(parse_rendezvous_answer(text)) == text, "what is written can be read");
+}
+
+// Connections that come, say what a node may say (or not), and go, while time passes.
+void rendezvous_nodes(std::string_view input) {
+  constexpr std::size_t most_connections = 6;
+  rendezvous_coordinator coordinator("job");
+  std::vector<bool> is_open(most_connections, false);
+  std::vector<rendezvous_coordinator::connection> numbers(most_connections, 0);
+  rendezvous_coordinator::connection last = 0;
+  time_point now{};
+  cutter parts(input);
+  while (!parts.is_empty()) {
+    const std::size_t at = parts.number(most_connections - 1);
+    now += std::chrono::milliseconds(10 * parts.number(200));
+    if (!is_open[at]) {
+      numbers[at] = ++last;
+      is_open[at] = true;
+      coordinator.connected(last, {"127.0.0.1", "127.0.0.1", true});
+    }
+    if (parts.number(9) == 0) {
+      coordinator.disconnected(numbers[at], now);
+      is_open[at] = false;
+    } else {
+      try {
+        const rendezvous_request request = parse_rendezvous_request(parts.bytes(parts.number(255)));
+        coordinator.received(numbers[at], request, now);
+      } catch (const error&) {
+        // The service drops such a connection.
+        coordinator.disconnected(numbers[at], now);
+        is_open[at] = false;
+      }
+    }
+    coordinator.advance(now);
+    coordinator.take_answers();
+    for (const auto dropped : coordinator.take_dropped()) {
+      for (std::size_t i = 0; i < most_connections; ++i) {
+        if (!is_open[i] || numbers[i] != dropped) continue;
+        coordinator.disconnected(dropped, now);
+        is_open[i] = false;
+      }
+    }
+  }
+}
+
+void torch_pickle(std::string_view input) {
+  const torch_state state = elastic::detail::decode_torch_state(input);
+  for (const torch_dialect dialect :
+       {torch_dialect::torch_1_13, torch_dialect::torch_2_0, torch_dialect::torch_2_6}) {
+    std::string text;
+    try {
+      text = elastic::detail::encode_torch_state(state, dialect);
+    } catch (const error&) {
+      continue;  // A state of another dialect may hold what this one cannot say.
+    }
+    require(elastic::detail::decode_torch_state(text).participants == state.participants,
+            "what is written can be read");
+  }
+}
+
+void torch_text(std::string_view input) { elastic::detail::parse_stored_text(input); }
+
+void legacy_text(std::string_view input) {
+  const std::string text = to_text(elastic::detail::parse_legacy_state(input));
+  require(to_text(elastic::detail::parse_legacy_state(text)) == text,
+          "what is written can be read");
+}
+
+// ---- HTTP ---------------------------------------------------------------------------------------
+
+struct http_outcome {
+  bool is_refused = false;
+  bool is_complete = false;
+  int status = 0;
+  std::string body;
+  friend bool operator==(const http_outcome&, const http_outcome&) = default;
+};
+
+http_outcome outcome_of_http(std::string_view bytes, std::size_t piece) {
+  http_outcome outcome;
+  try {
+    elastic::detail::http_response_parser parser(4096);
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      parser.feed(bytes.substr(at, piece));
+    }
+    if (!parser.is_complete()) parser.end();
+    outcome.is_complete = parser.is_complete();
+    outcome.status = parser.status();
+    outcome.body = parser.take_body();
+  } catch (const error&) {
+    outcome = {};
+    outcome.is_refused = true;
+  }
+  return outcome;
+}
+
+void http_response(std::string_view input) {
+  cutter parts(input);
+  const std::size_t piece = 1 + parts.number(15);
+  const std::string_view bytes = parts.rest();
+  const std::size_t all = bytes.empty() ? 1 : bytes.size();
+  require(outcome_of_http(bytes, piece) == outcome_of_http(bytes, all),
+          "a response does not depend on the pieces in which it arrives");
+}
+
+// ---- the job's secret ---------------------------------------------------------------------------
+
+const job_secret& test_secret() {
+  static const job_secret secret("a secret that the input does not know");
+  return secret;
+}
+
+// Bytes of somebody who has no secret: nobody believes them, and little is answered.
+void secure_stranger(std::string_view input) {
+  cutter parts(input);
+  const session_role role = parts.number(1) == 0 ? session_role::client : session_role::server;
+  const std::size_t piece = 1 + parts.number(63);
+  secure_session session(test_secret(), role);
+  session.send("nobody else may read this");
+  std::size_t answered = session.take_output().size();
+  std::string plain;
+  try {
+    while (!parts.is_empty()) {
+      session.received(parts.bytes(piece), plain);
+      answered += session.take_output().size();
+    }
+  } catch (const error&) {
+    answered += session.take_output().size();
+  }
+  require(!session.is_ready(), "who has no secret is not believed");
+  require(plain.empty(), "nothing that a stranger says is passed on");
+  require(answered <= 4096, "a stranger is told little");
+}
+
+// Two ends that hold the secret, with a byte changed, left out or said twice on its way: each hears
+// the beginning of what the other said, or an error.
+void secure_changed(std::string_view input) {
+  cutter parts(input);
+  secure_session ends[2] = {secure_session(test_secret(), session_role::client),
+                            secure_session(test_secret(), session_role::server)};
+  std::string heard[2];
+  const std::string said[2] = {std::string(parts.bytes(parts.number(80))),
+                               std::string(parts.bytes(parts.number(80)))};
+  for (int end = 0; end < 2; ++end) ends[end].send(said[end]);
+  const std::size_t change = parts.number(2);
+  std::size_t left = 16 * parts.number(127) + parts.number(15);
+  const std::size_t mask = 1 + parts.number(254);
+  const std::size_t piece = 1 + 8 * parts.number(127);
+  bool is_changed = false;
+  try {
+    for (bool has_moved = true; has_moved;) {
+      has_moved = false;
+      for (int from = 0; from < 2; ++from) {
+        std::string bytes = ends[from].take_output();
+        if (bytes.empty()) continue;
+        has_moved = true;
+        if (!is_changed && left < bytes.size()) {
+          is_changed = true;
+          if (change == 0) bytes[left] = static_cast<char>(bytes[left] ^ static_cast<char>(mask));
+          if (change == 1) bytes.erase(left, mask);
+          if (change == 2) bytes += bytes.substr(left);
+        } else if (!is_changed) {
+          left -= bytes.size();
+        }
+        for (std::size_t at = 0; at < bytes.size(); at += piece) {
+          ends[1 - from].received(std::string_view(bytes).substr(at, piece), heard[1 - from]);
+        }
+      }
+    }
+  } catch (const error&) {
+    require(is_changed, "what was not changed is believed");
+  }
+  for (int end = 0; end < 2; ++end) {
+    require(said[1 - end].starts_with(heard[end]), "nobody hears what was not said");
+  }
+  require(is_changed || (heard[0] == said[1] && heard[1] == said[0]), "everything is heard");
+}
+
+}  // namespace
+
+std::vector<target> protocol_targets() {
+  return {
+      {"store_in_pieces", store_in_pieces},
+      {"store_clients", store_clients},
+      {"store_operations", store_operations},
+      {"rendezvous_requests", rendezvous_requests},
+      {"rendezvous_answers", rendezvous_answers},
+      {"rendezvous_nodes", rendezvous_nodes},
+      {"torch_pickle", torch_pickle},
+      {"torch_text", torch_text},
+      {"legacy_text", legacy_text},
+      {"http_response", http_response},
+      {"secure_stranger", secure_stranger},
+      {"secure_changed", secure_changed},
+  };
+}
+
+}  // namespace elastic::fuzz

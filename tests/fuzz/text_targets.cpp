@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Texts: lines, files and arguments.
+
+#include "target.hpp"
+
+#include <elastic/agent/detail/line_template.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/contract/error_file.hpp>
+#include <elastic/contract/function_call.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/timer_request.hpp>
+#include <elastic/launch/chaos_plan.hpp>
+#include <elastic/launch/command_line.hpp>
+#include <elastic/launch/detail/chaos_schedule.hpp>
+#include <elastic/net/endpoint.hpp>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace elastic::fuzz {
+namespace {
+
+// ---- lines, files, arguments --------------------------------------------------------------------
+
+void control_line(std::string_view input) {
+  const std::string line = elastic::detail::to_line(elastic::detail::parse_worker_message(input));
+  require(line.size() <= limits::control_line_bytes, "a line keeps to its bound");
+  require(!line.empty() && line.back() == '\n', "a line has an end");
+  require(line.find('\n') == line.size() - 1, "a line has one end");
+}
+
+void agent_line(std::string_view input) {
+  if (const auto message = elastic::detail::parse_agent_message(input))
+    elastic::detail::to_line(*message);
+}
+
+void timer_line(std::string_view input) { elastic::detail::parse_timer_request(input); }
+
+void error_file(std::string_view input) { parse_error_file(input); }
+
+void function_value(std::string_view input) { detail::call_value(input, "a value"); }
+
+void line_prefix(std::string_view input) {
+  const elastic::detail::line_template prefix{std::string(input)};
+  worker_identity worker;
+  prefix.head_of(worker, "host");
+}
+
+void endpoint_text(std::string_view input) {
+  const endpoint at = parse_endpoint(input, 29400);
+  require(parse_endpoint(to_text(at), 1).port == at.port, "what is written can be read");
+}
+
+void chaos_text(std::string_view input) {
+  const chaos_plan plan = parse_chaos_plan(input);
+  require(parse_chaos_plan(to_text(plan)) == plan, "what is written can be read");
+  detail::chaos_schedule schedule(plan);
+  duration last{};
+  for (int step = 0; step < 100; ++step) {
+    const auto next = schedule.next();
+    require(next || !plan.noise, "random faults never end");
+    if (!next) break;
+    require(next->at >= last, "faults come in the order of time");
+    last = next->at;
+  }
+}
+
+// Arguments, then "PET_" variables, each ended by a zero.
+void arguments(std::string_view input) {
+  cutter parts(input);
+  std::vector<std::string> words(1 + parts.number(7));
+  for (std::string& word : words) word = std::string(parts.bytes(parts.number(24)));
+  command_line_facts facts;
+  facts.environment = environment_from({std::string(parts.rest())});
+  const auto parsed = parse_command_line(words, facts);
+  if (const auto* exit = std::get_if<early_exit>(&parsed)) {
+    require(!exit->text.empty(), "an early end says why");
+  }
+}
+
+}  // namespace
+
+std::vector<target> text_targets() {
+  return {
+      {"control_line", control_line},     {"agent_line", agent_line},
+      {"timer_line", timer_line},         {"error_file", error_file},
+      {"function_value", function_value}, {"line_prefix", line_prefix},
+      {"endpoint_text", endpoint_text},   {"arguments", arguments},
+      {"chaos_text", chaos_text},
+  };
+}
+
+}  // namespace elastic::fuzz
