@@ -4,8 +4,10 @@
 
 #include <elastic/base/detail/mount_table.hpp>
 
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/time.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,12 +16,10 @@
 #include <climits>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <system_error>
+#include <utility>
 
 namespace elastic::detail {
 
@@ -50,18 +50,24 @@ inline std::string unescaped(std::string_view text) {
   return plain;
 }
 
+/// What is before the next mark, which is taken off with it.
+inline std::string_view next_part(std::string_view& rest, char mark) {
+  const std::string_view part = rest.substr(0, rest.find(mark));
+  rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+  return part;
+}
+
 ELASTIC_DECL mount_table::mount_table(std::string_view mountinfo) {
-  std::istringstream lines{std::string(mountinfo)};
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string skipped;
+  while (!mountinfo.empty()) {
+    std::string_view line = next_part(mountinfo, '\n');
+    // "36 35 98:0 / /mnt/point rw,noatime master:1 - ext3 /dev/root rw"
+    for (int skipped = 0; skipped < 4; ++skipped) next_part(line, ' ');
     mount entry;
-    words >> skipped >> skipped >> skipped >> skipped >> entry.point;
-    while (words >> skipped && skipped != "-") {
+    entry.point = unescaped(next_part(line, ' '));
+    while (!line.empty() && next_part(line, ' ') != "-") {
     }
-    std::string type;
-    if (!(words >> type)) continue;
-    entry.point = unescaped(entry.point);
+    const std::string_view type = next_part(line, ' ');
+    if (type.empty()) continue;
     entry.is_local = is_local_type(type);
     mounts_.push_back(std::move(entry));
   }
@@ -122,6 +128,18 @@ ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
   return !is_local(resolved.native());
 }
 
+/// Without a stream: their code would stay in the memory of an agent that waits.
+inline std::string read_mountinfo() {
+  const unique_fd file(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> part;
+  ssize_t size = 0;
+  while (file && (size = ::read(file.get(), part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
 ELASTIC_DECL bool may_hang(const std::string& path) {
   static std::mutex mutex;
   static mount_table mounts;
@@ -130,8 +148,7 @@ ELASTIC_DECL bool may_hang(const std::string& path) {
   const std::lock_guard lock(mutex);
   const time_point now = system_time().now();
   if (!looked_at || now - *looked_at >= std::chrono::seconds(1)) {
-    std::ifstream file("/proc/self/mountinfo");
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::string text = read_mountinfo();
     mounts = mount_table(text);
     is_known = !text.empty();
     looked_at = now;
