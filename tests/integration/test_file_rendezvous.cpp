@@ -18,7 +18,7 @@ using elastic::test::job_of_nodes;
 using elastic::test::temporary_directory;
 
 const std::string quick =
-    "last_call_timeout=1,keep_alive_interval=0.5,keep_alive_max_attempt=4";
+    "last_call_timeout=1,keep_alive_interval=0.75,keep_alive_max_attempt=4";
 
 std::vector<std::string> in(const std::string& directory) {
   return {"--rdzv-backend", "file", "--rdzv-endpoint", directory};
