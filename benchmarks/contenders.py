@@ -18,12 +18,15 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def parse_arguments(description, runs):
+def parse_arguments(description, runs, **more):
+    """Options that all have, and `more`: names and defaults."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", default=ROOT / "build" / "release", type=pathlib.Path)
     parser.add_argument("--runs", default=runs, type=int, help=f"warm runs of each ({runs})")
     add_python_option(parser)
     parser.add_argument("--only", help="comma-separated names: spawn_loop, elasticrun, ...")
+    for name, default in more.items():
+        parser.add_argument(f"--{name}", default=default, help=f"by default {default}")
     return parser.parse_args()
 
 

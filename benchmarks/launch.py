@@ -14,8 +14,6 @@ import time
 
 from contenders import Stamps, contenders, describe_machine, parse_arguments, row, start, wait
 
-WORKERS = (1, 8, 64)
-
 
 def whole_command(command):
     began = time.monotonic_ns()
@@ -54,16 +52,28 @@ def in_turns(commands, runs, measure):
 
 
 def main():
-    arguments = parse_arguments(__doc__.splitlines()[0], runs=30)
+    arguments = parse_arguments(__doc__.splitlines()[0], runs=30, workers="1,8,64",
+                                parts="whole,start")
     describe_machine(arguments)
-    for workers in WORKERS:
+    numbers = [int(number) for number in arguments.workers.split(",")]
+    if "whole" in arguments.parts.split(","):
+        measure_whole(arguments, numbers)
+    if "start" in arguments.parts.split(","):
+        measure_start(arguments, numbers)
+
+
+def measure_whole(arguments, numbers):
+    for workers in numbers:
         commands = contenders(arguments, workers, ["/bin/true"])
         results = in_turns(commands, arguments.runs, whole_command)
         print(f"{workers} x /bin/true, ms | median | quartiles | of the bare loop")
         for name, values in results.items():
             print(row(name, values, results.get("spawn_loop")))
         print()
-    for workers in WORKERS:
+
+
+def measure_start(arguments, numbers):
+    for workers in numbers:
         stamps = Stamps()
         program = [arguments.build / "tests" / "puppet", "stamp", stamps.path, "exit", "0"]
         commands = contenders(arguments, workers, program)
