@@ -378,9 +378,21 @@ TEST_CASE("worker channel: if a worker asked for it, the job is not started agai
   const stage stage;
   const auto result = stage.run({"--max-restarts", "5"}, "no_restart");
   INFO(result.err);
-  CHECK(result.code == 1);
+  CHECK(result.code == 93);
   CHECK_THAT(result.err, contains_text("asked not to be started again: the options are wrong"));
   CHECK(result.err.find("restarting the workers") == std::string::npos);
+}
+
+TEST_CASE("worker channel: a job that comes no further ends before its restarts are used up",
+          "[integration][channel]") {
+  const stage stage;
+  const auto result =
+      stage.run({"--max-restarts", "50", "--restart-while-progress", "2"}, "no_further");
+  INFO(result.out << result.err);
+  CHECK(result.code == 93);
+  CHECK_THAT(result.err, contains_text("restarting the workers: restart 3 of 50"));
+  CHECK_THAT(result.err, contains_text("stopping the workers: 2 attempts in a row came no further "
+                                       "than step 4"));
 }
 
 TEST_CASE("worker channel: a node that a worker calls bad leaves with the reason",
@@ -435,7 +447,7 @@ TEST_CASE("worker channel: a worker that must not be started again ends the job 
   const auto failed = second.wait();
   const auto other = first.wait();
   INFO(failed.err << other.err);
-  CHECK(failed.code == 1);
+  CHECK(failed.code == 93);
   CHECK(other.code == 1);
   CHECK_THAT(failed.err, contains_text("asked not to be started again: the options are wrong"));
   CHECK_THAT(other.err, contains_text("asked not to be started again: the options are wrong"));

@@ -21,6 +21,8 @@ struct restart_decision {
   bool restart = false;
   std::string reason;
   duration delay = duration::zero();
+  /// No restart, and a new start of the whole job would end in the same way.
+  bool is_hopeless = false;
 };
 
 /// Decides whether and when the workers start again, from what it was told about the job. Pure: it
@@ -39,7 +41,10 @@ class restart_ledger {
   void begin_at(int failures) { failures_ = failures; }
 
   /// The workers run.
-  void started(time_point now) { started_ = now; }
+  ELASTIC_DECL void started(time_point now);
+
+  /// The furthest step that a worker of this attempt has reported; none if none did.
+  void reached(std::optional<std::int64_t> step) { reached_ = step; }
 
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
@@ -60,6 +65,7 @@ class restart_ledger {
   static double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
 
   ELASTIC_DECL void note_failures(int count, time_point now);
+  ELASTIC_DECL bool take_progress();
   ELASTIC_DECL bool was_healthy(time_point now) const;
   ELASTIC_DECL std::int64_t used(time_point now) const;
   ELASTIC_DECL duration delay() const;
@@ -71,6 +77,10 @@ class restart_ledger {
   std::vector<noted> recent_;
   std::optional<time_point> started_;
   int streak_ = 0;
+  /// Of the attempt that runs, and of all before.
+  std::optional<std::int64_t> reached_;
+  std::optional<std::int64_t> furthest_;
+  int without_progress_ = 0;
 };
 
 }  // namespace elastic

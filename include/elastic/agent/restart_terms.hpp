@@ -23,6 +23,11 @@ struct restart_terms {
   /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
   duration healthy_uptime = std::chrono::seconds(60);
 
+  /// After so many failures in a row without a step that no attempt had reached before, there is
+  /// no restart; 0: progress has no say. Nor has it before a worker of this node has reported a
+  /// step.
+  int while_progress = 0;
+
   /// Not after a worker that ended in one of these ways.
   exit_selection never_after = {};
   /// Only after a worker that ended in one of these ways, if there are any.

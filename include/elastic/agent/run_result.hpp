@@ -33,6 +33,9 @@ struct run_result {
   /// This node left the job because a worker of it said that the node is bad; `failed`, for the
   /// node alone.
   bool left_as_bad = false;
+  /// A new start of the job would end in the same way: a worker asked for no restart, or attempts
+  /// came no further (`restart_terms::while_progress`). Known on the node where it was decided.
+  bool is_hopeless = false;
   /// Where the log files are; empty if none are kept.
   std::string log_directory;
   /// The signal that a `stop` named, if it was that which ended the run.

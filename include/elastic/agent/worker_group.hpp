@@ -151,6 +151,12 @@ class worker_group {
   /// did.
   const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
 
+  /// Whether a worker asked for that itself, so that a new start of the job would not help either.
+  bool is_hopeless() const { return attempt_.is_hopeless; }
+
+  /// The furthest step that a worker has reported in this attempt; none if none did.
+  std::optional<std::int64_t> furthest_step() const { return attempt_.furthest_step; }
+
   /// Why this node is to leave the job, as a worker said; none if none did.
   const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
@@ -268,6 +274,8 @@ class worker_group {
     bool has_failure = false;
     bool is_stop_announced = false;
     std::optional<std::string> no_restart;
+    bool is_hopeless = false;
+    std::optional<std::int64_t> furthest_step;
     std::optional<std::string> bad_node;
     /// The signal that the workers were asked to end with.
     std::optional<int> stop_signal;

@@ -15,8 +15,8 @@
 
 namespace elastic {
 
-/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 128 + N if signal N
-/// stopped it.
+/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 93 if a new start of the
+/// job would end in the same way, 128 + N if signal N stopped it.
 ELASTIC_DECL int exit_code(const run_result& result);
 
 /// What `elasticrun` exits with if there is no result: 2 for what the user can put right before

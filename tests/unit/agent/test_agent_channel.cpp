@@ -310,6 +310,29 @@ TIME_TEST("agent channel: a wish not to be started again is of one attempt, and 
   CHECK(stage.result().state == worker_state::succeeded);
 }
 
+TIME_TEST("agent channel: attempts that come no further are the last ones after so many",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 50;
+  stage.workers.restart.while_progress = 2;
+  stage.start();
+  co_await stage.quiet();
+  for (const std::size_t attempt : {0, 1, 2}) {
+    REQUIRE(stage.launcher->started.size() == 2 * (attempt + 1));
+    peer one(stage.worker(2 * attempt));
+    one.say(R"({"kind":"progress","step":7})");
+    co_await stage.quiet();
+    stage.worker(2 * attempt + 1).exit(3);
+    co_await stage.quiet();
+  }
+  co_await stage.end();
+  const run_result result = stage.result();
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.is_hopeless);
+  CHECK(elastic::exit_code(result) == 93);
+  CHECK_THAT(result.reason, contains_text("2 attempts in a row came no further than step 7"));
+}
+
 TIME_TEST("agent channel: a bad node leaves the job, which goes on without it", "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 5;

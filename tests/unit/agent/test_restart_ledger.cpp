@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -128,6 +129,56 @@ TEST_CASE("restart ledger: the wait begins anew after workers that were healthy"
   CHECK(delays(terms, {1s, 1s, 30s, 29s, 100s}) == std::vector<double>{1, 2, 1, 2, 1});
 }
 
+// ---- without progress ---------------------------------------------------------------------------
+
+TEST_CASE("restart ledger: failures without a new step are the last after so many", "[agent]") {
+  struct attempt {
+    std::optional<std::int64_t> reached;
+    bool restart;
+    bool has_failed = true;
+  };
+  struct row {
+    const char* what;
+    std::vector<attempt> attempts;
+  };
+  const std::vector<row> table = {
+      {"each comes further", {{1, true}, {2, true}, {3, true}, {4, true}}},
+      {"the same step twice more", {{5, true}, {5, true}, {5, false}}},
+      {"less counts like the same", {{5, true}, {3, true}, {1, false}}},
+      {"a new step begins anew", {{5, true}, {5, true}, {6, true}, {6, true}, {6, false}}},
+      {"no report after one counts", {{5, true}, {{}, true}, {{}, false}}},
+      {"no report at all says nothing", {{{}, true}, {{}, true}, {{}, true}, {{}, true}}},
+      {"a change of the membership is no failure",
+       {{5, true}, {5, true, false}, {5, true, false}, {5, true}, {5, false}}},
+      {"progress before a change counts", {{5, true}, {5, true}, {9, true, false}, {9, true}}},
+  };
+  restart_terms terms;
+  terms.while_progress = 2;
+  for (const row& entry : table) {
+    CAPTURE(entry.what);
+    restart_ledger ledger(no_limit, terms);
+    for (const attempt& each : entry.attempts) {
+      ledger.started(start);
+      ledger.reached(each.reached);
+      if (each.has_failed) ledger.failed(start);
+      const auto kind = each.has_failed ? change_kind::worker_failed : change_kind::node_lost;
+      const restart_decision decision = ledger.decide(kind, std::nullopt, start);
+      CHECK(decision.restart == each.restart);
+      CHECK(decision.is_hopeless == !each.restart);
+    }
+  }
+}
+
+TEST_CASE("restart ledger: without the rule no progress is needed", "[agent]") {
+  restart_ledger ledger(no_limit, restart_terms{});
+  for (int round = 0; round < 5; ++round) {
+    ledger.started(start);
+    ledger.reached(1);
+    ledger.failed(start);
+    CHECK(ledger.decide(change_kind::worker_failed, std::nullopt, start).restart);
+  }
+}
+
 // ---- after what ---------------------------------------------------------------------------------
 
 TEST_CASE("restart ledger: ends can be excluded, or be the only ones", "[agent]") {
@@ -169,8 +220,7 @@ TEST_CASE("restart ledger: the reason counts for people", "[agent]") {
   CHECK(reason(3, 2, terms) == "all 2 restarts within 3600 s are used up");
   restart_ledger ledger(1, {.never_after = exit_selection().add_code(93)});
   ledger.failed(start);
-  const auto stopped =
-      ledger.decide(change_kind::worker_failed, exit_status::exited(93), start);
+  const auto stopped = ledger.decide(change_kind::worker_failed, exit_status::exited(93), start);
   CHECK(stopped.reason == "no restart after exit code 93");
 }
 

@@ -58,6 +58,10 @@ TEST_CASE("job_outcome: the exit code says how the job ended", "[launch]") {
     result.stop_signal = each.signal;
     CHECK(elastic::exit_code(result) == each.code);
   }
+  elastic::run_result hopeless;
+  hopeless.state = worker_state::failed;
+  hopeless.is_hopeless = true;
+  CHECK(elastic::exit_code(hopeless) == 93);
 }
 
 TEST_CASE("job_outcome: without a result the error decides", "[launch]") {

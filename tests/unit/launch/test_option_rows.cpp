@@ -183,6 +183,7 @@ const std::vector<effect>& effects() {
       {"--restart-delay-max", "1", {"workers.restart.delay_max"}},
       {"--restart-healthy-uptime", "1", {"workers.restart.healthy_uptime"}},
       {"--restart-window", "1", {"workers.restart.window"}},
+      {"--restart-while-progress", "1", {"workers.restart.while_progress"}},
       {"--restart-never-after", "1", {"workers.restart.never_after"}},
       {"--restart-only-after", "1", {"workers.restart.only_after"}},
       {"--shutdown-timeout", "1", {"workers.shutdown_timeout"}},

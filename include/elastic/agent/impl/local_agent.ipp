@@ -298,6 +298,7 @@ class agent_run {
     if (change.kind == change_kind::worker_failed && group_.no_restart()) {
       restart_decision refused;
       refused.reason = *group_.no_restart();
+      refused.is_hopeless = group_.is_hopeless();
       return refused;
     }
     // The end of a worker that is a consequence of another node's failure has no say.
@@ -434,6 +435,7 @@ class agent_run {
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
 
   void take_change(rendezvous_change change) {
+    ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     attempt_->change = std::move(change);
   }
@@ -619,8 +621,10 @@ class agent_run {
   }
 
   run_result finish_given_up(const restart_decision& decision) {
-    return finish(worker_state::failed,
-                  fmt::format("{}: {}", attempt_->change->what, decision.reason));
+    run_result result = finish(worker_state::failed,
+                               fmt::format("{}: {}", attempt_->change->what, decision.reason));
+    result.is_hopeless = decision.is_hopeless;
+    return result;
   }
 
   task<run_result> finish_stopped() {

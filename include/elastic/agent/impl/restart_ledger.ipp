@@ -33,6 +33,13 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
     return {false,
             fmt::format("{} is not among the ends after which there is a restart", ended->text())};
   }
+  if (terms_.while_progress > 0 && without_progress_ >= terms_.while_progress) {
+    restart_decision hopeless;
+    hopeless.reason = fmt::format("{} attempts in a row came no further than step {}",
+                                  without_progress_, *furthest_);
+    hopeless.is_hopeless = true;
+    return hopeless;
+  }
   const bool is_windowed = terms_.window > duration::zero();
   const std::string within =
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
@@ -47,7 +54,23 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
   return decision;
 }
 
+ELASTIC_DECL void restart_ledger::started(time_point now) {
+  take_progress();
+  started_ = now;
+}
+
+/// Whether the attempt came further than any before it.
+ELASTIC_DECL bool restart_ledger::take_progress() {
+  const std::optional<std::int64_t> step = std::exchange(reached_, std::nullopt);
+  if (!step || (furthest_ && *step <= *furthest_)) return false;
+  furthest_ = step;
+  without_progress_ = 0;
+  return true;
+}
+
 ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
+  // An attempt counts once, in whatever way its failures become known.
+  if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
   std::erase_if(recent_, [&](const noted& one) { return one.at <= now - terms_.window; });
   streak_ = was_healthy(now) ? 1 : streak_ + 1;

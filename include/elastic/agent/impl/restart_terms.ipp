@@ -18,6 +18,7 @@ ELASTIC_DECL void validate(const restart_terms& terms) {
          "the delay of restarts is 0 to 24 hours");
   demand(terms.delay_max >= duration::zero() && terms.delay_max <= day,
          "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.while_progress >= 0, "while_progress must not be negative");
   demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
 }
 

@@ -21,6 +21,7 @@
 #include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 
@@ -216,6 +217,7 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
   events.no_restart = [this](int local_rank, const std::string& reason) {
     if (attempt_.no_restart) return;
     attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
+    attempt_.is_hopeless = true;
     log_.warning("{}", *attempt_.no_restart);
   };
   events.bad_node = [this](int local_rank, const std::string& reason) {
@@ -293,6 +295,7 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
+  attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;

@@ -25,7 +25,8 @@ ELASTIC_DECL int exit_code(const run_result& result) {
   if (result.state == worker_state::stopped && result.stop_signal) {
     return 128 + *result.stop_signal;
   }
-  return 1;
+  // NVIDIA's ft_launcher has the same number for "do not put it into the queue again".
+  return result.is_hopeless ? 93 : 1;
 }
 
 ELASTIC_DECL int exit_code(const std::exception& failure) {

@@ -225,6 +225,15 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Only failures of the last so many seconds use up --max-restarts. 0: all of them.",
        .type = seconds_type(in_restart(&restart_terms::window)),
        .is_own = true},
+      {.names = "--restart-while-progress",
+       .value = "N",
+       .heading = heading_failure,
+       .help = "No restart after N failures in a row without a step that no attempt had reached "
+               "before, by what the workers report over the control channel; the exit code is 93 "
+               "then. 0: progress has no say.",
+       .type = number_type<int>(0, std::numeric_limits<int>::max(),
+                                in_restart(&restart_terms::while_progress)),
+       .is_own = true},
       {.names = "--restart-never-after",
        .value = "ENDS",
        .heading = heading_failure,
