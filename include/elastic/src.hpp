@@ -137,6 +137,7 @@
 #include <elastic/rendezvous/detail/impl/fencing.ipp>
 #include <elastic/rendezvous/detail/impl/gather.ipp>
 #include <elastic/rendezvous/detail/impl/life_sign.ipp>
+#include <elastic/rendezvous/detail/impl/listen_point.ipp>
 #include <elastic/rendezvous/detail/impl/master_keys.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
 #include <elastic/rendezvous/detail/impl/round_machine.ipp>

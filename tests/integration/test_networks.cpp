@@ -191,6 +191,40 @@ TEST_CASE("network: the workers' address is the one by which the nodes met, or t
   }
 }
 
+TEST_CASE("network: ports are open at the address by which a host is known, and at loopback",
+          "[integration][network][io]") {
+  lan network(3);
+  NEEDS(network)
+  const std::string setting = GENERATE(as<std::string>(), "own", "all");
+  CAPTURE(setting);
+  job two(network, "2");
+  two.options = {"--rdzv-conf", "last_call_timeout=0.5,listen=" + setting};
+  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; exec sleep 60";
+  const auto host = two.start(1);
+  const auto other = two.start(2);
+  for (const auto* node : {&host, &other}) (*node)->await_out("store 10.77.0.", 1);
+  const std::string& out = host->out();
+  const std::string at = out.substr(out.find("store 10.77.0.") + 14);
+  const int master = at[0] - '0';
+  const std::string port = at.substr(2, at.find('\n') - 2);
+  const auto is_open = [&](int from, const std::string& address, const std::string& number) {
+    const words command = {"bash", "-c", "exec 3<>/dev/tcp/" + address + "/" + number};
+    return elastic::test::run_program(network.on(from, command)).code == 0;
+  };
+  const bool is_everywhere = setting == "all";
+  CHECK(is_open(3, "10.77.0.1", "29411"));
+  CHECK(is_open(3, "10.78.0.1", "29411") == is_everywhere);
+  CHECK(is_open(1, "127.0.0.1", "29411"));
+  CHECK(is_open(1, "localhost", "29411"));
+  CHECK(is_open(3, fmt::format("10.77.0.{}", master), port));
+  CHECK(is_open(3, fmt::format("10.78.0.{}", master), port) == is_everywhere);
+  CHECK(is_open(master, "127.0.0.1", port));
+  for (const auto* node : {&other, &host}) {
+    (*node)->signal(SIGTERM);
+    (*node)->wait();
+  }
+}
+
 TEST_CASE("network: with a secret the workers' store takes the round's hosts alone",
           "[integration][network][io]") {
   lan network(4);

@@ -59,6 +59,11 @@ struct rendezvous_parameters {
   /// Errors: `errc::invalid_argument` if it is none.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
+  /// Whether ports are opened at every address of this host, not only at those that others need
+  /// (setting `listen`: `all` or `own`).
+  /// Errors: `errc::invalid_argument` if it is neither.
+  ELASTIC_DECL bool listens_everywhere() const;
+
   /// By which numbers the nodes meet.
   /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
   /// waits that do not exist here.

@@ -46,6 +46,8 @@ struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
   /// a name, which means every address that it stands for. Empty: every address of this host.
   std::string address = "127.0.0.1";
+  /// Where to listen besides, at the same port, as far as this host has these addresses.
+  std::vector<asio::ip::address> besides;
   /// 0: one that the system picks.
   std::uint16_t port = 0;
   /// What one client may send.
@@ -169,6 +171,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // A name with several addresses listens on all of them, at one port.
   ELASTIC_DECL void open(const std::vector<asio::ip::address>& addresses);
+  ELASTIC_DECL int try_open_besides();
 
   // Result: 0, or the `errno` of the address that could not be bound. Addresses behind the first
   // that this host does not have (such as ::1 without IPv6) are left out.

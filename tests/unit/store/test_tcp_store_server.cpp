@@ -179,6 +179,37 @@ TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
   });
 }
 
+TEST_CASE("tcp_store_server: listens at some addresses of the host, and at no other", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    options.address = "127.0.0.2";
+    // The last is an address of no host.
+    for (const char* address : {"127.0.0.3", "::1", "192.0.2.1"}) {
+      options.besides.push_back(asio::ip::make_address(address));
+    }
+    background_store server(options);
+    CHECK(server->endpoint().host == "127.0.0.2");
+    asio::io_context context;
+    const auto attempt = [&](const char* address) {
+      asio::ip::tcp::socket socket(context);
+      const asio::ip::tcp::endpoint at(asio::ip::make_address(address), server->port());
+      asio::error_code failure;
+      socket.connect(at, failure);
+      return failure;
+    };
+    CHECK_FALSE(attempt("127.0.0.2"));
+    CHECK_FALSE(attempt("127.0.0.3"));
+    const asio::error_code by_v6 = attempt("::1");
+    const bool has_no_v6 = by_v6 == asio::error::address_family_not_supported ||
+                           by_v6 == std::errc::address_not_available;
+    if (!has_no_v6) CHECK_FALSE(by_v6);
+    CHECK(attempt("127.0.0.1") == asio::error::connection_refused);
+    // A port that one of them has not free is as good as taken.
+    options.address = "127.0.0.4";
+    options.port = server->port();
+    CHECK_THROWS_AS(tcp_store_server(context.get_executor(), options), error);
+  });
+}
+
 TEST_CASE("tcp_store_server: may be dropped with clients and without being run", "[store]") {
   for (const bool use_ring : {false, true}) {
     asio::io_context context;

@@ -6,6 +6,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/address_filter.hpp>
+#include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/tcp_store_server.hpp>
@@ -15,6 +16,14 @@
 #include <string>
 
 namespace elastic::detail {
+
+/// Where the nodes meet, if the server there may name this node by any address at which others
+/// reach that host.
+struct meeting_place {
+  std::string host;
+  /// Whether this node serves there.
+  bool is_host = false;
+};
 
 /// The store in which the workers of one round find each other, served by the agent on a socket of
 /// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
@@ -31,15 +40,19 @@ class worker_store_host {
 
   /// Serves a new store and says where: at the address that the user chose for this
   /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
-  /// of rank 0.
+  /// of rank 0. The port is open at that address and at loopback, as `listen_point` says; at every
+  /// address if the user wants that, or if `reachable` is a loopback address and other hosts
+  /// take part, which know this one by another.
   ///
   /// @param reachable  a numeric address of this host
+  /// @param meeting    whose addresses of this host are opened, too; without a host: none
   /// @param is_alone   no other host takes part: nobody but this one is let in
   /// With `ports::kept` the one before must have been stopped; if another program has taken its
   /// port meanwhile, any port will do.
   /// Errors: `errc::connection_failed`, naming the address.
-  ELASTIC_DECL master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
-                                     bool is_alone);
+  /// Cancellation: all types; nothing is served then.
+  ELASTIC_DECL task<master_endpoint> serve(std::string reachable, bool is_alone,
+                                           meeting_place meeting);
 
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.
@@ -52,7 +65,11 @@ class worker_store_host {
   ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
                                                         tcp_store_server_options options) const;
 
+  ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_alone,
+                                            meeting_place meeting) const;
+
   std::string address_;
+  bool listens_everywhere_;
   bool share_;
   bool use_ring_;
   bool has_secret_;

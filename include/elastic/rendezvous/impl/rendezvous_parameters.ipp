@@ -64,6 +64,14 @@ ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_vi
               fmt::format("--rdzv-conf {}={}: yes or no is needed", name, position->second));
 }
 
+ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
+  const auto setting = conf.find("listen");
+  if (setting == conf.end() || setting->second == "own") return false;
+  if (setting->second == "all") return true;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf listen={}: own or all is needed", setting->second));
+}
+
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;
@@ -92,6 +100,7 @@ inline std::vector<std::string> known_settings() {
           "reconnect_grace",
           "timeout",
           "is_host",
+          "listen",
           "dialect",
           "lease_ttl",
           "protocol",

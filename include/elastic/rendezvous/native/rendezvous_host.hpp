@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/tcp_store_server.hpp>
@@ -36,7 +37,8 @@ class rendezvous_host {
   static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
   /// Hosts the server at `at`, if that is an address of this host that nobody serves yet. Of
-  /// nodes on one host, the first that comes hosts.
+  /// nodes on one host, the first that comes hosts. The port is opened as `detail::listen_point`
+  /// says, or at every address if the parameters say so.
   ///
   /// @param decided  whether to host, if that does not follow from the address (a virtual
   ///                 address, a forwarded port)
@@ -47,7 +49,7 @@ class rendezvous_host {
       rendezvous_protocol protocol);
 
   /// Errors: those of `tcp_store_server`.
-  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, const std::string& address,
+  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, detail::listen_point at,
                                std::uint16_t port, const rendezvous_parameters& parameters,
                                rendezvous_protocol protocol);
 

@@ -172,7 +172,8 @@ ELASTIC_DECL task<void> tcp_store_server_core::run_and_log(self_pointer server,
 ELASTIC_DECL void tcp_store_server_core::open(const std::vector<asio::ip::address>& addresses) {
   constexpr int most_tries = 16;
   for (int attempt = 1;; ++attempt) {
-    const int failure = try_open(addresses);
+    int failure = try_open(addresses);
+    if (failure == 0) failure = try_open_besides();
     if (failure == 0) return;
     // A port that was free at the first address may be taken at the second.
     const bool try_another_port =
@@ -200,6 +201,17 @@ ELASTIC_DECL int tcp_store_server_core::try_open(const std::vector<asio::ip::add
     failure = 0;
   }
   return failure;
+}
+
+ELASTIC_DECL int tcp_store_server_core::try_open_besides() {
+  for (const auto& address : options_.besides) {
+    const asio::ip::tcp::endpoint at(address, endpoint_.port);
+    const int fd = listen_at(at);
+    if (fd >= 0) acceptors_.emplace_back(strand_, at.protocol(), fd);
+    const bool is_absent = fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT);
+    if (fd < 0 && !is_absent) return errno;
+  }
+  return 0;
 }
 
 ELASTIC_DECL void tcp_store_server_core::admit(address_filter filter) {

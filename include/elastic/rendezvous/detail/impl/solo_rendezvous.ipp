@@ -32,7 +32,7 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   parameters_.settings();
   parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
-  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
                           "worker_networks"});
@@ -58,7 +58,9 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   round.agents = std::make_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       std::make_shared<memory_store>());
-  round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_addr.empty());
+  const std::string own_address = "127.0.0.1";
+  const meeting_place nowhere;
+  round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);
   if (parameters_.secret) {
     address_filter own;
     for (const asio::ip::address& address : own_addresses()) own.add(address);

@@ -7,17 +7,22 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,8 +62,9 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);
+  parameters_.listens_everywhere();
   timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
-  parameters_.check_conf({"timeout"});
+  parameters_.check_conf({"timeout", "listen"});
 }
 
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
@@ -121,12 +127,27 @@ ELASTIC_DECL task<void> static_rendezvous::shutdown() {
   if (ending) co_await ending->stop();
 }
 
+/// Where node 0 serves.
+inline task<listen_point> point_of_server(std::string host) {
+  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
+  const bool has_loopback = std::any_of(known.begin(), known.end(), [](const auto& address) {
+    return plain_address(address).is_loopback();
+  });
+  listen_point point = co_await find_listen_point(host);
+  // An address of another host is a mistake, which the server names.
+  if (point.address.empty() && !has_loopback) point.address = host;
+  co_return point;
+}
+
 ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
     auto table = std::make_shared<key_value_engine>();
     tcp_store_server_options options;
-    options.address = endpoint_.host;
+    listen_point point;
+    if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
+    options.address = point.address;
+    options.besides = point.besides;
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
     options.log = parameters_.log;

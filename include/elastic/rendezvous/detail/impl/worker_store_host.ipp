@@ -7,7 +7,9 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/net/local_address.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace elastic::detail {
@@ -15,6 +17,7 @@ namespace elastic::detail {
 ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& parameters,
                                                   ports choice)
     : address_(parameters.local_addr),
+      listens_everywhere_(parameters.listens_everywhere()),
       share_(parameters.share_worker_store),
       use_ring_(parameters.use_ring),
       has_secret_(parameters.secret ||
@@ -22,25 +25,51 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       choice_(choice),
       log_(parameters.log) {}
 
-ELASTIC_DECL master_endpoint worker_store_host::serve(asio::any_io_executor executor,
-                                                      const std::string& reachable, bool is_alone) {
+ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachable, bool is_alone,
+                                                            meeting_place meeting) {
   master_endpoint at;
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
   if (!share_) {
     at.port = free_port(reachable);
-    return at;
+    co_return at;
   }
   tcp_store_server_options options;
-  if (is_alone) options.address = reachable;
-  if (!is_alone) options.address.clear();
+  listen_point point = co_await point_for(reachable, is_alone, std::move(meeting));
+  options.address = std::move(point.address);
+  options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
   options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
-  server_ = listen(std::move(executor), std::move(options));
+  server_ = listen(co_await asio::this_coro::executor, std::move(options));
   at.port = server_->port();
   if (choice_ == ports::kept) kept_port_ = at.port;
-  return at;
+  co_return at;
+}
+
+ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable, bool is_alone,
+                                                             meeting_place meeting) const {
+  listen_point point;
+  if (is_alone) point.address = reachable;
+  if (is_alone || listens_everywhere_) co_return point;
+  const std::string known_as = address_.empty() ? reachable : address_;
+  if (address_.empty() && is_loopback(reachable)) co_return point;
+  point = co_await find_listen_point(known_as);
+  if (point.address.empty() || meeting.host.empty()) co_return point;
+  listen_point place = co_await find_listen_point(meeting.host);
+  if (place.address.empty()) {
+    if (meeting.is_host) point = listen_point();
+    co_return point;
+  }
+  // The server's host is known by the address at which others reach the server.
+  place.besides.push_back(asio::ip::make_address(place.address));
+  for (const asio::ip::address& address : place.besides) {
+    const bool is_open =
+        address.to_string() == point.address ||
+        std::find(point.besides.begin(), point.besides.end(), address) != point.besides.end();
+    if (!is_open) point.besides.push_back(address);
+  }
+  co_return point;
 }
 
 ELASTIC_DECL std::unique_ptr<tcp_store_server> worker_store_host::listen(

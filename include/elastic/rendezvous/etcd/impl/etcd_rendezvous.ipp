@@ -386,7 +386,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   if (parameters.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
   }
-  parameters.check_conf({"join_timeout",
+  parameters.check_conf({"listen",
+                         "join_timeout",
                          "last_call_timeout",
                          "close_timeout",
                          "heartbeat_timeout",

@@ -47,9 +47,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.settings();
-  parameters.check_conf({"join_timeout", "last_call_timeout", "close_timeout", "heartbeat_timeout",
-                         "keep_alive_interval", "keep_alive_max_attempt", "read_timeout",
-                         "timeout"});
+  parameters.check_conf({"listen", "join_timeout", "last_call_timeout", "close_timeout",
+                         "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                         "read_timeout", "timeout"});
   const std::string backend = parameters.backend;
   const std::string run_id = parameters.run_id;
   const auto make = [parameters] { return detail::make_file(parameters); };

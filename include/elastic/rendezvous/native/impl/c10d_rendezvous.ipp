@@ -73,7 +73,7 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   is_host_ = parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
   worker_networks_ = detail::worker_networks(parameters_);
-  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
                           "worker_networks"});
@@ -189,12 +189,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
     throw_if_over();
     co_await link_->news();
   }
-  auto executor = co_await asio::this_coro::executor;
   const std::string address = link_->local_address();
   rendezvous_messages::join wish;
   wish.after = round_;
   wish.timeout = settings_.join_timeout;
-  wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
+  detail::meeting_place meeting{endpoint_.host, host_ != nullptr};
+  wish.offer = co_await workers_.serve(address, is_loopback(endpoint_.host), std::move(meeting));
   if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
   link_->begin_join(std::move(wish));
   while (!link_->known().placed) {

@@ -10,6 +10,7 @@
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace elastic {
@@ -20,19 +21,24 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
   const auto addresses = co_await detail::resolve_addresses(at.host);
-  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
-    return is_local_address(executor, address);
-  });
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
   if (!is_ours && !decided) co_return nullptr;
-  const std::string listen_at = is_loopback(at.host) ? at.host : "";
+  detail::listen_point point;
+  const bool is_alone = is_loopback(at.host);
+  if (is_alone || !parameters.listens_everywhere()) {
+    point = detail::choose_listen_point(at.host, addresses, is_own);
+  }
+  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
   try {
-    auto host =
-        std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters, protocol);
-    if (listen_at.empty() && !parameters.secret) {
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
+                                                  protocol);
+    if (!is_alone && !parameters.secret) {
       parameters.log.info(
-          "port {} is open to whoever reaches this host: --rdzv-conf secret_file lets in only who "
+          "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
           "holds the job's secret",
-          at.port);
+          at.port, reached);
     }
     co_return host;
   } catch (const error& failure) {
@@ -42,11 +48,12 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
 }
 
 ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
-                                              const std::string& address, std::uint16_t port,
+                                              detail::listen_point at, std::uint16_t port,
                                               const rendezvous_parameters& parameters,
                                               rendezvous_protocol protocol) {
   tcp_store_server_options options;
-  options.address = address;
+  options.address = std::move(at.address);
+  options.besides = std::move(at.besides);
   options.port = port;
   options.use_ring = parameters.use_ring;
   options.secret = parameters.secret;

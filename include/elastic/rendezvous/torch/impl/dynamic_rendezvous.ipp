@@ -251,8 +251,8 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   round.agents = round_agents_;
   round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    round.master =
-        workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+    const detail::meeting_place nowhere;
+    round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   const bool has_count = co_await agree_on_restarts();
   if (!has_count) co_return std::nullopt;

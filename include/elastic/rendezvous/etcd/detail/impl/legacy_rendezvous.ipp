@@ -193,8 +193,8 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
   round.agents = agents_;
   round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    round.master =
-        workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+    const meeting_place nowhere;
+    round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   if (round.dialect == agent_dialect::gather) co_return round;
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
