@@ -11,6 +11,7 @@
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/job_secret.hpp>
+#include <elastic/store/detail/client_count.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
 #include <elastic/store/key_value_engine.hpp>
@@ -20,7 +21,6 @@
 
 #include <sys/socket.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -154,7 +154,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   const store_strand& strand() const { return strand_; }
   const elastic::endpoint& endpoint() const { return endpoint_; }
   std::shared_ptr<key_value_engine> engine() const { return options_.engine; }
-  std::size_t connections() const { return connected_.load(std::memory_order_relaxed); }
+  std::size_t connections() const { return connected_.own(); }
   std::string_view io() const { return ring_ ? "io_uring" : "epoll"; }
 
  private:
@@ -187,8 +187,12 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   // Whether the client comes from an address that may be served; says so once for one that may not.
   ELASTIC_DECL bool is_admitted(const sockaddr_storage& from, socklen_t size);
 
-  // How many connections leave descriptors to others: workers have to be started, too.
+  // How many connections of all servers leave descriptors to others: workers have to be started,
+  // too.
   ELASTIC_DECL static std::size_t spare_descriptors();
+
+  // Each server has room for some clients however many another one has.
+  ELASTIC_DECL bool is_full() const;
   ELASTIC_DECL void note_back_off(int problem);
 
   // Result: null if the reactor cannot take one more.
@@ -226,7 +230,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
-  std::atomic<std::size_t> connected_ = 0;
+  client_count connected_;
   std::size_t most_connections_ = spare_descriptors();
   std::shared_ptr<tcp_store_budget> budget_;
   std::unique_ptr<char[]> scratch_;

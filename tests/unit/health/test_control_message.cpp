@@ -251,6 +251,7 @@ TEST_CASE("timer request: what is not one is refused", "[health]") {
   for (const std::string line :
        {"x", R"({"pid": 0, "scope_id": "a", "expiration_time": 1, "signal": 9})",
         R"({"pid": 1, "scope_id": "a", "expiration_time": 1e300, "signal": 9})",
+        R"({"pid": 1, "scope_id": "a", "expiration_time": 9.3e9, "signal": 9})",
         R"({"pid": 1, "scope_id": "a", "expiration_time": "now", "signal": 9})",
         R"({"pid": 1, "scope_id": "a", "expiration_time": 1, "signal": 65})",
         R"({"pid": 1, "scope_id": 2, "expiration_time": 1, "signal": 9})"}) {

@@ -621,6 +621,33 @@ TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepte
   });
 }
 
+TEST_CASE("tcp_store_server: the servers of a process share its file descriptors", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    // Of 64, 48 are for clients.
+    file_limit limit(64);
+    asio::io_context unused;
+    std::optional<background_store> full;
+    full.emplace(options);
+    background_store beside(options);
+    limit.lift();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    const auto connect = [&](std::uint16_t port, int count) {
+      for (int i = 0; i < count; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port));
+        clients.back()->send(count_keys);
+      }
+    };
+    connect((*full)->port(), 60);
+    CHECK(comes_true([&] { return (*full)->connections() == 48; }));
+    // Some are served all the same.
+    connect(beside->port(), 20);
+    CHECK(comes_true([&] { return beside->connections() == 8; }));
+    CHECK((*full)->connections() == 48);
+    full.reset();
+    CHECK(comes_true([&] { return beside->connections() == 20; }));
+  });
+}
+
 TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);

@@ -235,7 +235,7 @@ ELASTIC_DECL task<void> tcp_store_server_core::accept_all(acceptor& listening) {
 ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
   constexpr int most_at_once = 64;
   for (int count = 0; count < most_at_once; ++count) {
-    if (connections_.size() >= most_connections_) return EMFILE;
+    if (is_full()) return EMFILE;
     sockaddr_storage from{};
     socklen_t size = sizeof from;
     // A ring waits for a socket in blocking mode by itself, and not for one that is not.
@@ -280,6 +280,11 @@ ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
   return all - std::min(all / 4, limits::store_spared_descriptors);
 }
 
+ELASTIC_DECL bool tcp_store_server_core::is_full() const {
+  constexpr std::size_t always = 8;
+  return client_count::of_all_servers() >= most_connections_ && connections_.size() >= always;
+}
+
 ELASTIC_DECL void tcp_store_server_core::note_back_off(int problem) {
   if (std::exchange(has_backed_off_, true)) return;
   options_.log.warning("store at {}: clients wait to be accepted: {}", to_text(endpoint_),
@@ -316,7 +321,7 @@ ELASTIC_DECL void tcp_store_server_core::serve(
     const std::shared_ptr<tcp_store_connection>& connection) {
   if (!connection) return;
   connections_.emplace(connection.get(), connection);
-  connected_.store(connections_.size(), std::memory_order_relaxed);
+  connected_.set(connections_.size());
   if (options_.secret) begin_handshake(connection);
   connection->start(options_.extension, options_.secret);
 }
@@ -385,7 +390,7 @@ ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection
     options_.log.info("store at {}: disconnected a client: {}", to_text(endpoint_), complaint);
   }
   connections_.erase(&connection);
-  connected_.store(connections_.size(), std::memory_order_relaxed);
+  connected_.set(connections_.size());
   note_end();
 }
 

@@ -90,6 +90,10 @@ ELASTIC_DECL task<void> etcd_rendezvous_backend::say_gone() {
   json body;
   body["ID"] = std::to_string(std::exchange(lease_, 0));
   co_await client_->call(std::string("/v3/lease/revoke"), std::move(body));
+  // Nothing is changed any more.
+  json mark;
+  mark["key"] = to_base64(marker_->key());
+  co_await client_->call(std::string("/v3/kv/deleterange"), std::move(mark));
 }
 
 ELASTIC_DECL auto etcd_rendezvous_backend::range_of_nodes() const -> json {
