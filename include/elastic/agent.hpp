@@ -16,6 +16,7 @@
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/run_result.hpp>
+#include <elastic/agent/standby.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_group.hpp>

@@ -29,6 +29,14 @@
 #include <elastic/agent/impl/worker_failure.ipp>
 #include <elastic/agent/impl/worker_group.ipp>
 #include <elastic/agent/impl/worker_spec.ipp>
+#include <elastic/agent/standby/detail/impl/python_command.ipp>
+#include <elastic/agent/standby/detail/impl/standby_environment.ipp>
+#include <elastic/agent/standby/detail/impl/standby_process.ipp>
+#include <elastic/agent/standby/detail/impl/stored_archive.ipp>
+#include <elastic/agent/standby/impl/standby_message.ipp>
+#include <elastic/agent/standby/impl/standby_plan.ipp>
+#include <elastic/agent/standby/impl/standby_set.ipp>
+#include <elastic/agent/standby/impl/warm_standby.ipp>
 #include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>

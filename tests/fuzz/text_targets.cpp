@@ -6,6 +6,7 @@
 #include "target.hpp"
 
 #include <elastic/agent/detail/line_template.hpp>
+#include <elastic/agent/standby/standby_message.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
@@ -26,6 +27,12 @@ namespace elastic::fuzz {
 namespace {
 
 // ---- lines, files, arguments --------------------------------------------------------------------
+
+/// A standby, whose imports may say anything in its name.
+void standby_said(std::string_view input) {
+  const standby_message message = parse_standby_message(input);
+  require(bytes_of(message) == input, "what a standby says has one form");
+}
 
 void control_line(std::string_view input) {
   const std::string line = elastic::detail::to_line(elastic::detail::parse_worker_message(input));
@@ -87,11 +94,11 @@ void arguments(std::string_view input) {
 
 std::vector<target> text_targets() {
   return {
-      {"control_line", control_line},     {"agent_line", agent_line},
-      {"timer_line", timer_line},         {"error_file", error_file},
-      {"function_value", function_value}, {"line_prefix", line_prefix},
-      {"endpoint_text", endpoint_text},   {"arguments", arguments},
-      {"chaos_text", chaos_text},
+      {"standby_said", standby_said}, {"control_line", control_line},
+      {"agent_line", agent_line},     {"timer_line", timer_line},
+      {"error_file", error_file},     {"function_value", function_value},
+      {"line_prefix", line_prefix},   {"endpoint_text", endpoint_text},
+      {"arguments", arguments},       {"chaos_text", chaos_text},
   };
 }
 

@@ -52,6 +52,9 @@ class restart_ledger {
   /// Whether the restarts do not reach for the failures that were counted.
   bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
 
+  /// Whether one more failure would lead to a restart, as far as their number decides.
+  bool has_restart_left(time_point now) const { return used(now) < max_restarts_; }
+
   /// @param ended  how the worker ended that failed first; none if it was on another node
   ELASTIC_DECL restart_decision decide(change_kind why, std::optional<exit_status> ended,
                                        time_point now) const;

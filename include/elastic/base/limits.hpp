@@ -116,6 +116,20 @@ inline constexpr std::chrono::seconds killed_patience{20};
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 /// How long the hook that looks into hung workers may take.
 inline constexpr std::chrono::seconds hang_hook_timeout{3600};
+/// One message between an agent and a standby.
+inline constexpr std::size_t standby_message_bytes = 64 * 1024;
+/// The modules that a standby imports, and the name of one.
+inline constexpr std::size_t standby_modules = 256;
+inline constexpr std::size_t standby_module_bytes = 256;
+/// How long a standby that waits has to become a worker before that is started without one.
+inline constexpr std::chrono::milliseconds standby_reply{1000};
+/// How long an interpreter may take to show that its standby would wait, and a standby to import.
+inline constexpr std::chrono::seconds standby_probe{60};
+inline constexpr std::chrono::seconds standby_import{900};
+/// Standbys that may end in a row before they are ready.
+inline constexpr int standby_deaths = 3;
+/// How long a standby that was killed is waited for.
+inline constexpr std::chrono::seconds standby_end{5};
 /// One line of the control channel, its end included.
 inline constexpr std::size_t control_line_bytes = 4096;
 /// A name on the control channel (a section, a timer, a metric), and any other text there.

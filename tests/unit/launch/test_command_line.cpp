@@ -92,6 +92,10 @@ T field(const launch_config& config, T elastic::hang_hook::* member) {
   return config.workers.hang_hook.*member;
 }
 template <class T>
+T field(const launch_config& config, T elastic::warm_standby::* member) {
+  return config.workers.standby.*member;
+}
+template <class T>
 T field(const launch_config& config, T elastic::rendezvous_parameters::* member) {
   return config.rendezvous.*member;
 }
@@ -162,6 +166,7 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
   using r = elastic::rendezvous_parameters;
   using l = elastic::liveness_settings;
   using h = elastic::hang_hook;
+  using s = elastic::warm_standby;
   const std::vector<row> rows = {
       {{"--nnodes", "3"}, has(&r::min_nodes, 3)},
       {{"--nnodes", "3"}, has(&r::max_nodes, 3)},
@@ -197,6 +202,11 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--learn-timeouts", "0"}, has(&l::learn_timeouts, 0.0)},
       {{"--hang-hook", "py-spy dump -p $ELASTIC_HUNG_PID"},
        has(&h::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
+      {{"--warm-standby"}, has(&s::enabled, true)},
+      {{"--warm-standby", "--preload", "torch, pandas.core"},
+       has(&s::modules, t::arguments{"torch", "pandas.core"})},
+      {{"--warm-standby", "--preload", "auto"}, has(&s::modules, t::arguments{})},
+      {{"--warm-standby", "--standby-delay", "0.5"}, has(&s::delay, milliseconds(500))},
       {{"--hang-hook-timeout", "0.5"}, has(&h::timeout, milliseconds(500))},
       {{"--hang-hook-timeout", "3600"}, has(&h::timeout, milliseconds(3'600'000))},
       {{"--guard", "required"}, has(&c::guard, elastic::guard_policy::required)},
@@ -359,6 +369,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   for (const char* name : {"--preempt-grace", "--heartbeat-timeout", "--first-heartbeat-timeout"}) {
     add(name, {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
   }
+  add("--preload", {"", ",", "torch,", ",torch", "a b", "torch.", "9a", "torch,auto-x", "a:b"},
+      "is no name of a module: identifiers with dots between are allowed");
+  add("--preload", {std::string(600, ',')}, "at most 256 are allowed");
+  add("--standby-delay", {"", "-1", "soon", "inf", "nan"}, "a number of seconds is needed");
   add("--hang-hook", {""}, "a command for the shell is needed");
   add("--hang-hook-timeout", {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
   add("--hang-hook-timeout", {"0", "0.0001", "3600.001", "1e7"},
@@ -446,6 +460,9 @@ TEST_CASE("command_line: contradictions are refused", "[launch]") {
   t::check_refusals({
       {{"-m", "--no-python", "x"}, "--module and --no-python exclude each other"},
       {{"--no-python", "-m", "x"}, "--module and --no-python exclude each other"},
+      {{"--warm-standby", "--no-python", "x"}, "--warm-standby and --no-python exclude each other"},
+      {{"--preload", "torch", "x"}, "--preload is for --warm-standby alone"},
+      {{"--standby-delay", "1", "x"}, "--standby-delay is for --warm-standby alone"},
       {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
       {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
       {{"--nnodes", "1:2", "a.py"}, "static needs a fixed number of nodes"},

@@ -12,6 +12,7 @@
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_ledger.hpp>
+#include <elastic/agent/standby/standby_set.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
@@ -122,12 +123,13 @@ class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
             std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
-            std::string notice, std::string meeting)
+            std::shared_ptr<standby_set> standbys, std::string notice, std::string meeting)
       : spec_(spec),
         notice_(std::move(notice)),
         meeting_(std::move(meeting)),
         rendezvous_(std::move(rendezvous)),
         services_(std::move(services)),
+        standbys_(std::move(standbys)),
         log_(services_.log),
         time_(*services_.time),
         group_(strand, spec, services_, layout_),
@@ -337,6 +339,7 @@ class agent_run {
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
     started_.set();
+    if (standbys_) standbys_->begin_attempt();
     co_await telemetry_.timed("LocalElasticAgent._start_workers",
                               group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
     // Those that were started after the fence.
@@ -428,8 +431,15 @@ class agent_run {
   /// Until the workers' outcome is known, the round is to end or a stop is requested.
   task<void> watch() {
     co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(), report_state(),
-                  pass_on_requests(), group_.watch_uninterruptible());
+                  pass_on_requests(), group_.watch_uninterruptible(), keep_standbys());
     if (!stop_) emit_state();
+  }
+
+  /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
+  task<void> keep_standbys() {
+    if (!standbys_) co_return co_await stop_requested_.wait();
+    const bool may_change = attempt_->round.group_world_size > 1;
+    co_await standbys_->keep_warm(may_change || ledger_.has_restart_left(time_.now()));
   }
 
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
@@ -670,6 +680,7 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
+    if (standbys_) co_await standbys_->stop();
     attempt_.reset();
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
     co_await run_and_log(rendezvous_->shutdown());
@@ -734,6 +745,8 @@ class agent_run {
   std::string meeting_;
   std::shared_ptr<rendezvous_handler> rendezvous_;
   agent_services services_;
+  /// The launcher of the workers; null: there are to be no standbys.
+  std::shared_ptr<standby_set> standbys_;
   const logger& log_;
   time_source& time_;
   log_layout layout_;
@@ -810,11 +823,18 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
   const bool has_hook = !options_.workers.hang_hook.command.empty();
+  agent_services services =
+      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
+  std::shared_ptr<standby_set> standbys;
+  if (options_.workers.standby.enabled) {
+    standby_set_services parts{services.launcher, services.time, services.log};
+    standbys = std::make_shared<standby_set>(strand, options_.workers.standby, std::move(parts));
+    services.launcher = standbys;
+  }
   // The run owns them: they may hold on to the context, which this object may outlive.
-  detail::agent_run run(
-      strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
-      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook),
-      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}));
+  detail::agent_run run(strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
+                        std::move(services), std::move(standbys),
+                        std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}));
   const detail::inbox_closer closer{inbox_};
   inbox_->open(strand, [&run](const detail::agent_request& request) {
     std::visit([&](const auto& content) { run.take(content); }, request);

@@ -36,6 +36,9 @@ ELASTIC_DECL option_type factor_type();
 /// --hang-hook: a command for the shell.
 ELASTIC_DECL option_type command_type();
 
+/// --preload: "torch,pandas", or "auto".
+ELASTIC_DECL option_type modules_type();
+
 /// --monitor-interval: over 0.
 ELASTIC_DECL option_type interval_type();
 

@@ -129,6 +129,17 @@ inline void check_signals(const given_options& given, const signal_plan& signals
   }
 }
 
+inline void check_standby(const given_options& given, const option_target& target) {
+  if (target.config.workers.standby.enabled) {
+    if (!target.no_python || target.run_path) return;
+    refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
+  }
+  for (const char* name : {"--preload", "--standby-delay"}) {
+    const auto value = given.find(name);
+    if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
+  }
+}
+
 ELASTIC_DECL void check_workers(const given_options& given, const launch_config& config) {
   check_affinity(given, config);
   validate(config.workers.restart);
@@ -167,6 +178,7 @@ ELASTIC_DECL void check_output(const given_options& given, const launch_config& 
 ELASTIC_DECL void settle_program(const given_options& given,
                                  const std::vector<std::string>& operands, option_target& target) {
   launch_config& config = target.config;
+  check_standby(given, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {
     refuse_options(fmt::format("{} and {} exclude each other", given.find("--module")->source,

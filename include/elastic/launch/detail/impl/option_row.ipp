@@ -7,6 +7,7 @@
 #include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
+#include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/launch/detail/option_documents.hpp>
@@ -248,6 +249,31 @@ inline std::vector<option_row> make_option_rows() {
        .help = "After which ends of a worker alone there is one.",
        .type = ends_type(in_restart(&restart_terms::only_after)),
        .default_text = "any",
+       .is_own = true},
+      {.names = "--warm-standby",
+       .value = nullptr,
+       .heading = heading_failure,
+       .help =
+           "While the workers run, keep for each a Python interpreter that has imported already "
+           "and waits, so that after a failure the script begins at once. It takes the memory "
+           "of these interpreters.",
+       .type = flag_type(
+           in_config(&launch_config::workers, &worker_spec::standby, &warm_standby::enabled)),
+       .is_own = true},
+      {.names = "--preload",
+       .value = "MODULES|auto",
+       .heading = heading_failure,
+       .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
+               "that the script imports at its beginning.",
+       .type = modules_type(),
+       .default_text = "auto",
+       .is_own = true},
+      {.names = "--standby-delay",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long after the workers' start they are made, one after the other.",
+       .type = seconds_type(
+           in_config(&launch_config::workers, &worker_spec::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--shutdown-timeout",
        .value = "SECONDS",

@@ -5,6 +5,7 @@
 #include <elastic/launch/detail/single_option_types.hpp>
 
 #include <elastic/agent/detail/line_template.hpp>
+#include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/launch/detail/option_types.hpp>
@@ -186,6 +187,26 @@ ELASTIC_DECL option_type command_type() {
   type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
     if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
     target.config.workers.hang_hook.command = given.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type modules_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    warm_standby terms;
+    std::string_view rest = given.text;
+    for (std::size_t comma = 0; given.text != "auto" && comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      terms.modules.emplace_back(trimmed(rest.substr(0, comma)));
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+    try {
+      validate(terms);
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+    }
+    target.config.workers.standby.modules = std::move(terms.modules);
   };
   return type;
 }

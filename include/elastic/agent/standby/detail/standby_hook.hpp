@@ -1,0 +1,438 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elastic::detail {
+
+/// What Python runs in a standby before the script, as its `sitecustomize`: it imports, waits until
+/// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
+/// it ends the process: an exception would let the interpreter go on to the script.
+///
+/// ELASTIC_STANDBY, "SIZE:HAD_PATH:KIND:MODULES:NAME", says what it is to do: SIZE bytes of
+/// descriptor 1 are this archive, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what
+/// the interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
+inline constexpr char standby_hook[] = R"python(
+import os
+import sys
+
+BEFORE = set(sys.modules)
+DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
+
+
+class Refusal(Exception):
+    """This standby cannot be used, for a reason that holds for others, too."""
+
+
+class Asked(dict):
+    """The variables of os.environ; notes which were asked for."""
+
+    def __init__(self, variables):
+        super().__init__(variables)
+        self.names = set()
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+def write_own(name, text):
+    with open("/proc/self/" + name, "w") as file:
+        file.write(text)
+
+
+def read_own(name):
+    with open("/proc/self/" + name) as file:
+        return file.read().strip()
+
+
+class Priority:
+    """While it imports a standby stands back; if memory runs out it goes first."""
+
+    def lower(self):
+        try:
+            self.oom = read_own("oom_score_adj")
+            write_own("oom_score_adj", "1000")
+        except OSError:
+            self.oom = None  # It may not be changed here.
+        try:
+            self.is_nice = read_own("autogroup").endswith("nice 0")
+            if self.is_nice:
+                write_own("autogroup", "10")
+        except (OSError, ValueError):
+            self.is_nice = False  # The kernel has no such groups.
+
+    def raise_processor(self):
+        # The kernel takes 10 such requests a second, of all processes together.
+        import time
+        for _ in range(100):
+            if not self.is_nice:
+                return
+            try:
+                write_own("autogroup", "0")
+                self.is_nice = False
+            except BlockingIOError:
+                time.sleep(0.1)
+        raise Refusal("its priority cannot be raised again")
+
+    def raise_memory(self):
+        if self.oom is None:
+            return
+        try:
+            write_own("oom_score_adj", self.oom)
+        except OSError as failure:
+            raise Refusal(f"its oom_score_adj cannot be set back: {failure}") from None
+
+
+def script_folder(kind, name):
+    """What the interpreter puts in front of sys.path when it runs the script."""
+    if kind != "script":
+        return os.getcwd()
+    path = os.path.realpath(name)
+    if os.path.isdir(path):
+        return path
+    if name.endswith((".zip", ".pyz")):
+        raise Refusal("the script is an archive, whose modules may hide others")
+    return os.path.dirname(path)
+
+
+def names_in(folder):
+    """The modules in the script's folder, which hide those that are installed."""
+    from importlib.machinery import all_suffixes
+    suffixes = tuple(all_suffixes())
+    names = set()
+    for entry in os.listdir(folder):
+        if entry.endswith(suffixes):
+            names.add(entry.split(".")[0])
+        elif os.path.isfile(os.path.join(folder, entry, "__init__.py")):
+            names.add(entry)
+    return names
+
+
+def is_installed(name):
+    top = name.split(".")[0]
+    return any(finder.find_spec(top, None) for finder in sys.meta_path
+               if hasattr(finder, "find_spec"))
+
+
+def source_of(parts, folder):
+    base = os.path.join(folder, *parts)
+    for path in (base + ".py", os.path.join(base, "__init__.py")):
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+class Finder:
+    """The imports at the beginning of a script and of the modules beside it, which are read and
+    never run. It ends at the first statement that may change what an import does, such as a call
+    or an assignment to os.environ["X"]."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.local = names_in(folder)
+        self.read = set()
+        self.imports = []
+
+    def visit_file(self, path):
+        """Result: false if the rest is not to be looked at."""
+        import ast
+        if path is None or path in self.read:
+            return True
+        self.read.add(path)
+        try:
+            with open(path, "rb") as file:
+                tree = ast.parse(file.read(), path)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return False
+        return all(self.visit(statement, path, ast) for statement in tree.body)
+
+    def visit(self, statement, path, ast):
+        if isinstance(statement, ast.Import):
+            return all(self.take(alias.name, (), path) for alias in statement.names)
+        if isinstance(statement, ast.ImportFrom):
+            names = tuple(alias.name for alias in statement.names if alias.name != "*")
+            if statement.level:
+                return self.take_relative(statement, names, path)
+            return self.take(statement.module, names, path)
+        if isinstance(statement, ast.Try):
+            return all(self.visit(inner, path, ast) for inner in statement.body)
+        if isinstance(statement, ast.If):
+            text = ast.dump(statement.test)
+            return "TYPE_CHECKING" in text or "'__main__'" in text
+        if isinstance(statement, ast.Assign):
+            return all(isinstance(target, ast.Name) for target in statement.targets)
+        if isinstance(statement, ast.Expr):
+            return isinstance(statement.value, ast.Constant)
+        return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+                                      ast.AnnAssign, ast.Pass))
+
+    def take(self, name, members, path):
+        parts = name.split(".")
+        if parts[0] not in self.local:
+            if parts[0] != "__future__":
+                self.imports.append((name, members))
+            return True
+        inner = [parts[:end] for end in range(1, len(parts) + 1)]
+        inner += [parts + [member] for member in members]
+        return all(self.visit_file(source_of(each, self.folder)) for each in inner)
+
+    def take_relative(self, statement, members, path):
+        folder = os.path.dirname(path)
+        for _ in range(statement.level - 1):
+            folder = os.path.dirname(folder)
+        parts = statement.module.split(".") if statement.module else []
+        inner = ([parts] if parts else []) + [parts + [member] for member in members]
+        return all(self.visit_file(source_of(each, folder)) for each in inner)
+
+
+def imports_of(kind, name, folder):
+    finder = Finder(folder)
+    if kind == "script":
+        finder.visit_file(os.path.join(name, "__main__.py") if os.path.isdir(name) else name)
+    elif kind == "module":
+        parts = name.split(".")
+        if parts[0] not in finder.local and not os.path.isdir(os.path.join(folder, parts[0])):
+            return [(parts[0], ())]
+        steps = [source_of(parts[:end], folder) for end in range(1, len(parts) + 1)]
+        if steps[-1] and steps[-1].endswith("__init__.py"):
+            steps.append(os.path.join(os.path.dirname(steps[-1]), "__main__.py"))
+        all(finder.visit_file(step) for step in steps)
+    return finder.imports
+
+
+def opened_device():
+    for entry in os.listdir("/proc/self/fd"):
+        try:
+            path = os.readlink("/proc/self/fd/" + entry)
+        except OSError:
+            continue
+        if path.startswith(DEVICES):
+            return path
+    return None
+
+
+def versions_of(modules):
+    """When what was imported, and where it was looked for, changed last."""
+    paths = {module.__file__ for name, module in list(modules.items())
+             if "." not in name and getattr(module, "__file__", None)}
+    versions = {}
+    for path in sorted(paths | set(sys.path)):
+        try:
+            versions[path] = os.stat(path).st_mtime_ns
+        except OSError:
+            versions[path] = None
+    return versions
+
+
+def reset_stream(stream, number, is_buffered):
+    """Makes one of Python's streams anew, in its place, for what its descriptor is now."""
+    import io
+    if not isinstance(stream, io.TextIOWrapper):
+        return
+    raw = io.FileIO(number, "wb" if number else "rb", closefd=False)
+    raw.name = ("<stdin>", "<stdout>", "<stderr>")[number]
+    buffer = stream.buffer
+    if hasattr(buffer, "raw"):
+        buffer.__init__(raw, raw._blksize if raw._blksize > 1 else io.DEFAULT_BUFFER_SIZE)
+    else:
+        buffer = raw
+    is_line_buffered = is_buffered and (number == 2 or raw.isatty())
+    stream.__init__(buffer, encoding=stream.encoding, errors=stream.errors, newline="\n",
+                    line_buffering=bool(is_line_buffered), write_through=not is_buffered)
+    stream.mode = "w" if number else "r"
+
+
+def copy_output(source, begin, target):
+    """What the imports have written; much of it is nothing that anybody reads."""
+    size = os.fstat(source).st_size
+    piece = os.pread(source, size - begin, begin) if begin < size <= begin + (1 << 20) else b""
+    os.close(source)
+    try:
+        while piece:
+            piece = piece[os.write(target, piece):]
+    except OSError:
+        pass
+
+
+class Standby:
+    LARGEST = 1 << 16
+
+    def __init__(self):
+        import _socket
+        import fcntl
+        self.pid = os.getpid()
+        try:
+            number = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200)
+        except OSError:
+            number = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+        self.socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fileno=number)
+        self.socket.setblocking(True)
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+
+    def restore_environment(self):
+        size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 4))
+        self.archive_size = int(size)
+        entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
+        if had_path == "1":
+            os.environ["PYTHONPATH"] = rest
+        sys.path.remove(entry)
+        sys.path_importer_cache.pop(entry, None)
+        cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
+        cache.pop(entry, None)
+        self.variables = os.environ._data
+        self.asked = Asked(self.variables)
+        self.before = dict(self.variables)
+        os.environ._data = os.environb._data = self.asked
+        self.folder = os.getcwd()
+
+    def run_hidden(self):
+        """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
+        own = set(sys.modules) - BEFORE
+        sys.modules.pop("sitecustomize", None)
+        sys.modules["site"].execsitecustomize()
+        self.known = set(sys.modules) - own
+
+    def send(self, *fields):
+        texts = (field.replace("\0", " ").encode("utf-8", "replace") for field in fields)
+        self.socket.send(b"\0".join(text[:1000] for text in texts))
+
+    def drop(self, name, reason):
+        if os.getpid() != self.pid:
+            os._exit(0)  # A copy that an import has made.
+        self.send("dropped", name, reason)
+        os._exit(0)
+
+    def refuse(self, reason):
+        if os.getpid() != self.pid:
+            os._exit(0)  # A copy that an import has made.
+        self.send("refused", reason)
+        os._exit(0)
+
+    def load(self):
+        self.hidden = script_folder(self.kind, self.name)
+        names = self.modules.split(",")
+        if names[0] == "auto":
+            wanted = [entry for entry in imports_of(self.kind, self.name, self.hidden)
+                      if "-" + entry[0] not in names]
+        else:
+            wanted = [(name, ()) for name in names if name]
+        local = names_in(self.hidden)
+        self.missing = []
+        for name, members in wanted:
+            if name.split(".")[0] in local:
+                continue
+            if not is_installed(name):
+                if name not in self.missing:
+                    self.missing.append(name)
+                continue
+            try:
+                __import__(name, None, None, members or ("__name__",))
+            except BaseException as failure:
+                self.drop(name, f"its import failed: {type(failure).__name__}: {failure}")
+            if os.getpid() != self.pid:
+                os._exit(0)
+            device = opened_device()
+            if device:
+                self.drop(name, f"its import opens {device}")
+
+    def check(self):
+        if os.getcwd() != self.folder:
+            raise Refusal("an import has changed the working directory")
+        loaded = {name for name in sys.modules if "." not in name} - self.known
+        hidden = (loaded & names_in(self.hidden)) - set(sys.builtin_module_names)
+        if hidden:
+            raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
+                          f"been imported instead of the installed one")
+
+    def receive(self):
+        data, ancillary, flags, _ = self.socket.recvmsg(self.LARGEST, 64)
+        if not data or flags:
+            os._exit(0)  # The agent has gone.
+        descriptors = []
+        for _, _, content in ancillary:
+            for at in range(0, len(content) - 3, 4):
+                descriptors.append(int.from_bytes(content[at:at + 4], sys.byteorder))
+        return data.split(b"\0"), descriptors
+
+    def change_variables(self, changes):
+        """Sets what differs between this attempt and the one in which the imports were made."""
+        changed = [(field[1:].partition(b"=") if field[:1] == b"+" else (field[1:], b"", None))
+                   for field in changes]
+        for name, _, value in changed:
+            text = os.fsdecode(name)
+            if name in self.asked.names and self.before.get(name) != value:
+                raise Refusal(f"an import has read {text}, which has another value now")
+            if self.asked.get(name) != self.before.get(name):
+                raise Refusal(f"an import has changed {text}")
+        self.variables.clear()
+        self.variables.update(self.asked)
+        os.environ._data = os.environb._data = self.variables
+        for name, _, value in changed:
+            if value is None:
+                os.environb.pop(name, None)
+            else:
+                os.environb[name] = value
+
+    def take_streams(self, descriptors):
+        if len(descriptors) != 3:
+            os._exit(71)
+        self.outputs = [os.dup(1), os.dup(2)]
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        # "-u" makes raw streams: nothing is between the text and the descriptor.
+        is_buffered = hasattr(sys.__stdout__.buffer, "raw")
+        for number, stream in enumerate((sys.__stdin__, sys.__stdout__, sys.__stderr__)):
+            reset_stream(stream, number, is_buffered)
+
+    def run(self):
+        priority = Priority()
+        try:
+            self.restore_environment()
+            priority.lower()
+            self.run_hidden()
+            self.load()
+            self.check()
+            versions = versions_of(sys.modules)
+            priority.raise_processor()
+            self.send("ready", "1", str(self.pid), *self.missing[:64])
+            kind, descriptors = self.receive()
+            if kind[0] != b"prepare":
+                os._exit(71)
+            self.check()
+            if versions_of(sys.modules) != versions:
+                raise Refusal("what it imported was changed since")
+            self.change_variables(kind[1:])
+            priority.raise_memory()
+            self.take_streams(descriptors)
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+        except BaseException as failure:
+            self.refuse(f"{type(failure).__name__}: {failure}")
+        self.send("prepared")
+        kind, _ = self.receive()
+        if kind != [b"go"]:
+            os._exit(71)
+        self.socket.close()
+        copy_output(self.outputs[0], self.archive_size, 1)
+        copy_output(self.outputs[1], 0, 2)
+
+
+try:
+    Standby().run()
+except BaseException:
+    try:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(70)
+if "sitecustomize" not in sys.modules:
+    # So the interpreter learns that there is none, as in any other process.
+    raise ImportError(name="sitecustomize")
+)python";
+
+}  // namespace elastic::detail

@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/standby/standby_set.hpp>
+
+#include <elastic/agent/standby/detail/python_command.hpp>
+#include <elastic/agent/standby/detail/standby_environment.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/contract/environment.hpp>
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace elastic {
+
+ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_standby terms,
+                                      standby_set_services services)
+    : terms_(std::move(terms)),
+      services_(std::move(services)),
+      plan_(terms_.delay),
+      changed_(strand) {}
+
+ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
+  const auto rank = find_variable(environment_from(spec.environment), "LOCAL_RANK");
+  return rank ? "local rank " + *rank : spec.program;
+}
+
+// ---- a start ------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec) {
+  const auto launcher = services_.launcher;
+  launched_ = services_.time->now();
+  if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
+  const auto [position, is_first] = slots_.try_emplace(detail::standby_key(spec));
+  slot& entry = position->second;
+  entry.spec = spec;
+  entry.is_used = true;
+  changed_.set();
+  std::string reason = plan_.off() ? "there are no standbys" : "no standby was ready";
+  discarder used{*this, std::move(entry.standby)};
+  if (used.standby) {
+    const process_spec made_for = std::move(entry.made_for);
+    reason = co_await hand_over(*used.standby, made_for, spec);
+    if (reason.empty()) {
+      services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
+      const standby_pointer standby = std::move(used.standby);
+      co_return standby->release();
+    }
+  }
+  if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
+  co_return co_await launcher->launch(std::move(spec));
+}
+
+namespace detail {
+
+/// Whether what was caught here ends the coroutine, because it was cancelled.
+inline bool was_cancelled(const std::exception& caught) {
+  const auto* const failure = dynamic_cast<const std::system_error*>(&caught);
+  return failure && failure->code() == asio::error::operation_aborted;
+}
+
+/// The descriptors that a worker would have from 0 on; empty: one of them is none that is
+/// inherited.
+inline std::vector<int> streams_of(const process_spec& spec) {
+  const int given[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  std::vector<int> streams;
+  for (int number = 0; number < 3; ++number) {
+    const int flags = given[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
+    if (flags < 0 || (flags & FD_CLOEXEC) != 0) return {};
+    streams.push_back(given[number] >= 0 ? given[number] : number);
+  }
+  return streams;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
+                                                      process_spec from, process_spec to) {
+  using kind = standby_message::kind;
+  const std::vector<int> streams = detail::streams_of(to);
+  if (streams.empty()) co_return "a standard stream of this program is closed";
+  if (!standby.is_silent()) co_return "its standby has ended";
+  const std::string preparation = preparation_of(detail::standby_changes(from, to));
+  std::string problem = standby.send(preparation, streams);
+  if (!problem.empty()) co_return problem;
+  standby_message answer;
+  try {
+    answer = co_await first_message(standby, limits::standby_reply);
+  } catch (const std::exception& failure) {
+    if (detail::was_cancelled(failure)) throw;
+    co_return fmt::format("of its standby: {}", failure.what());
+  }
+  if (answer.what == kind::refused) {
+    const std::string reason = printable_text(answer.reason);
+    plan_.refused(reason, attempt_);
+    co_return reason;
+  }
+  if (answer.what != kind::prepared || !standby.is_silent()) {
+    co_return "its standby broke the protocol";
+  }
+  // From here on it is the worker: until then the script has not begun.
+  co_return standby.send(standby_go);
+}
+
+ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_process& standby,
+                                                              duration within) {
+  const time_point deadline = deadline_after(services_.time->now(), within);
+  std::optional<standby_message> message =
+      co_await with_deadline(*services_.time, deadline, standby.next_message());
+  if (message) co_return std::move(*message);
+  throw error(errc::timed_out, "it said nothing in time");
+}
+
+ELASTIC_DECL void standby_set::begin_attempt() {
+  ++attempt_;
+  for (auto& [key, entry] : slots_) entry.is_used = false;
+}
+
+// ---- the making of standbys ---------------------------------------------------------------------
+
+ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
+  discard_unused();
+  for (;;) {
+    co_await end_discarded();
+    co_await make_next(may_restart);
+  }
+}
+
+ELASTIC_DECL void standby_set::discard_unused() {
+  for (auto& [key, entry] : slots_) {
+    if (!entry.is_used) discard(std::move(entry.standby));
+  }
+  std::erase_if(slots_, [](const auto& entry) { return !entry.second.is_used; });
+}
+
+ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
+  using action = standby_step::action;
+  changed_.reset();
+  std::string key;
+  standby_view view;
+  view.now = services_.time->now();
+  view.launched = launched_;
+  view.may_restart = may_restart;
+  for (const auto& [candidate, entry] : slots_) {
+    if (entry.standby) continue;
+    if (view.missing++ == 0) key = candidate;
+  }
+  const standby_step step = plan_.next(view);
+  services_.log.debug("standbys: {}", step.reason);
+  switch (step.what) {
+    case action::rest: co_await changed_.wait(); break;
+    case action::wait:
+      co_await race(services_.time->sleep_until(step.until), changed_.wait());
+      break;
+    case action::make: co_await make(key); break;
+  }
+}
+
+ELASTIC_DECL task<void> standby_set::make(std::string key) {
+  std::string problem;
+  try {
+    if (co_await make_in(key)) plan_.ready();
+  } catch (const std::exception& failure) {
+    if (detail::was_cancelled(failure)) throw;
+    problem = failure.what();
+  }
+  if (!problem.empty()) {
+    services_.log.info("a standby could not be made: {}", problem);
+    plan_.died(problem, services_.time->now());
+  }
+  if (!plan_.off() || std::exchange(is_off_noted_, true)) co_return;
+  services_.log.warning("no more standbys are made, so that restarts take longer: {}",
+                        *plan_.off());
+}
+
+ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
+  using kind = standby_message::kind;
+  const process_spec spec = slots_.at(key).spec;
+  const auto command = detail::parse_python_command(spec.arguments);
+  if (!command) {
+    plan_.give_up("the arguments are not those of a Python program");
+    co_return false;
+  }
+  if (!co_await is_waiting_kind(spec)) co_return false;
+  detail::standby_task what;
+  what.modules = modules_text();
+  what.kind = command->what == detail::python_command::kind::script   ? "script"
+              : command->what == detail::python_command::kind::module ? "module"
+                                                                      : "code";
+  what.name = command->name;
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  discarder made{*this, std::move(started)};
+  const standby_message message = co_await first_message(*made.standby, limits::standby_import);
+  switch (message.what) {
+    case kind::dropped:
+      if (plan_.dropped(message.module)) {
+        services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
+                              printable_text(message.reason));
+      }
+      co_return false;
+    case kind::refused: plan_.give_up(printable_text(message.reason)); co_return false;
+    case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
+    case kind::ready: break;
+  }
+  if (message.pid != made.standby->pid()) {
+    plan_.give_up("the interpreter is not the process that is started");
+    co_return false;
+  }
+  if (!message.missing.empty()) {
+    services_.log.info("not installed, and so not imported by standbys: {}",
+                       printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
+  }
+  const auto position = slots_.find(key);
+  if (position == slots_.end()) co_return false;
+  services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
+  std::swap(position->second.standby, made.standby);
+  position->second.made_for = spec;
+  co_return true;
+}
+
+ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
+  const auto command = detail::parse_python_command(spec.arguments);
+  spec.arguments = command->flags;
+  spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
+  detail::standby_task what;
+  what.kind = "code";
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  const discarder made{*this, std::move(started)};
+  std::string problem;
+  try {
+    const standby_message message = co_await first_message(*made.standby, limits::standby_probe);
+    if (message.what == standby_message::kind::refused) {
+      problem = "it refuses: " + printable_text(message.reason);
+    } else if (message.what != standby_message::kind::ready) {
+      problem = "it breaks the protocol";
+    } else if (message.pid != made.standby->pid()) {
+      problem = "the interpreter is not the process that is started";
+    }
+  } catch (const error&) {
+    problem =
+        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program);
+  }
+  if (!problem.empty()) plan_.give_up(problem);
+  co_return problem.empty();
+}
+
+ELASTIC_DECL std::string standby_set::modules_text() const {
+  std::vector<std::string> names;
+  const auto& dropped = plan_.dropped_modules();
+  if (terms_.modules.empty()) {
+    names.emplace_back("auto");
+    for (const std::string& name : dropped) names.push_back("-" + name);
+  }
+  for (const std::string& name : terms_.modules) {
+    if (dropped.count(name) == 0) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// ---- the end of standbys ------------------------------------------------------------------------
+
+ELASTIC_DECL void standby_set::discard(standby_pointer standby) {
+  if (!standby) return;
+  standby->kill();
+  discarded_.push_back(std::move(standby));
+}
+
+ELASTIC_DECL task<void> standby_set::end_discarded() {
+  while (!discarded_.empty()) {
+    // It stays in the list until it has ended, also if this is cancelled.
+    detail::standby_process& standby = *discarded_.back();
+    const pid_t pid = standby.pid();
+    const time_point deadline = deadline_after(services_.time->now(), limits::standby_end);
+    std::string problem = "it was killed";
+    bool has_ended = false;
+    try {
+      has_ended = co_await with_deadline(*services_.time, deadline, standby.end());
+    } catch (const std::exception& failure) {
+      if (detail::was_cancelled(failure)) throw;
+      problem = failure.what();
+    }
+    if (!has_ended) services_.log.warning("standby {} has not ended: {}", pid, problem);
+    std::erase_if(discarded_, [&](const auto& entry) { return entry.get() == &standby; });
+  }
+}
+
+ELASTIC_DECL task<void> standby_set::stop() {
+  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  slots_.clear();
+  co_await end_discarded();
+}
+
+ELASTIC_DECL std::size_t standby_set::ready() const {
+  return static_cast<std::size_t>(
+      std::count_if(slots_.begin(), slots_.end(),
+                    [](const auto& entry) { return entry.second.standby != nullptr; }));
+}
+
+}  // namespace elastic

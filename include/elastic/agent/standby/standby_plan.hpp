@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace elastic {
+
+/// What a `standby_set` knows when it chooses its next step.
+struct standby_view {
+  time_point now;
+  /// When workers were started last.
+  time_point launched;
+  /// Whether workers that end may be started again.
+  bool may_restart = true;
+  /// Workers that have no standby.
+  std::size_t missing = 0;
+};
+
+/// What it does next, and the half sentence that says why.
+struct standby_step {
+  enum class action {
+    /// Nothing, until something else happens.
+    rest,
+    /// Nothing, until then at most.
+    wait,
+    /// Make one.
+    make,
+  };
+  action what = action::rest;
+  time_point until = {};
+  std::string reason;
+};
+
+/// Decides when standbys are made and when no more are, from what it was told. Pure: it looks at no
+/// clock.
+class standby_plan {
+ public:
+  explicit standby_plan(duration delay) : delay_(delay) {}
+
+  /// One has imported and waits.
+  void ready() { deaths_ = 0; }
+
+  /// One has ended, or broke the protocol, before it was ready. Three in a row: no more are made.
+  ELASTIC_DECL void died(std::string reason, time_point now);
+
+  /// One could not become a worker. In a second attempt for the same reason: no more are made.
+  ELASTIC_DECL void refused(const std::string& reason, int attempt);
+
+  /// A module that no standby imports from now on.
+  /// Result: whether it is a new one; if not, no more standbys are made.
+  ELASTIC_DECL bool dropped(const std::string& module);
+
+  /// There cannot be any.
+  ELASTIC_DECL void give_up(std::string reason);
+
+  /// Why no more are made; none if they are.
+  const std::optional<std::string>& off() const { return off_; }
+
+  const std::set<std::string>& dropped_modules() const { return dropped_; }
+
+  ELASTIC_DECL standby_step next(const standby_view& view) const;
+
+ private:
+  duration delay_;
+  int deaths_ = 0;
+  std::optional<time_point> died_at_;
+  /// The attempt in which there was each.
+  std::map<std::string, int> refusals_;
+  std::set<std::string> dropped_;
+  std::optional<std::string> off_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/standby/impl/standby_plan.ipp>
+#endif

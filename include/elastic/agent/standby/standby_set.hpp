@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/standby/detail/standby_process.hpp>
+#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/process/child.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_spec.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// What a `standby_set` works with; all but the log must be set.
+struct standby_set_services {
+  /// How workers and standbys are started.
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<time_source> time;
+  logger log = {};
+};
+
+/// A launcher that starts a Python program a second time without its imports: while the first one
+/// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
+///
+///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
+///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
+///     co_await race(watch(), standbys->keep_warm(true));   // as long as the processes run
+///     …
+///     co_await standbys->stop();
+///
+/// A process has a standby if its program is a Python interpreter (or runs one, passing all
+/// arguments on), runs a script, module or code, and inherits its standard input. Two processes
+/// that differ in nothing but the variables of an attempt share one. The script runs in no process
+/// but those that `launch` returns: what goes wrong with a standby leads to a start without it.
+///
+/// Thread-safety: one strand at a time, the one it was given.
+class standby_set final : public process_launcher {
+ public:
+  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms,
+                           standby_set_services services);
+  standby_set(const standby_set&) = delete;
+  standby_set& operator=(const standby_set&) = delete;
+
+  /// Kills the standbys and waits for none: see `stop`.
+  ~standby_set() override = default;
+
+  /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
+  /// line of the log says which of both, and why, unless it is the first of its kind.
+  ///
+  /// Errors and cancellation: those of the launcher.
+  ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
+
+  /// What was launched until now is not what is to have standbys; what is launched next is.
+  ELASTIC_DECL void begin_attempt();
+
+  /// Makes standbys for what was launched, one after the other.
+  /// @param may_restart  whether any of it can be started again; if not, none is made
+  ///
+  /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
+  /// Cancellation: all types; throws `operation_aborted`. What was being made is killed, and
+  /// awaited by the next call or by `stop`; those that are ready stay.
+  ELASTIC_DECL task<void> keep_warm(bool may_restart);
+
+  /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
+  /// end at most `limits::standby_end`.
+  ///
+  /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
+  ELASTIC_DECL task<void> stop();
+
+  /// How many standbys wait.
+  ELASTIC_DECL std::size_t ready() const;
+
+ private:
+  using standby_pointer = std::unique_ptr<detail::standby_process>;
+
+  /// A process that was launched, and its standby.
+  struct slot {
+    process_spec spec;
+    /// Null: there is none that is ready.
+    standby_pointer standby;
+    /// What that was made for.
+    process_spec made_for;
+    /// It was launched in this attempt.
+    bool is_used = true;
+  };
+
+  /// Ends a standby that is not to be used, on each way out of what works with it.
+  struct discarder {
+    standby_set& set;
+    standby_pointer standby;
+    ~discarder() { set.discard(std::move(standby)); }
+  };
+
+  ELASTIC_DECL static std::string name_of(const process_spec& spec);
+  ELASTIC_DECL void discard(standby_pointer standby);
+  ELASTIC_DECL void discard_unused();
+  ELASTIC_DECL task<void> end_discarded();
+  ELASTIC_DECL task<void> make_next(bool may_restart);
+  ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<bool> make_in(std::string key);
+
+  // Whether a standby of this interpreter would wait: one that runs no script does.
+  ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
+  ELASTIC_DECL task<standby_message> first_message(detail::standby_process& standby,
+                                                   duration within);
+  ELASTIC_DECL std::string modules_text() const;
+
+  // Result: why it did not become the process; empty: it did.
+  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
+                                           process_spec to);
+
+  warm_standby terms_;
+  standby_set_services services_;
+  standby_plan plan_;
+  int attempt_ = 0;
+  time_point launched_;
+  /// By what they have in common with their standbys.
+  std::map<std::string, slot> slots_;
+  std::vector<standby_pointer> discarded_;
+  bool is_off_noted_ = false;
+  event_flag changed_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/standby/impl/standby_set.ipp>
+#endif

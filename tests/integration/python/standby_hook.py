@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Calls the functions of the hook that standbys run, which stands in the header that is named."""
+import os
+import re
+import sys
+import tempfile
+
+with open(sys.argv[1], encoding="utf-8") as header:
+    source = re.search(r'R"python\((.*)\)python"', header.read(), re.S)[1]
+definitions, end, last = source.rpartition("\ntry:\n    Standby().run()")
+assert end and "os._exit(70)" in last
+compile(source, "hook", "exec")
+hook = {"__name__": "hook"}
+exec(compile(definitions, "hook", "exec"), hook)
+
+
+def imports_of(kind, name, files=None):
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in (files or {}).items():
+            path = os.path.join(folder, path + ".py")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        path = os.path.join(folder, name + ".py") if kind == "script" else name
+        return hook["imports_of"](kind, path, folder)
+
+
+def of_text(text, files=None):
+    return [name for name, _ in imports_of("script", "train", {"train": text, **(files or {})})]
+
+
+# What is imported at the beginning, in this order.
+assert of_text("import a, b.c\nfrom d.e import f as g\nfrom h import *") == ["a", "b.c", "d.e", "h"]
+assert imports_of("script", "train", {"train": "from d import e, f"}) == [("d", ("e", "f"))]
+assert of_text("'text'\nfrom __future__ import annotations\nimport a") == ["a"]
+assert of_text("def f():\n  import a\nclass C:\n  import b\nimport c\nx = f()\nimport d") == [
+    "c", "d"]
+assert of_text("try:\n  import a\nexcept ImportError:\n  import b\nimport c") == ["a", "c"]
+assert of_text("if TYPE_CHECKING:\n  import a\nimport b") == ["b"]
+assert of_text("import a\nif __name__ == '__main__':\n  f()") == ["a"]
+# What may change an import ends it.
+for ends in ("f()", "os.environ['A'] = '1'", "sys.flags = 1", "if x:\n  pass", "for x in y: pass",
+             "with f(): pass", "del x", "x += 1", "assert f()", "try:\n  f()\nfinally: pass"):
+    assert of_text(f"import a\n{ends}\nimport b") == ["a"], ends
+# What stands beside the script is read, not run; each file once.
+assert of_text("import local, a", {"local": "import b\nimport local"}) == ["b", "a"]
+assert of_text("import local, a", {"local": "import b\nf()\nimport c"}) == ["b"]
+assert of_text("from package import part", {
+    "package/__init__": "import a", "package/other": "import c",
+    "package/part": "from . import other\nfrom .other import x\nimport b"}) == ["a", "c", "b"]
+assert of_text("import (") == []
+assert of_text("import a", {"a": ""}) == []
+# Modules.
+assert imports_of("module", "m", {"m": "import a"}) == [("a", ())]
+assert imports_of("module", "p.m", {"p/__init__": "import a", "p/m": "import b"}) == [
+    ("a", ()), ("b", ())]
+assert imports_of("module", "installed.m") == [("installed", ())]
+assert imports_of("code", "") == []
+
+# An import that opens a device.
+assert hook["opened_device"]() is None
+with tempfile.NamedTemporaryFile(prefix="nvidia") as device:
+    hook["DEVICES"] = (os.path.join(os.path.dirname(device.name), "nvidia"),)
+    assert hook["opened_device"]() == device.name
+print("all functions do as expected")

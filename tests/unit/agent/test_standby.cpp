@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/agent/standby/detail/python_command.hpp>
+#include <elastic/agent/standby/detail/standby_environment.hpp>
+#include <elastic/agent/standby/detail/stored_archive.hpp>
+#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/agent/worker_spec.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace standby_test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using words = std::vector<std::string>;
+using action = standby_step::action;
+
+constexpr time_point start{std::chrono::hours(1)};
+
+/// What the plan says `after` the workers' start.
+standby_step step_of(const standby_plan& plan, duration after, std::size_t missing = 2,
+                     bool may_restart = true) {
+  standby_view view;
+  view.now = start + after;
+  view.launched = start;
+  view.missing = missing;
+  view.may_restart = may_restart;
+  return plan.next(view);
+}
+
+// ---- when ---------------------------------------------------------------------------------------
+
+TEST_CASE("standby_plan: the first is made after the delay, as long as one is missing",
+          "[standby]") {
+  const standby_plan plan(10s);
+  CHECK(step_of(plan, 0s).what == action::wait);
+  CHECK(step_of(plan, 0s).until == start + 10s);
+  CHECK(step_of(plan, 9999ms).what == action::wait);
+  CHECK(step_of(plan, 10s).what == action::make);
+  CHECK(step_of(plan, 10s, 0).what == action::rest);
+  CHECK(step_of(plan, 10s, 2, false).what == action::rest);
+  CHECK(step_of(plan, 10s, 2, false).reason == "no restart is left");
+  CHECK(step_of(standby_plan(duration::max()), 10000h).what == action::wait);
+}
+
+TEST_CASE(
+    "standby_plan: after a death the next one is made a delay later, the third in a row is "
+    "the last",
+    "[standby]") {
+  standby_plan plan(10s);
+  plan.died("a", start + 20s);
+  CHECK(step_of(plan, 29s).until == start + 30s);
+  CHECK(step_of(plan, 30s).what == action::make);
+  plan.died("b", start + 40s);
+  plan.ready();
+  plan.died("c", start + 60s);
+  plan.died("d", start + 80s);
+  CHECK_FALSE(plan.off());
+  plan.died("e", start + 90s);
+  REQUIRE(plan.off());
+  CHECK(*plan.off() == "3 of them ended in a row before they were ready, the last: e");
+  CHECK(step_of(plan, 1000s).what == action::rest);
+}
+
+TEST_CASE("standby_plan: a refusal for the same reason in another attempt is the last",
+          "[standby]") {
+  standby_plan plan(10s);
+  plan.refused("x", 1);
+  plan.refused("x", 1);
+  plan.refused("y", 2);
+  CHECK_FALSE(plan.off());
+  plan.refused("x", 3);
+  CHECK(plan.off() == "x");
+  plan.give_up("z");
+  CHECK(plan.off() == "x");
+}
+
+TEST_CASE("standby_plan: a module is dropped once", "[standby]") {
+  standby_plan plan(10s);
+  CHECK(plan.dropped("a"));
+  CHECK(plan.dropped("b"));
+  CHECK(plan.dropped_modules() == std::set<std::string>{"a", "b"});
+  CHECK_FALSE(plan.off());
+  CHECK_FALSE(plan.dropped("a"));
+  CHECK(plan.off());
+}
+
+// ---- what is said -------------------------------------------------------------------------------
+
+standby_message ready(pid_t pid, words missing = {}) {
+  standby_message message;
+  message.pid = pid;
+  message.missing = std::move(missing);
+  return message;
+}
+
+TEST_CASE("standby_message: each kind is read as it was written", "[standby]") {
+  standby_message dropped;
+  dropped.what = standby_message::kind::dropped;
+  dropped.module = "torch";
+  dropped.reason = "its import failed: \xff\n";
+  standby_message refused;
+  refused.what = standby_message::kind::refused;
+  standby_message prepared;
+  prepared.what = standby_message::kind::prepared;
+  for (const standby_message& message :
+       {ready(1), ready(4194304, {"a", "b.c"}), dropped, refused, prepared}) {
+    CHECK(parse_standby_message(bytes_of(message)) == message);
+  }
+  CHECK(bytes_of(ready(7, {"a"})) == "ready\0001\0007\0a"s);
+}
+
+TEST_CASE("standby_message: anything else is refused", "[standby]") {
+  const std::string texts[] = {"",
+                               "ready",
+                               "ready\0001"s,
+                               "ready\0002\0007"s,
+                               "ready\0001\000"s,
+                               "ready\0001\0000"s,
+                               "ready\0001\000-1"s,
+                               "ready\0001\0001x"s,
+                               "ready\0001\00099999999999"s,
+                               "ready\0001\0001\000"s,
+                               "go",
+                               "prepared\0"s,
+                               "refused",
+                               "refused\0a\0b"s,
+                               "dropped\0a"s,
+                               "dropped\0\0b"s,
+                               "Ready\0001\0001"s,
+                               std::string(limits::standby_message_bytes + 1, 'x')};
+  for (const std::string& text : texts) {
+    INFO(text.substr(0, 40));
+    CHECK_THROWS_AS(parse_standby_message(text), error);
+  }
+}
+
+TEST_CASE("standby_message: a preparation names what changes", "[standby]") {
+  CHECK(preparation_of({}) == "prepare");
+  CHECK(preparation_of({{"A", "1=\n"}, {"B", std::nullopt}, {"C", ""}}) ==
+        "prepare\0+A=1=\n\0-B\0+C="s);
+}
+
+// ---- what it is made for ------------------------------------------------------------------------
+
+process_spec worker(words environment) {
+  process_spec spec;
+  spec.program = "python3";
+  spec.arguments = {"-u", "train.py"};
+  spec.environment = std::move(environment);
+  return spec;
+}
+
+TEST_CASE("standby_environment: a key is the same if only variables of the attempt differ",
+          "[standby]") {
+  const process_spec spec = worker({"A=1", "LOCAL_RANK=0", "RANK=0", "MASTER_PORT=1"});
+  const std::string key = detail::standby_key(spec);
+  CHECK(detail::standby_key(worker({"RANK=9", "A=1", "LOCAL_RANK=0"})) == key);
+  CHECK(detail::standby_key(worker({"A=2", "LOCAL_RANK=0"})) != key);
+  CHECK(detail::standby_key(worker({"A=1", "LOCAL_RANK=1"})) != key);
+  CHECK(detail::standby_key(worker({"A=1", "LOCAL_RANK=0", "B="})) != key);
+  process_spec other = spec;
+  other.arguments.push_back("x");
+  CHECK(detail::standby_key(other) != key);
+  other = spec;
+  other.directory = "/";
+  CHECK(detail::standby_key(other) != key);
+  other = spec;
+  other.processors.add(0);
+  CHECK(detail::standby_key(other) != key);
+  other = spec;
+  other.stdout_fd = 1;
+  CHECK(detail::standby_key(other) == key);
+}
+
+TEST_CASE("standby_environment: a standby can join nobody, and gets the hook", "[standby]") {
+  detail::standby_task task;
+  task.modules = "torch";
+  task.kind = "script";
+  task.name = "a:b.py";
+  task.archive_size = 12;
+  const process_spec spec = worker({"ELASTIC_CONTROL=c", "MASTER_ADDR=h", "MASTER_PORT=1", "RANK=0",
+                                    "TORCHELASTIC_ERROR_FILE=f", "TORCHELASTIC_RESTART_COUNT=1"});
+  CHECK(detail::standby_environment(spec, task) ==
+        words{"ELASTIC_STANDBY=12:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1", "RANK=0"});
+  CHECK(detail::standby_environment(worker({"PYTHONPATH=/a:/b"}), task) ==
+        words{"ELASTIC_STANDBY=12:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1:/a:/b"});
+  // An empty entry would be the working directory.
+  CHECK(detail::standby_environment(worker({"PYTHONPATH="}), task) ==
+        words{"ELASTIC_STANDBY=12:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
+}
+
+TEST_CASE("standby_environment: what it lacks is set, what is gone is removed", "[standby]") {
+  const process_spec from =
+      worker({"A=1", "MASTER_PORT=1", "RANK=0", "NCCL_ASYNC_ERROR_HANDLING=1"});
+  const process_spec to = worker({"A=1", "MASTER_PORT=1", "RANK=2"});
+  CHECK(detail::standby_changes(from, to) ==
+        std::vector<variable_change>{
+            {"MASTER_PORT", "1"}, {"RANK", "2"}, {"NCCL_ASYNC_ERROR_HANDLING", std::nullopt}});
+}
+
+TEST_CASE("python_command: flags end where the script begins", "[standby]") {
+  using kind = detail::python_command::kind;
+  struct row {
+    words arguments;
+    kind what;
+    std::string name;
+    words flags;
+  };
+  const row rows[] = {
+      {{"-u", "train.py", "-c"}, kind::script, "train.py", {"-u"}},
+      {{"train.py"}, kind::script, "train.py", {}},
+      {{"-u", "-m", "a.b", "-I"}, kind::module, "a.b", {"-u"}},
+      {{"-uma.b"}, kind::module, "a.b", {"-u"}},
+      {{"-IE", "-W", "error", "-Xdev", "x.py"},
+       kind::script,
+       "x.py",
+       {"-IE", "-W", "error", "-Xdev"}},
+      {{"-c", "pass"}, kind::code, "", {}},
+      {{"--check-hash-based-pycs", "never", "x.py"},
+       kind::script,
+       "x.py",
+       {"--check-hash-based-pycs", "never"}},
+  };
+  for (const row& each : rows) {
+    const auto command = detail::parse_python_command(each.arguments);
+    INFO(each.arguments.back());
+    REQUIRE(command);
+    CHECK(command->what == each.what);
+    CHECK(command->name == each.name);
+    CHECK(command->flags == each.flags);
+  }
+  for (const words& none : std::vector<words>{
+           {}, {"-u"}, {"-"}, {"-h"}, {"--help"}, {"-m"}, {"-X"}, {"-uZ", "x.py"}, {""}}) {
+    CHECK_FALSE(detail::parse_python_command(none));
+  }
+}
+
+TEST_CASE("stored_archive: it is what zip makes without compression", "[standby]") {
+  const std::string bytes = detail::stored_archive("a.py", "x = 1\n");
+  CHECK(bytes.substr(0, 4) == "PK\3\4");
+  // The sum of the content, as zlib has it.
+  CHECK(bytes.substr(14, 4) == "\x3b\x89\xf6\x8b");
+  CHECK(bytes.substr(30, 10) == "a.pyx = 1\n");
+  CHECK(bytes.size() == 30 + 4 + 6 + 46 + 4 + 22);
+}
+
+TEST_CASE("warm_standby: names of modules have bounds", "[standby]") {
+  const auto is_allowed = [](words modules) {
+    worker_spec spec;
+    spec.program = "python3";
+    spec.standby.modules = std::move(modules);
+    try {
+      validate(spec);
+    } catch (const error& refusal) {
+      CHECK(refusal.code() == errc::invalid_argument);
+      return false;
+    }
+    return true;
+  };
+  CHECK(is_allowed({"torch", "a.b_c.d9", "_x", "h\xc3\xa4"}));
+  CHECK(is_allowed(words(limits::standby_modules, "a")));
+  CHECK_FALSE(is_allowed(words(limits::standby_modules + 1, "a")));
+  for (const char* name : {"", ".", "a.", ".a", "a..b", "9a", "a b", "a-b", "a,b", "a:b", "a/b"}) {
+    INFO(name);
+    CHECK_FALSE(is_allowed({name}));
+  }
+  worker_spec negative;
+  negative.program = "python3";
+  negative.standby.delay = -1s;
+  CHECK_THROWS_AS(validate(negative), error);
+  worker_spec function;
+  function.program = "python3";
+  function.function.emplace().name = "f";
+  function.standby.enabled = true;
+  CHECK_THROWS_AS(validate(function), error);
+}
+
+}  // namespace standby_test
+
+}  // namespace
+}  // namespace elastic

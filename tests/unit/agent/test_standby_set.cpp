@@ -1,0 +1,332 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// A set of standbys whose processes are the test: it holds the other ends of their sockets.
+
+#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/standby_set.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/limits.hpp>
+#include <support/catch.hpp>
+#include <support/fake_launcher.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace standby_set_test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using detail::unique_fd;
+
+std::string ready_of(pid_t pid) {
+  standby_message message;
+  message.pid = pid;
+  return bytes_of(message);
+}
+
+process_spec worker(const std::string& port) {
+  process_spec spec;
+  spec.program = "python3";
+  spec.arguments = {"-u", "train.py", "x"};
+  spec.environment = {"A=1", "LOCAL_RANK=0", "MASTER_PORT=" + port};
+  spec.stdout_fd = 1;
+  return spec;
+}
+
+class stage {
+ public:
+  explicit stage(std::vector<std::string> modules = {"torch"})
+      : launcher(std::make_shared<test::fake_launcher>()), set(make(std::move(modules))) {
+    launcher->on_start = [this](test::fake_process& started) {
+      const bool is_standby = started.variable("ELASTIC_STANDBY") != "<not set>";
+      sockets.emplace_back(is_standby ? ::fcntl(started.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
+    };
+  }
+  ~stage() {
+    cancel.emit(asio::cancellation_type::all);
+    pass();
+    asio::co_spawn(context, set.stop(), asio::detached);
+    pass();
+    CHECK(set.ready() == 0);
+  }
+
+  /// Lets happen what is due, and so much time go by.
+  void pass(duration span = 0s) { time.run_for(span); }
+
+  void launch(const std::string& port) {
+    child.reset();
+    failure = nullptr;
+    asio::co_spawn(context, set.launch(worker(port)),
+                   asio::bind_cancellation_slot(
+                       cancel_launch.slot(),
+                       [this](std::exception_ptr thrown, std::unique_ptr<elastic::child> made) {
+                         failure = thrown;
+                         child = std::move(made);
+                       }));
+    pass();
+  }
+  void keep_warm(bool may_restart = true) {
+    asio::co_spawn(context, set.keep_warm(may_restart),
+                   asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+    pass();
+  }
+
+  /// What process `index`, a standby, says.
+  void say(std::size_t index, const std::string& bytes) {
+    CHECK(::send(sockets.at(index).get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(bytes.size()));
+    pass();
+  }
+  void hang_up(std::size_t index) {
+    sockets.at(index).reset();
+    launcher->started.at(index)->exit(0);
+    pass();
+  }
+
+  /// What it was told; with how many descriptors.
+  std::pair<std::string, std::size_t> hear(std::size_t index) {
+    std::string bytes(1000, '\0');
+    alignas(cmsghdr) unsigned char control[256] = {};
+    iovec part{bytes.data(), bytes.size()};
+    msghdr packet{};
+    packet.msg_iov = &part;
+    packet.msg_iovlen = 1;
+    packet.msg_control = control;
+    packet.msg_controllen = sizeof control;
+    const auto size = ::recvmsg(sockets.at(index).get(), &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size < 0) return {};
+    bytes.resize(static_cast<std::size_t>(size));
+    std::size_t count = 0;
+    if (const cmsghdr* head = CMSG_FIRSTHDR(&packet)) {
+      count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      std::vector<int> descriptors(count);
+      std::memcpy(descriptors.data(), CMSG_DATA(head), count * sizeof(int));
+      for (const int descriptor : descriptors) unique_fd(descriptor).reset();
+    }
+    return {bytes, count};
+  }
+
+  /// A worker runs as process 0, and a standby waits as process 2; 1 was the probe.
+  void make_standby() {
+    launch("1");
+    keep_warm();
+    pass(10s);
+    say(1, ready_of(1001));
+    REQUIRE(launcher->started.size() == 3);
+    say(2, ready_of(1002));
+    REQUIRE(set.ready() == 1);
+    launcher->started[0]->exit(1);
+    cancel.emit(asio::cancellation_type::all);
+    pass();
+    set.begin_attempt();
+  }
+
+  asio::io_context context;
+  test::manual_time time{context};
+  std::shared_ptr<test::log_recorder> log = std::make_shared<test::log_recorder>();
+  std::shared_ptr<test::fake_launcher> launcher;
+  /// The other ends, by process; none of those that are no standbys.
+  std::vector<unique_fd> sockets;
+  std::unique_ptr<elastic::child> child;
+  std::exception_ptr failure;
+  asio::cancellation_signal cancel;
+  asio::cancellation_signal cancel_launch;
+  standby_set set;
+
+ private:
+  standby_set make(std::vector<std::string> modules) {
+    warm_standby terms;
+    terms.enabled = true;
+    terms.modules = std::move(modules);
+    standby_set_services services;
+    services.launcher = launcher;
+    services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
+    services.log = log->log();
+    return standby_set(context.get_executor(), terms, services);
+  }
+};
+
+TEST_CASE("standby_set: the second start is that of the standby", "[standby]") {
+  stage job;
+  job.make_standby();
+  test::fake_process& probe = *job.launcher->started[1];
+  CHECK(probe.spec.arguments == std::vector<std::string>{"-u", "-c", "pass"});
+  CHECK(probe.variable("ELASTIC_STANDBY").ends_with(":0:code::"));
+  CHECK(probe.tree_ended);
+  test::fake_process& standby = *job.launcher->started[2];
+  CHECK(standby.spec.arguments == worker("1").arguments);
+  CHECK(standby.variable("ELASTIC_STANDBY").ends_with(":0:script:torch:train.py"));
+  CHECK(standby.variable("MASTER_PORT") == "<not set>");
+  CHECK(job.hear(2).first.empty());
+  job.launch("2");
+  CHECK_FALSE(job.child);
+  CHECK(job.hear(2) == std::pair("prepare\0+MASTER_PORT=2"s, std::size_t{3}));
+  job.say(2, "prepared");
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1002);
+  CHECK(job.hear(2) == std::pair("go"s, std::size_t{0}));
+  CHECK(job.launcher->started.size() == 3);
+  CHECK(standby.running());
+  CHECK(job.set.ready() == 0);
+}
+
+TEST_CASE("standby_set: whatever a standby does instead leads to a cold start", "[standby]") {
+  stage job;
+  job.make_standby();
+  std::string reason;
+  SECTION("it refuses") {
+    job.launch("2");
+    job.say(2, "refused\0because"s);
+    reason = "because";
+  }
+  SECTION("it says something else") {
+    job.launch("2");
+    job.say(2, GENERATE(ready_of(1002), "refused"s, "x"s, std::string(70'000, 'x')));
+  }
+  SECTION("it says too much") {
+    job.launch("2");
+    CHECK(::send(job.sockets[2].get(), "prepared", 8, 0) == 8);
+    job.say(2, "prepared");
+  }
+  SECTION("it had said something before") {
+    job.say(2, "prepared");
+    job.launch("2");
+    reason = "its standby has ended";
+  }
+  SECTION("it ended before") {
+    job.hang_up(2);
+    job.launch("2");
+    reason = "its standby has ended";
+  }
+  SECTION("it ends meanwhile") {
+    job.launch("2");
+    job.hang_up(2);
+  }
+  SECTION("it says nothing") {
+    job.launch("2");
+    job.pass(limits::standby_reply - 1ms);
+    CHECK_FALSE(job.child);
+    job.pass(1ms);
+  }
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1003);
+  CHECK_FALSE(job.launcher->started[2]->running());
+  CHECK(job.log->has("local rank 0 starts cold, because " + reason));
+  CHECK(job.launcher->started[3]->variable("ELASTIC_STANDBY") == "<not set>");
+  CHECK(job.hear(2).first != "go");
+}
+
+TEST_CASE("standby_set: a launch that is cancelled starts nothing", "[standby]") {
+  stage job;
+  job.make_standby();
+  job.launch("2");
+  job.cancel_launch.emit(asio::cancellation_type::all);
+  job.pass();
+  CHECK(job.failure);
+  CHECK_FALSE(job.child);
+  CHECK_FALSE(job.launcher->started[2]->running());
+  CHECK(job.launcher->started.size() == 3);
+}
+
+TEST_CASE("standby_set: another program, directory or variable starts cold", "[standby]") {
+  stage job;
+  job.make_standby();
+  process_spec other = worker("2");
+  other.environment[0] = "A=2";
+  asio::co_spawn(
+      job.context, job.set.launch(other),
+      [&](const std::exception_ptr&, std::unique_ptr<child> made) { job.child = std::move(made); });
+  job.pass();
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1003);
+  CHECK(job.set.ready() == 1);
+  // It is of no use any more.
+  job.keep_warm();
+  CHECK(job.set.ready() == 0);
+  CHECK(job.launcher->started[2]->tree_ended);
+}
+
+TEST_CASE("standby_set: without a probe that answers there are no standbys", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  job.pass(10s);
+  SECTION("it ends") { job.hang_up(1); }
+  SECTION("it says nothing") { job.pass(limits::standby_probe); }
+  SECTION("it is another process") { job.say(1, ready_of(7)); }
+  SECTION("it says something else") { job.say(1, GENERATE("prepared"s, "x"s, "refused\0x"s)); }
+  job.pass(1h);
+  CHECK(job.launcher->started.size() == 2);
+  CHECK(job.launcher->started[1]->tree_ended);
+  CHECK(job.log->has("no more standbys are made"));
+}
+
+TEST_CASE("standby_set: a module that cannot be imported is left out from then on", "[standby]") {
+  stage job({"torch", "bad"});
+  job.launch("1");
+  job.keep_warm();
+  job.pass(10s);
+  job.say(1, ready_of(1001));
+  job.say(2, "dropped\0bad\0its import failed"s);
+  REQUIRE(job.launcher->started.size() == 4);
+  CHECK(job.launcher->started[2]->tree_ended);
+  CHECK(job.log->has("standbys do not import bad: its import failed"));
+  job.say(3, ready_of(1003));
+  REQUIRE(job.launcher->started.size() == 5);
+  CHECK(job.launcher->started[4]->variable("ELASTIC_STANDBY").ends_with(":torch:train.py"));
+}
+
+TEST_CASE("standby_set: three that end before they are ready are enough", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  for (std::size_t index = 1; index < 7; index += 2) {
+    job.pass(10s);
+    job.say(index, ready_of(static_cast<pid_t>(1000 + index)));
+    REQUIRE(job.launcher->started.size() == index + 2);
+    job.hang_up(index + 1);
+  }
+  job.pass(1h);
+  CHECK(job.launcher->started.size() == 7);
+  CHECK(job.log->has("3 of them ended in a row before they were ready"));
+}
+
+TEST_CASE("standby_set: none is made if nothing can start again", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm(false);
+  job.pass(1h);
+  CHECK(job.launcher->started.size() == 1);
+}
+
+TEST_CASE("standby_set: what was being made ends with the making", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  job.pass(10s);
+  if (GENERATE(false, true)) job.say(1, ready_of(1001));
+  job.cancel.emit(asio::cancellation_type::all);
+  job.pass();
+  CHECK_FALSE(job.launcher->started.back()->running());
+}
+
+}  // namespace standby_set_test
+
+}  // namespace
+}  // namespace elastic
