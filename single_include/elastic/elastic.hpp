@@ -532,17 +532,21 @@ struct event {
   std::string role;
   std::string hostname;
   std::string rdzv_backend;
-  /// "SUCCEEDED", "FAILED", "TERMINATED".
+  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" of a worker that
+  /// was started; what an agent did, with its `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS".
   std::string state;
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;
   int agent_restarts = 0;
+  /// Those of the last round whose workers were started; none before the first.
   std::optional<int> group_rank;
-  int group_world_size = 0;
+  std::optional<int> group_world_size;
   /// The file name of the program.
   std::string entry_point;
   /// JSON text of the worker's error file, or why the agent failed; none if nothing failed.
   std::optional<std::string> raw_error;
+  /// In milliseconds, of something that an agent did.
+  std::optional<double> duration_ms;
 
   using worker_part = event_worker;
   /// Of a worker only.
@@ -1004,6 +1008,9 @@ struct run_result {
   /// This node left the job because a worker of it said that the node is bad; `failed`, for the
   /// node alone.
   bool left_as_bad = false;
+  /// A new start of the job would end in the same way: a worker asked for no restart, or attempts
+  /// came no further (`restart_terms::while_progress`). Known on the node where it was decided.
+  bool is_hopeless = false;
   /// Where the log files are; empty if none are kept.
   std::string log_directory;
   /// The signal that a `stop` named, if it was that which ended the run.
@@ -1218,6 +1225,13 @@ inline constexpr std::size_t copy_line_bytes = 64 * 1024;
 inline constexpr int log_files = 1000;
 /// How long a console that takes nothing is waited for at least, when a stop's grace is over.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
+/// How long a log file that hangs is waited for when nobody waits for the output any more.
+inline constexpr std::chrono::milliseconds file_after_stop{1000};
+/// How long the agent waits at its end for a log directory that may hang: for what a failed worker
+/// left in files, and for the report.
+inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// How long a guard has to tell whether its worker runs, when the start is cancelled.
+inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 /// How long the kernel has to end a process that was killed, before each look at what holds it up;
 /// one that looks the same after it, in uninterruptible sleep, is given up.
 inline constexpr std::chrono::seconds killed_patience{20};
@@ -1225,6 +1239,20 @@ inline constexpr std::chrono::seconds killed_patience{20};
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 /// How long the hook that looks into hung workers may take.
 inline constexpr std::chrono::seconds hang_hook_timeout{3600};
+/// One message between an agent and a standby.
+inline constexpr std::size_t standby_message_bytes = 64 * 1024;
+/// The modules that a standby imports, and the name of one.
+inline constexpr std::size_t standby_modules = 256;
+inline constexpr std::size_t standby_module_bytes = 256;
+/// How long a standby that waits has to become a worker before that is started without one.
+inline constexpr std::chrono::milliseconds standby_reply{1000};
+/// How long an interpreter may take to show that its standby would wait, and a standby to import.
+inline constexpr std::chrono::seconds standby_probe{60};
+inline constexpr std::chrono::seconds standby_import{900};
+/// Standbys that may end in a row before they are ready.
+inline constexpr int standby_deaths = 3;
+/// How long a standby that was killed is waited for.
+inline constexpr std::chrono::seconds standby_end{5};
 /// One line of the control channel, its end included.
 inline constexpr std::size_t control_line_bytes = 4096;
 /// A name on the control channel (a section, a timer, a metric), and any other text there.
@@ -1245,6 +1273,8 @@ inline constexpr int control_complaints = 20;
 inline constexpr std::size_t learned_names = 256;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
+/// Faults that a plan of chaos names.
+inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.
 inline constexpr std::chrono::milliseconds watch_restart{1000};
 
@@ -1426,6 +1456,8 @@ auto uninterrupted(Call call) {
 
 // ---- elastic/process/log_file.hpp ----
 
+#include <mutex>
+
 namespace elastic {
 
 /// When a log file is full, and what becomes of it then.
@@ -1454,21 +1486,35 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 /// above the size. A file that cannot be written is given up, one that cannot be put aside grows
 /// on; both are said once in the log.
 ///
-/// Thread-safety: one strand at a time.
+/// Thread-safety: any thread; what one call writes stays together.
 class log_file {
  public:
-  /// Takes over a file that is open for appending, and empty; `path` is its name.
+  /// Takes over a file that is open for appending, and empty; `path` is its name. One that
+  /// `may_hang` is closed on a thread.
   ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {},
-                                 log_rotation rotation = {});
+                                 log_rotation rotation = {}, bool may_hang = false);
+  log_file(const log_file&) = delete;
+  log_file& operator=(const log_file&) = delete;
+  ELASTIC_DECL ~log_file();
 
-  /// Opens a file and empties it; its directory must exist.
+  /// Opens a file and empties it; its directory must exist. One that `may_hang` is opened when it
+  /// is first written.
   /// Errors: `errc::file_access`, naming the path.
   ELASTIC_DECL static std::shared_ptr<log_file> open(
       const std::string& path, log_rotation rotation = {},
-      const detail::syscalls& calls = detail::real_syscalls);
+      const detail::syscalls& calls = detail::real_syscalls, bool may_hang = false);
 
-  /// Appends all of `bytes`. Errors: none; see above.
+  /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
   ELASTIC_DECL void write(std::string_view bytes, const logger& log);
+
+  /// The same without a log. Result: what is to be logged, as errors.
+  ELASTIC_DECL std::vector<std::string> write(std::string_view bytes);
+
+  /// Whether a write may wait for another machine or program, as on NFS and FUSE: to be done on a
+  /// thread.
+  bool may_hang() const { return may_hang_; }
+
+  const std::string& path() const { return path_; }
 
  private:
   /// How many of the bytes belong into the file of now, and whether it is full then.
@@ -1482,14 +1528,19 @@ class log_file {
   std::size_t room() const { return size_ < rotation_.max_size ? rotation_.max_size - size_ : 0; }
 
   ELASTIC_DECL std::size_t room_for_line() const;
-  ELASTIC_DECL void append(std::string_view bytes, const logger& log);
+  ELASTIC_DECL void open_now(std::vector<std::string>& problems);
+  ELASTIC_DECL void append(std::string_view bytes, std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
   // The files of before move up by one, the oldest makes room.
-  ELASTIC_DECL void put_aside(const logger& log);
+  ELASTIC_DECL void put_aside(std::vector<std::string>& problems);
 
+  std::mutex mutex_;
   detail::unique_fd file_;
-  std::string path_;
+  const std::string path_;
+  const bool may_hang_;
+  /// Not opened yet.
+  const detail::syscalls* opens_by_ = nullptr;
   log_rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;
@@ -1578,6 +1629,11 @@ struct restart_terms {
   /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
   duration healthy_uptime = std::chrono::seconds(60);
 
+  /// After so many failures in a row without a step that no attempt had reached before, there is
+  /// no restart; 0: progress has no say. Nor has it before a worker of this node has reported a
+  /// step.
+  int while_progress = 0;
+
   /// Not after a worker that ended in one of these ways.
   exit_selection never_after = {};
   /// Only after a worker that ended in one of these ways, if there are any.
@@ -1586,6 +1642,27 @@ struct restart_terms {
 
 /// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
 ELASTIC_DECL void validate(const restart_terms& terms);
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/warm_standby.hpp ----
+
+namespace elastic {
+
+/// Whether an agent keeps a standby for each worker, which spares a restart the imports: a Python
+/// interpreter that was started with the worker's command line, has imported already and waits. It
+/// becomes the worker of the next attempt, and the interpreter then runs the script.
+struct warm_standby {
+  bool enabled = false;
+  /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
+  /// that the script imports at its beginning.
+  std::vector<std::string> modules;
+  /// How long after the start of the workers the first standby is made.
+  duration delay = std::chrono::seconds(10);
+};
+
+/// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, saying what is allowed.
+ELASTIC_DECL void validate(const warm_standby& terms);
 
 }  // namespace elastic
 
@@ -1817,6 +1894,8 @@ struct worker_spec {
   int max_restarts = 0;
   /// How soon, for which failures, and how many of them within what time.
   restart_terms restart;
+  /// Interpreters that have imported already, for the next start after a failure. Default: none.
+  warm_standby standby;
   /// How long workers may take to end after the stop's signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
@@ -2019,6 +2098,14 @@ class rendezvous_handler {
   /// Cancellation: all types; this node stays counted as one that has finished.
   virtual task<void> exit_barrier() = 0;
 
+  /// Waits until the workers of this node must be gone, because the others can go on without it:
+  /// for longer than its last sign of life counts it could not reach them. Whoever runs workers
+  /// kills them then; `wait_for_change` ends before, so that they have some time to end.
+  ///
+  /// The default waits for ever: the others do not go on without a node, or it cannot know.
+  /// Cancellation: all types, no effect.
+  ELASTIC_DECL virtual task<void> wait_for_fence();
+
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
 
@@ -2096,6 +2183,11 @@ class local_agent {
   /// lost if none runs. May be called before `run`, and after it without effect.
   ELASTIC_DECL void signal(int number);
 
+  /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on
+  /// this node. Like any signal from outside: one that ends the worker is its failure.
+  /// @param reason  is logged with it; empty: it is logged for debugging only
+  ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
+
   /// Asks the agent to tell its workers something over the control channel, one request after the
   /// other. Only workers that run and have connected hear of it; their answers are logged. May be
   /// called before and after `run` without effect.
@@ -2132,7 +2224,18 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id);
 
+  /// Whether to make a directory below `base`, and to use it, may wait for another machine or
+  /// program: to be done on a thread.
+  ELASTIC_DECL static bool base_may_hang(const std::string& base);
+
   bool enabled() const { return !root_.empty(); }
+
+  /// Whether calls that name files of this directory may hang.
+  bool may_hang() const { return may_hang_; }
+
+  /// It did not answer within its time: nobody is to wait for it again.
+  void give_up() { is_given_up_ = true; }
+  bool is_given_up() const { return is_given_up_; }
 
   /// Whether the files stay when the run succeeds: the user has named the directory.
   bool keeps_files() const { return enabled() && temporary_.empty(); }
@@ -2186,6 +2289,8 @@ class log_layout {
 
   std::filesystem::path root_;
   std::filesystem::path temporary_;
+  bool may_hang_ = false;
+  bool is_given_up_ = false;
   int attempt_ = 0;
 };
 
@@ -2296,11 +2401,26 @@ struct opened_stream {
   /// copy: the pipe to read from, and the file to write to (null: none).
   unique_fd pipe;
   std::shared_ptr<log_file> file;
+  /// To close the process's end may take as long as to open it did.
+  bool closes_on_thread = false;
+
+  opened_stream() = default;
+  opened_stream(opened_stream&&) = default;
+  opened_stream& operator=(opened_stream&&) = default;
+  ELASTIC_DECL ~opened_stream();
 };
 
-/// Opens what a plan needs. Errors: `errc::file_access` naming the path, `errc::start_failed`.
+/// Opens what a plan needs. A file that may hang and is copied to is opened when it is first
+/// written.
+/// Errors: `errc::file_access` naming the path, `errc::start_failed`.
 ELASTIC_DECL opened_stream open_stream(const output_plan& plan,
-                                       const syscalls& calls = real_syscalls);
+                                       const syscalls& calls = real_syscalls,
+                                       bool file_may_hang = false);
+
+/// The same; a file that may hang and that the process writes is opened on a thread.
+/// Cancellation: all types, at once; the opening goes on by itself, and what it opened is closed.
+ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const syscalls& calls,
+                                                       bool file_may_hang);
 
 }  // namespace detail
 
@@ -2350,6 +2470,9 @@ class default_logs_specs final : public logs_specs {
   ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;
 
  private:
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const log_layout& layout,
+                                                     const std::string& path,
+                                                     log_rotation rotation);
   ELASTIC_DECL static output_plan plan_stream(const attempt_logs& attempt,
                                               const worker_identity& who, std_streams stream,
                                               const std::shared_ptr<log_file>& matches);
@@ -2427,6 +2550,9 @@ namespace elastic {
 struct role_info {
   std::string role;
   int local_world_size = 1;
+  /// Every node of the round has as many workers, of this role, and says so: ranks follow from
+  /// that, and none waits for what the others tell.
+  bool is_same_everywhere = false;
 };
 
 /// What a node needs to know to number its workers.
@@ -2487,6 +2613,8 @@ struct restart_decision {
   bool restart = false;
   std::string reason;
   duration delay = duration::zero();
+  /// No restart, and a new start of the whole job would end in the same way.
+  bool is_hopeless = false;
 };
 
 /// Decides whether and when the workers start again, from what it was told about the job. Pure: it
@@ -2505,13 +2633,19 @@ class restart_ledger {
   void begin_at(int failures) { failures_ = failures; }
 
   /// The workers run.
-  void started(time_point now) { started_ = now; }
+  ELASTIC_DECL void started(time_point now);
+
+  /// The furthest step that a worker of this attempt has reported; none if none did.
+  void reached(std::optional<std::int64_t> step) { reached_ = step; }
 
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
 
   /// Whether the restarts do not reach for the failures that were counted.
   bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
+
+  /// Whether one more failure would lead to a restart, as far as their number decides.
+  bool has_restart_left(time_point now) const { return used(now) < max_restarts_; }
 
   /// @param ended  how the worker ended that failed first; none if it was on another node
   ELASTIC_DECL restart_decision decide(change_kind why, std::optional<exit_status> ended,
@@ -2526,6 +2660,7 @@ class restart_ledger {
   static double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
 
   ELASTIC_DECL void note_failures(int count, time_point now);
+  ELASTIC_DECL bool take_progress();
   ELASTIC_DECL bool was_healthy(time_point now) const;
   ELASTIC_DECL std::int64_t used(time_point now) const;
   ELASTIC_DECL duration delay() const;
@@ -2537,42 +2672,235 @@ class restart_ledger {
   std::vector<noted> recent_;
   std::optional<time_point> started_;
   int streak_ = 0;
+  /// Of the attempt that runs, and of all before.
+  std::optional<std::int64_t> reached_;
+  std::optional<std::int64_t> furthest_;
+  int without_progress_ = 0;
 };
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/attempt_verdict.hpp ----
+// ---- elastic/agent/standby/standby_message.hpp ----
+
+namespace elastic {
+
+// What an agent and a standby say to each other, over a socket that keeps messages apart. A message
+// is fields with a zero byte between, since variables of the environment may hold any other byte.
+//
+//   standby                                  agent
+//   ready   version, pid, missing modules →
+//   dropped module, reason                →           (it ends)
+//                                         ← prepare   changes of variables; attached: 0, 1, 2
+//   prepared                              →
+//   refused reason                        →           (it ends; also instead of `ready`)
+//                                         ← go
+
+/// What a standby says.
+struct standby_message {
+  enum class kind {
+    /// It has imported and waits.
+    ready,
+    /// A module cannot be imported by a standby.
+    dropped,
+    /// It has the worker's streams and variables, and waits for the last word.
+    prepared,
+    /// It cannot become the worker.
+    refused,
+  };
+  kind what = kind::ready;
+  /// ready: its own number.
+  pid_t pid = 0;
+  /// ready: modules that are not installed.
+  std::vector<std::string> missing = {};
+  /// dropped: which.
+  std::string module = {};
+  /// dropped, refused: why.
+  std::string reason = {};
+
+  friend bool operator==(const standby_message&, const standby_message&) = default;
+};
+
+/// Reads what a standby has sent. What it names may hold any byte but zero.
+///
+/// Errors: `errc::protocol_violation` for anything that `bytes_of` does not write, and for more
+/// than `limits::standby_message_bytes`.
+ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes);
+
+/// The same message as bytes.
+ELASTIC_DECL std::string bytes_of(const standby_message& message);
+
+/// A variable of the environment that is to be set, or with no value removed.
+struct variable_change {
+  std::string name;
+  std::optional<std::string> value;
+
+  friend bool operator==(const variable_change&, const variable_change&) = default;
+};
+
+/// The agent's `prepare`.
+ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes);
+
+/// The agent's last word.
+inline constexpr std::string_view standby_go = "go";
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/standby_plan.hpp ----
+
+namespace elastic {
+
+/// What a `standby_set` knows when it chooses its next step.
+struct standby_view {
+  time_point now;
+  /// When workers were started last.
+  time_point launched;
+  /// Whether workers that end may be started again.
+  bool may_restart = true;
+  /// Workers that have no standby.
+  std::size_t missing = 0;
+};
+
+/// What it does next, and the half sentence that says why.
+struct standby_step {
+  enum class action {
+    /// Nothing, until something else happens.
+    rest,
+    /// Nothing, until then at most.
+    wait,
+    /// Make one.
+    make,
+  };
+  action what = action::rest;
+  time_point until = {};
+  std::string reason;
+};
+
+/// Decides when standbys are made and when no more are, from what it was told. Pure: it looks at no
+/// clock.
+class standby_plan {
+ public:
+  explicit standby_plan(duration delay) : delay_(delay) {}
+
+  /// One has imported and waits.
+  void ready() { deaths_ = 0; }
+
+  /// One has ended, or broke the protocol, before it was ready. Three in a row: no more are made.
+  ELASTIC_DECL void died(std::string reason, time_point now);
+
+  /// One could not become a worker. In a second attempt for the same reason: no more are made.
+  ELASTIC_DECL void refused(const std::string& reason, int attempt);
+
+  /// A module that no standby imports from now on.
+  /// Result: whether it is a new one; if not, no more standbys are made.
+  ELASTIC_DECL bool dropped(const std::string& module);
+
+  /// There cannot be any.
+  ELASTIC_DECL void give_up(std::string reason);
+
+  /// Why no more are made; none if they are.
+  const std::optional<std::string>& off() const { return off_; }
+
+  const std::set<std::string>& dropped_modules() const { return dropped_; }
+
+  ELASTIC_DECL standby_step next(const standby_view& view) const;
+
+ private:
+  duration delay_;
+  int deaths_ = 0;
+  std::optional<time_point> died_at_;
+  /// The attempt in which there was each.
+  std::map<std::string, int> refusals_;
+  std::set<std::string> dropped_;
+  std::optional<std::string> off_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/detail/standby_environment.hpp ----
 
 namespace elastic::detail {
 
-/// What has happened to the workers of one attempt on this node so far.
-struct attempt_tally {
-  std::size_t workers = 0;
-  std::size_t ended = 0;
-  /// Of those that ended, how many did so with success.
-  std::size_t succeeded = 0;
-  /// A worker ended without success, and nobody had asked it to end.
-  bool has_failure = false;
-  /// A worker said that this node is bad.
-  bool is_node_bad = false;
-  /// The workers were asked to end.
-  bool is_stopping = false;
+/// What a standby is to do, for its hook.
+struct standby_task {
+  /// "auto,-module", "torch,pandas", or empty for one that imports nothing.
+  std::string modules;
+  /// "script", "module" or "code", and its name.
+  std::string kind;
+  std::string name;
+  /// The hook's archive, in bytes.
+  std::size_t archive_size = 0;
 };
 
-/// The state of the worker group, and the half sentence that says why.
-struct attempt_verdict {
-  worker_state state = worker_state::healthy;
-  std::string_view reason;
-};
+/// What the starts of a worker in two attempts have in common. If it differs, the standby of one
+/// cannot become the other.
+ELASTIC_DECL std::string standby_key(const process_spec& spec);
 
-/// Judges an attempt whose workers were all started; `healthy` if its outcome is open.
-ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
+/// The variables that a standby of this worker starts with: none that names an attempt, so that a
+/// script that ran by mistake could join nobody.
+ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
+                                                          const standby_task& what);
+
+/// What is to be changed in a standby that was made for `from` before it becomes `to`.
+ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
+                                                          const process_spec& to);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/detail/standby_process.hpp ----
+
+#include <asio/posix/stream_descriptor.hpp>
+
+namespace elastic::detail {
+
+/// One standby with the socket to it, which is its standard input. Its standard output begins with
+/// the hook, its standard error is empty; both are memory.
+///
+/// The destructor kills it and never waits. Thread-safety: one strand at a time.
+class standby_process {
+ public:
+  /// Starts one. What `spec` says of streams and the variables of an attempt is not for it.
+  ///
+  /// Errors: those of the launcher; `errc::start_failed`. Cancellation: as of the launcher.
+  ELASTIC_DECL static task<std::unique_ptr<standby_process>> start(
+      std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task what);
+
+  ELASTIC_DECL standby_process(const asio::any_io_executor& executor, unique_fd socket,
+                               std::unique_ptr<child> process);
+  standby_process(const standby_process&) = delete;
+  standby_process& operator=(const standby_process&) = delete;
+
+  pid_t pid() const { return process_->pid(); }
+
+  /// The next message.
+  ///
+  /// Errors: `errc::protocol_violation` if it ends, or says what no standby says.
+  /// Cancellation: all types; throws `operation_aborted`, and no message is lost.
+  ELASTIC_DECL task<standby_message> next_message();
+
+  /// Sends a message with descriptors, which stay the caller's. Never blocks.
+  /// Result: what is wrong; empty: it was sent.
+  ELASTIC_DECL std::string send(std::string_view bytes, const std::vector<int>& descriptors = {});
+
+  /// Whether it has neither ended nor said anything that was not read.
+  ELASTIC_DECL bool is_silent();
+
+  ELASTIC_DECL void kill() noexcept;
+
+  /// Kills what is left of its tree and waits until it is gone.
+  /// Cancellation: all types; the kill was sent already.
+  ELASTIC_DECL task<void> end();
+
+  /// The process, which is a worker from now on.
+  ELASTIC_DECL std::unique_ptr<child> release();
+
+ private:
+  asio::posix::stream_descriptor socket_;
+  std::unique_ptr<child> process_;
+};
 
 }  // namespace elastic::detail
 
 // ---- elastic/base/detail/waiters.hpp ----
-
-#include <mutex>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/async_result.hpp>
@@ -2760,6 +3088,192 @@ class event_flag {
 };
 
 }  // namespace elastic
+
+// ---- elastic/agent/standby/standby_set.hpp ----
+
+namespace elastic {
+
+/// What a `standby_set` works with; all but the log must be set.
+struct standby_set_services {
+  /// How workers and standbys are started.
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<time_source> time;
+  logger log = {};
+};
+
+/// A launcher that starts a Python program a second time without its imports: while the first one
+/// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
+///
+///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
+///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
+///     co_await race(watch(), standbys->keep_warm(true));   // as long as the processes run
+///     …
+///     co_await standbys->stop();
+///
+/// A process has a standby if its program is a Python interpreter (or runs one, passing all
+/// arguments on), runs a script, module or code, and inherits its standard input. Two processes
+/// that differ in nothing but the variables of an attempt share one. The script runs in no process
+/// but those that `launch` returns: what goes wrong with a standby leads to a start without it.
+///
+/// Thread-safety: one strand at a time, the one it was given.
+class standby_set final : public process_launcher {
+ public:
+  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms,
+                           standby_set_services services);
+  standby_set(const standby_set&) = delete;
+  standby_set& operator=(const standby_set&) = delete;
+
+  /// Kills the standbys and waits for none: see `stop`.
+  ~standby_set() override = default;
+
+  /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
+  /// line of the log says which of both, and why, unless it is the first of its kind.
+  ///
+  /// Errors and cancellation: those of the launcher.
+  ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
+
+  /// What was launched until now is not what is to have standbys; what is launched next is.
+  ELASTIC_DECL void begin_attempt();
+
+  /// Makes standbys for what was launched, one after the other.
+  /// @param may_restart  whether any of it can be started again; if not, none is made
+  ///
+  /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
+  /// Cancellation: all types; throws `operation_aborted`. What was being made is killed, and
+  /// awaited by the next call or by `stop`; those that are ready stay.
+  ELASTIC_DECL task<void> keep_warm(bool may_restart);
+
+  /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
+  /// end at most `limits::standby_end`.
+  ///
+  /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
+  ELASTIC_DECL task<void> stop();
+
+  /// How many standbys wait.
+  ELASTIC_DECL std::size_t ready() const;
+
+ private:
+  using standby_pointer = std::unique_ptr<detail::standby_process>;
+
+  /// A process that was launched, and its standby.
+  struct slot {
+    process_spec spec;
+    /// Null: there is none that is ready.
+    standby_pointer standby;
+    /// What that was made for.
+    process_spec made_for;
+    /// It was launched in this attempt.
+    bool is_used = true;
+  };
+
+  /// Ends a standby that is not to be used, on each way out of what works with it.
+  struct discarder {
+    standby_set& set;
+    standby_pointer standby;
+    ~discarder() { set.discard(std::move(standby)); }
+  };
+
+  ELASTIC_DECL static std::string name_of(const process_spec& spec);
+  ELASTIC_DECL void discard(standby_pointer standby);
+  ELASTIC_DECL void discard_unused();
+  ELASTIC_DECL task<void> end_discarded();
+  ELASTIC_DECL task<void> make_next(bool may_restart);
+  ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<bool> make_in(std::string key);
+
+  // Whether a standby of this interpreter would wait: one that runs no script does.
+  ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
+  ELASTIC_DECL task<standby_message> first_message(detail::standby_process& standby,
+                                                   duration within);
+  ELASTIC_DECL std::string modules_text() const;
+
+  // Result: why it did not become the process; empty: it did.
+  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
+                                           process_spec to);
+
+  warm_standby terms_;
+  standby_set_services services_;
+  standby_plan plan_;
+  int attempt_ = 0;
+  time_point launched_;
+  /// By what they have in common with their standbys.
+  std::map<std::string, slot> slots_;
+  std::vector<standby_pointer> discarded_;
+  bool is_off_noted_ = false;
+  event_flag changed_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/detail/attempt_verdict.hpp ----
+
+namespace elastic::detail {
+
+/// What has happened to the workers of one attempt on this node so far.
+struct attempt_tally {
+  std::size_t workers = 0;
+  std::size_t ended = 0;
+  /// Of those that ended, how many did so with success.
+  std::size_t succeeded = 0;
+  /// A worker ended without success, and nobody had asked it to end.
+  bool has_failure = false;
+  /// A worker said that this node is bad.
+  bool is_node_bad = false;
+  /// The workers were asked to end.
+  bool is_stopping = false;
+};
+
+/// The state of the worker group, and the half sentence that says why.
+struct attempt_verdict {
+  worker_state state = worker_state::healthy;
+  std::string_view reason;
+};
+
+/// Judges an attempt whose workers were all started; `healthy` if its outcome is open.
+ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/mount_table.hpp ----
+
+namespace elastic::detail {
+
+/// What is mounted where, as far as it matters to a caller that must not wait: a call that names a
+/// file on NFS, FUSE and the like may wait for another machine or program, for ever.
+///
+/// A value; asks no file system that may hang.
+class mount_table {
+ public:
+  /// Everything is local.
+  mount_table() = default;
+
+  /// From the text of /proc/self/mountinfo.
+  ELASTIC_DECL explicit mount_table(std::string_view mountinfo);
+
+  /// Whether a call that names this file, or one that is to be made there, may hang. Links are
+  /// followed. A file system of a type that is not known to be local may.
+  ELASTIC_DECL bool may_hang(const std::string& path) const;
+
+ private:
+  struct mount {
+    std::string point;
+    bool is_local;
+  };
+
+  // Of an absolute path without links.
+  ELASTIC_DECL bool is_local(std::string_view path) const;
+
+  /// Empty if all of them are local.
+  std::vector<mount> mounts_;
+};
+
+/// The same by the mounts of this process, which are looked at again after a second. Without /proc
+/// everything may hang.
+///
+/// Thread-safety: any thread.
+ELASTIC_DECL bool may_hang(const std::string& path);
+
+}  // namespace elastic::detail
 
 // ---- elastic/process/detail/proc_snapshot.hpp ----
 
@@ -2980,8 +3494,6 @@ class line_tail {
 
 #include <array>
 
-#include <asio/posix/stream_descriptor.hpp>
-
 namespace elastic::detail {
 
 /// What a `tee` does with the bytes that it reads.
@@ -3005,8 +3517,9 @@ struct tee_outlets {
 /// Copies the output of one process from its pipe to files and to the console.
 ///
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
-/// reads on only when what it read is written: a slow console makes the process wait. A file that
-/// cannot be written is given up with a line in the log.
+/// reads on only when what it read is written: a slow console makes the process wait, and a file
+/// that hangs does, which is written on a thread. A file that cannot be written is given up with a
+/// line in the log.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
@@ -3023,8 +3536,8 @@ class tee {
   /// once.
   ///
   /// Errors: none; what cannot be written is said in the log.
-  /// Cancellation: all types; ends it, and what was not read is lost. While it waits for the
-  /// console, `abandon_console` is needed, too.
+  /// Cancellation: all types; ends it, and what was not read is lost; a write to a file that hangs
+  /// goes on by itself. While it waits for the console, `abandon_console` is needed, too.
   ELASTIC_DECL task<void> run();
 
   /// Makes `run` end without waiting for the end of the pipe: what is in it now is still copied.
@@ -3046,8 +3559,9 @@ class tee {
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL void free_large_buffers();
-  ELASTIC_DECL void write_matches(std::string_view bytes);
-  ELASTIC_DECL void finish_matches();
+  ELASTIC_DECL task<void> write_matches(std::string_view bytes);
+  ELASTIC_DECL task<void> finish_matches();
+  ELASTIC_DECL task<void> write_on_thread(std::shared_ptr<log_file> file, std::string bytes);
 
   // In a coroutine of its own, which `abandon_console` can end without ending this one.
   ELASTIC_DECL task<void> show(std::string_view bytes);
@@ -3087,8 +3601,9 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
  public:
   ELASTIC_DECL process_slot(asio::any_io_executor executor, std::size_t place);
 
-  /// Prepares the copying of one stream; null if there is none to copy.
-  ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream stream,
+  /// Prepares the copying of one stream, whose pipe and file it takes; null if there is none to
+  /// copy.
+  ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream& stream,
                                              const std::shared_ptr<output_sink>& console,
                                              const std::shared_ptr<time_source>& time,
                                              const logger& log);
@@ -3108,7 +3623,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool running() const { return process && !ended.is_set(); }
   bool is_free() const { return cleared.is_set(); }
 
-  /// Waits until the pipes have ended; from `deadline` on it takes what is in them and lets go.
+  /// Waits until the pipes have ended and all output is written; after `limits::drain_after_exit`
+  /// it takes what is in the pipes and lets go. After `hurry` a file that hangs is given up.
   ELASTIC_DECL task<void> drain(std::shared_ptr<time_source> time);
 
   /// Frees the place; what is left is what a report asks for.
@@ -3149,11 +3665,12 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   ELASTIC_DECL void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel);
   ELASTIC_DECL void finish_copies();
   ELASTIC_DECL void abandon_console();
+  ELASTIC_DECL task<void> wait_for_copies(std::shared_ptr<time_source> time);
 
   asio::any_io_executor executor_;
   int copying_ = 0;
   bool draining_ = false;
-  bool hurried_ = false;
+  event_flag hurried_;
   std::vector<std::string> tail_;
   asio::cancellation_signal cancel_out_;
   asio::cancellation_signal cancel_err_;
@@ -3269,6 +3786,8 @@ struct process_set_services {
   duration killed_patience = limits::killed_patience;
   /// How that look is taken; nothing: the process has ended meanwhile.
   std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
+  /// Whether the file system of a log file may hang, so that it is opened and written on threads.
+  std::function<bool(const std::string&)> may_hang = detail::may_hang;
 };
 
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
@@ -3297,7 +3816,8 @@ class process_set {
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
   /// pipe) for its output. The slot is free then.
-  /// Cancellation: all types; either nothing was started or the process runs.
+  /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
+  /// that hangs goes on by itself.
   ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& what) &;
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
   task<void> start(std::size_t index, supervised_process&& what) & = delete;
@@ -3324,8 +3844,9 @@ class process_set {
 
   /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
   /// then clears every slot. When it returns, nothing runs and all output is written, except
-  /// what a console did not take within the grace (`limits::console_after_stop` at least). The
-  /// ends stay to be told by `next_end` and `take_ends`.
+  /// what a console did not take within the grace (`limits::console_after_stop` at least), nor a
+  /// file that hangs `limits::file_after_stop` later. The ends stay to be told by `next_end` and
+  /// `take_ends`.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
@@ -3336,7 +3857,8 @@ class process_set {
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
 
   /// Kills every process now. A stop under way no longer waits, neither for a grace nor for a
-  /// console that does not take what is to be shown.
+  /// console that does not take what is to be shown; for a file that hangs
+  /// `limits::file_after_stop`.
   ELASTIC_DECL void kill();
 
   /// Ends what is left in a slot: kills the descendants (and the process, if it runs), waits until
@@ -3358,6 +3880,9 @@ class process_set {
   /// The last lines of stderr of the process started last in a slot, if its plan said
   /// `keep_tail`; complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
+
+  /// What `tail` does, for any thread: it reads a file if the process itself wrote to one.
+  ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
  private:
   using slot_pointer = std::shared_ptr<detail::process_slot>;
@@ -3387,6 +3912,8 @@ class process_set {
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
                                           supervised_process what);
+  ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
+                                                       output_plan plan);
 
   // Waits for the end of one process and notes it.
   ELASTIC_DECL static task<void> watch(state_pointer self, slot_pointer slot);
@@ -4362,6 +4889,14 @@ class worker_group {
   /// Cancellation: all types, no effect; may be awaited again.
   ELASTIC_DECL task<void> wait_for_outcome();
 
+  /// Looks from time to time whether a worker stays in uninterruptible sleep for as long as
+  /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. It is then taken
+  /// for hung, the group has failed, and is not to be started again. Without that variable it
+  /// waits for the outcome, without a timer.
+  ///
+  /// Cancellation: all types; if it looks, nothing else ends it.
+  ELASTIC_DECL task<void> watch_uninterruptible();
+
   /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
   /// then. To be called before a `stop` that has the time.
   ///
@@ -4373,7 +4908,9 @@ class worker_group {
 
   /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
   /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
-  /// that can be found is left, and all their output is written.
+  /// that can be found is left, and all their output is written, but for what hangs (see
+  /// `process_set::stop`); what failed workers left in files that may hang was read, as far as that
+  /// took no longer than `limits::log_directory_patience`.
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
@@ -4393,6 +4930,12 @@ class worker_group {
   /// did.
   const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
 
+  /// Whether a worker asked for that itself, so that a new start of the job would not help either.
+  bool is_hopeless() const { return attempt_.is_hopeless; }
+
+  /// The furthest step that a worker has reported in this attempt; none if none did.
+  std::optional<std::int64_t> furthest_step() const { return attempt_.furthest_step; }
+
   /// Why this node is to leave the job, as a worker said; none if none did.
   const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
@@ -4401,6 +4944,9 @@ class worker_group {
 
   /// Passes a signal on to every worker that runs.
   void signal(int number) { processes_.signal(number); }
+
+  /// The same for one of them.
+  void signal(std::size_t local_rank, int number) { processes_.signal(local_rank, number); }
 
   /// Kills every worker that runs; a stop under way ends at once. If none is, call it next.
   ELASTIC_DECL void kill();
@@ -4431,6 +4977,7 @@ class worker_group {
   ELASTIC_DECL std::string statement_of(int local_rank, const char* what,
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
+  ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
 
   // No hook looks into hung workers any more.
@@ -4476,6 +5023,20 @@ class worker_group {
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL worker_failure describe(const worker& failed, const std::string& host) const;
 
+  /// What a failed worker left in files.
+  struct leftovers {
+    std::optional<error_file_content> error;
+    std::vector<std::string> last_stderr;
+    std::string core_file;
+  };
+  using leftovers_reader = std::function<leftovers()>;
+
+  ELASTIC_DECL task<void> make_directories(int restart_count);
+  // For any thread.
+  ELASTIC_DECL leftovers_reader reader_of(const worker& failed) const;
+  ELASTIC_DECL bool leftovers_may_hang(const worker& failed) const;
+  ELASTIC_DECL task<void> read_leftovers();
+
   /// What belongs to one attempt. Made anew for each.
   struct attempt {
     int base_rank = 0;
@@ -4492,11 +5053,15 @@ class worker_group {
     bool has_failure = false;
     bool is_stop_announced = false;
     std::optional<std::string> no_restart;
+    bool is_hopeless = false;
+    std::optional<std::int64_t> furthest_step;
     std::optional<std::string> bad_node;
     /// The signal that the workers were asked to end with.
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks look into, and the signals to end them then.
     std::vector<std::pair<std::size_t, int>> pending_kills;
+    /// By slot, of those that were read from files that may hang.
+    std::map<std::size_t, worker_group::leftovers> leftovers;
 
     ELASTIC_DECL detail::attempt_tally tally() const;
   };
@@ -4698,6 +5263,67 @@ ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks);
 
 }  // namespace elastic
 
+// ---- elastic/launch/chaos_plan.hpp ----
+
+namespace elastic {
+
+/// A fault that is made on purpose, so that somebody can see how a job recovers from it.
+struct chaos_fault {
+  enum class kind {
+    /// SIGKILL.
+    kill,
+    /// SIGSTOP, and SIGCONT later.
+    stop,
+    /// Stopped for nine tenths of the time.
+    slow,
+  };
+  enum class target { rank, node };
+
+  kind what = kind::kill;
+  target of = target::rank;
+  /// The rank of a worker, or the group rank of a node.
+  int number = 0;
+  /// Since the job's workers first ran on this node.
+  duration at{};
+  /// Of `stop` and `slow`.
+  duration lasts{};
+
+  friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
+};
+
+/// Faults of random kinds and ranks, the same for each node that has the same seed.
+struct chaos_noise {
+  std::uint64_t seed = 0;
+  /// Between one fault and the next, on average.
+  duration mean_gap{};
+
+  friend bool operator==(const chaos_noise&, const chaos_noise&) = default;
+};
+
+/// The faults of a job. Each agent makes those that are meant for its node and workers.
+struct chaos_plan {
+  std::vector<chaos_fault> faults;
+  std::optional<chaos_noise> noise;
+
+  bool empty() const { return faults.empty() && !noise; }
+  friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
+};
+
+/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,random=7@20s". A
+/// time has a unit: ms, s, m or h. Errors: `errc::invalid_argument`, with the part that is wrong
+/// and what is allowed.
+ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
+
+/// The fault or the plan as it is written there.
+ELASTIC_DECL std::string to_text(const chaos_fault& fault);
+ELASTIC_DECL std::string to_text(const chaos_plan& plan);
+
+/// The ranks and nodes that the plan names and a world of this size has not, such as "rank 8, node
+/// 2"; empty if there is none.
+ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes);
+
+}  // namespace elastic
+
 // ---- elastic/launch/command_line_facts.hpp ----
 
 namespace elastic {
@@ -4880,6 +5506,11 @@ struct rendezvous_parameters {
   /// Errors: `errc::invalid_argument` if it is none.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
+  /// Whether ports are opened at every address of this host, not only at those that others need
+  /// (setting `listen`: `all` or `own`).
+  /// Errors: `errc::invalid_argument` if it is neither.
+  ELASTIC_DECL bool listens_everywhere() const;
+
   /// By which numbers the nodes meet.
   /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
   /// waits that do not exist here.
@@ -4947,6 +5578,8 @@ struct launch_config {
   signal_plan signals;
   /// Whether a program that can shows how far the job is (see progress_bar).
   bool progress = true;
+  /// Faults that such a program makes on purpose (see chaos_monkey).
+  chaos_plan chaos;
 };
 
 }  // namespace elastic
@@ -5640,6 +6273,11 @@ ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec);
 /// memory of its own. Errors: `errc::program_not_found`, `errc::program_not_executable`.
 ELASTIC_DECL std::string find_program(const process_spec& spec);
 
+/// The same. If a file system that has to be asked may hang, it is asked on a thread, for the
+/// directory and the program itself, too, so that the kernel then knows them when it starts it.
+/// Errors: as `find_program`. Cancellation: all types, at once.
+ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
+
 }  // namespace elastic::detail
 
 // ---- elastic/process/detail/spawn.hpp ----
@@ -6088,8 +6726,8 @@ class pidfd_launcher final : public process_launcher {
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
-  ELASTIC_DECL task<std::unique_ptr<child>> start_on_parent(process_spec spec);
-  ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec);
+  ELASTIC_DECL task<std::unique_ptr<child>> start_on_parent(process_spec spec, std::string path);
+  ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec, const std::string& path);
 
   asio::any_io_executor executor_;
   pidfd_launcher_options options_;
@@ -6132,6 +6770,8 @@ class guarded_launcher final : public process_launcher {
   /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
   /// cannot be had, naming the files that were tried, or if the file that the options name
   /// cannot be executed or is of another version.
+  /// Cancellation: as for the interface; a start that hangs, such as one of a program on a file
+  /// system that does not answer, is killed with its guard after `limits::guard_after_cancel`.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
@@ -6203,6 +6843,70 @@ ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents);
 ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size);
 
 }  // namespace elastic
+
+// ---- elastic/rendezvous/detail/listen_point.hpp ----
+
+namespace elastic::detail {
+
+/// Where a port of this host is opened.
+struct listen_point {
+  /// An address of this host, or "localhost"; empty: every address.
+  std::string address;
+  /// Further ones, as far as this host has them.
+  std::vector<asio::ip::address> besides;
+};
+
+/// Where a port is opened that others know by `host`, so that no other network reaches it: at the
+/// addresses of this host for which that stands, and at loopback. Every address, if it stands for
+/// none of them (a NAT, a virtual address), or for loopback on this host, as a host's own
+/// name often does: others know the name by another address then.
+/// @param known   the addresses for which `host` stands here
+/// @param is_own  whether this host has an address
+ELASTIC_DECL listen_point
+choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& known,
+                    const std::function<bool(const asio::ip::address&)>& is_own);
+
+/// The same for this host. Waits for a resolver if `host` is a name.
+///
+/// Cancellation: all types.
+ELASTIC_DECL task<listen_point> find_listen_point(std::string host);
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/client_count.hpp ----
+
+#include <atomic>
+
+namespace elastic::detail {
+
+/// How many clients a server has, as a part of those of all servers of this process: they share its
+/// file descriptors.
+///
+/// Thread-safety: `set` by one thread at a time, the rest by any.
+class client_count {
+ public:
+  client_count() = default;
+  ~client_count() { set(0); }
+  client_count(const client_count&) = delete;
+  client_count& operator=(const client_count&) = delete;
+
+  void set(std::size_t clients) {
+    // Unsigned arithmetic wraps, so one that is less is subtracted.
+    all_.fetch_add(clients - own_.exchange(clients, std::memory_order_relaxed),
+                   std::memory_order_relaxed);
+  }
+
+  std::size_t own() const { return own_.load(std::memory_order_relaxed); }
+
+  static std::size_t of_all_servers() { return all_.load(std::memory_order_relaxed); }
+
+ private:
+  static inline std::atomic<std::size_t> all_ = 0;
+
+  std::atomic<std::size_t> own_ = 0;
+};
+
+}  // namespace elastic::detail
 
 // ---- elastic/store/detail/tcp_store_budget.hpp ----
 
@@ -7011,8 +7715,6 @@ class tcp_store_connection : public key_value_engine::listener,
 
 #include <sys/socket.h>
 
-#include <atomic>
-
 namespace elastic {
 
 namespace detail {
@@ -7023,6 +7725,8 @@ struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
   /// a name, which means every address that it stands for. Empty: every address of this host.
   std::string address = "127.0.0.1";
+  /// Where to listen besides, at the same port, as far as this host has these addresses.
+  std::vector<asio::ip::address> besides;
   /// 0: one that the system picks.
   std::uint16_t port = 0;
   /// What one client may send.
@@ -7129,7 +7833,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   const store_strand& strand() const { return strand_; }
   const elastic::endpoint& endpoint() const { return endpoint_; }
   std::shared_ptr<key_value_engine> engine() const { return options_.engine; }
-  std::size_t connections() const { return connected_.load(std::memory_order_relaxed); }
+  std::size_t connections() const { return connected_.own(); }
   std::string_view io() const { return ring_ ? "io_uring" : "epoll"; }
 
  private:
@@ -7146,6 +7850,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // A name with several addresses listens on all of them, at one port.
   ELASTIC_DECL void open(const std::vector<asio::ip::address>& addresses);
+  ELASTIC_DECL int try_open_besides();
 
   // Result: 0, or the `errno` of the address that could not be bound. Addresses behind the first
   // that this host does not have (such as ::1 without IPv6) are left out.
@@ -7161,8 +7866,12 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   // Whether the client comes from an address that may be served; says so once for one that may not.
   ELASTIC_DECL bool is_admitted(const sockaddr_storage& from, socklen_t size);
 
-  // How many connections leave descriptors to others: workers have to be started, too.
+  // How many connections of all servers leave descriptors to others: workers have to be started,
+  // too.
   ELASTIC_DECL static std::size_t spare_descriptors();
+
+  // Each server has room for some clients however many another one has.
+  ELASTIC_DECL bool is_full() const;
   ELASTIC_DECL void note_back_off(int problem);
 
   // Result: null if the reactor cannot take one more.
@@ -7200,7 +7909,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;
   std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
-  std::atomic<std::size_t> connected_ = 0;
+  client_count connected_;
   std::size_t most_connections_ = spare_descriptors();
   std::shared_ptr<tcp_store_budget> budget_;
   std::unique_ptr<char[]> scratch_;
@@ -7225,6 +7934,14 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
 namespace elastic::detail {
 
+/// Where the nodes meet, if the server there may name this node by any address at which others
+/// reach that host.
+struct meeting_place {
+  std::string host;
+  /// Whether this node serves there.
+  bool is_host = false;
+};
+
 /// The store in which the workers of one round find each other, served by the agent on a socket of
 /// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
 /// only an empty store keeps one attempt from reading what the one before left.
@@ -7240,15 +7957,19 @@ class worker_store_host {
 
   /// Serves a new store and says where: at the address that the user chose for this
   /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
-  /// of rank 0.
+  /// of rank 0. The port is open at that address and at loopback, as `listen_point` says; at every
+  /// address if the user wants that, or if `reachable` is a loopback address and other hosts
+  /// take part, which know this one by another.
   ///
   /// @param reachable  a numeric address of this host
+  /// @param meeting    whose addresses of this host are opened, too; without a host: none
   /// @param is_alone   no other host takes part: nobody but this one is let in
   /// With `ports::kept` the one before must have been stopped; if another program has taken its
   /// port meanwhile, any port will do.
   /// Errors: `errc::connection_failed`, naming the address.
-  ELASTIC_DECL master_endpoint serve(asio::any_io_executor executor, const std::string& reachable,
-                                     bool is_alone);
+  /// Cancellation: all types; nothing is served then.
+  ELASTIC_DECL task<master_endpoint> serve(std::string reachable, bool is_alone,
+                                           meeting_place meeting);
 
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.
@@ -7261,7 +7982,11 @@ class worker_store_host {
   ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
                                                         tcp_store_server_options options) const;
 
+  ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_alone,
+                                            meeting_place meeting) const;
+
   std::string address_;
+  bool listens_everywhere_;
   bool share_;
   bool use_ring_;
   bool has_secret_;
@@ -7340,7 +8065,7 @@ namespace rendezvous_messages {
 
 /// The first word of a connection, also of one that takes up a broken one.
 struct hello {
-  static constexpr int current_version = 2;
+  static constexpr int current_version = 3;
   int version = current_version;
   std::string run_id;
   node_id node;
@@ -7386,6 +8111,8 @@ struct ask_status {};
 struct welcome {
   /// Whether the server still knows the node, with its place.
   bool resumed = false;
+  /// The job's keep-alives and grace, which those of the first node are: all others go by them.
+  rendezvous_settings settings;
 };
 
 struct refused {
@@ -7516,6 +8243,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
   ELASTIC_DECL void ask_status();
 
+  /// Waits until the workers of this node have to be gone, because the others can go on without it.
+  ELASTIC_DECL task<void> wait_for_fence();
+
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
 
@@ -7547,7 +8277,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;
-  ELASTIC_DECL void take_up(message_channel& channel, bool resumed);
+  ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
+                            time_point greeted_at);
 
   // ---- the conversation -----------------------------------------------------------------------
 
@@ -7566,11 +8297,16 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
-  ELASTIC_DECL void note_lost(std::string why, duration grace);
+  ELASTIC_DECL void note_lost(std::string why);
+
+  /// When the workers of this node have to be gone.
+  ELASTIC_DECL time_point fence() const;
   ELASTIC_DECL void notify();
 
   std::shared_ptr<message_connector> connector_;
   rendezvous_messages::hello greeting_;
+  /// The server's, once it has welcomed this node.
+  rendezvous_settings settings_;
   std::shared_ptr<time_source> time_;
   logger log_;
   std::optional<event_flag> news_;
@@ -7579,10 +8315,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   channel_pointer channel_;
   bool is_welcome_ = false;
   bool was_connected_ = false;
-  /// When a connection that broke counts as the loss of this node, and how long its workers may
-  /// then take to end.
+  /// When the connection ended, and when that counts as the loss of this node.
+  std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
-  duration grace_{};
+  /// The others have gone on without this node, until it joins again.
+  bool is_given_up_ = false;
   /// When we said the last that the server is known to have heard, and what it has not answered.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
@@ -7618,7 +8355,8 @@ class rendezvous_host {
   static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
   /// Hosts the server at `at`, if that is an address of this host that nobody serves yet. Of
-  /// nodes on one host, the first that comes hosts.
+  /// nodes on one host, the first that comes hosts. The port is opened as `detail::listen_point`
+  /// says, or at every address if the parameters say so.
   ///
   /// @param decided  whether to host, if that does not follow from the address (a virtual
   ///                 address, a forwarded port)
@@ -7629,7 +8367,7 @@ class rendezvous_host {
       rendezvous_protocol protocol);
 
   /// Errors: those of `tcp_store_server`.
-  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, const std::string& address,
+  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, detail::listen_point at,
                                std::uint16_t port, const rendezvous_parameters& parameters,
                                rendezvous_protocol protocol);
 
@@ -7690,6 +8428,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -8870,6 +9609,139 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
 
 }  // namespace elastic
 
+// ---- elastic/base/detail/random.hpp ----
+
+#include <random>
+
+namespace elastic::detail {
+
+/// A random source: seeded by the machine, or by a test for a run that can be repeated.
+///
+/// Thread-safety: one thread at a time.
+class random_source {
+ public:
+  ELASTIC_DECL random_source();
+  explicit random_source(std::uint64_t seed) : engine_(seed) {}
+
+  std::uint64_t next() { return engine_(); }
+
+  /// A number in [0, bound); `bound` must not be 0.
+  ELASTIC_DECL std::uint64_t below(std::uint64_t bound);
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// A random UUID (RFC 4122, version 4), as run id if the user named none.
+ELASTIC_DECL std::string random_uuid(random_source& random);
+ELASTIC_DECL std::string random_uuid();
+
+/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
+ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
+ELASTIC_DECL std::string random_name(std::size_t length);
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/chaos_schedule.hpp ----
+
+namespace elastic::detail {
+
+/// One signal of a plan.
+struct chaos_step {
+  /// Since the workers first ran.
+  duration at{};
+  chaos_fault::target of = chaos_fault::target::rank;
+  /// The rank or the node; of a random fault a number from which the rank follows.
+  std::uint64_t number = 0;
+  bool is_any_rank = false;
+  int signal = 0;
+  /// The fault that it belongs to; empty if it only goes on with one.
+  std::string fault;
+
+  /// The rank or node that is meant in a world of this size.
+  int target_in(int world_size) const {
+    if (!is_any_rank) return static_cast<int>(number);
+    return static_cast<int>(number % static_cast<std::uint64_t>(world_size));
+  }
+};
+
+/// The signals of a plan in the order of time. A pure value.
+class chaos_schedule {
+ public:
+  ELASTIC_DECL explicit chaos_schedule(const chaos_plan& plan);
+
+  /// The next one; empty when all are over, which those of a plan with random faults never are.
+  ELASTIC_DECL std::optional<chaos_step> next();
+
+ private:
+  struct entry {
+    chaos_step step;
+    /// SIGSTOP and SIGCONT go on in turns until then.
+    duration slow_until{};
+  };
+
+  ELASTIC_DECL void add(const chaos_fault& fault, std::uint64_t number, bool is_any_rank);
+  ELASTIC_DECL void add_random();
+  ELASTIC_DECL void add_turn(const entry& last);
+
+  std::vector<entry> entries_;
+  std::optional<chaos_noise> noise_;
+  random_source random_;
+  /// When the random fault is that was added last.
+  duration random_at_{};
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/chaos.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// Makes the faults of a plan that are meant for this node and its workers, and logs each with what
+/// follows: how long it takes until workers run again.
+///
+///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, time, log, [] {
+///     std::raise(SIGKILL); }); services.observer = chaos; … co_await race(keep_result(agent.run(),
+///     result), chaos->run(agent));
+///
+/// Thread-safety: one strand at a time, on which the agent's observer is called as well.
+class chaos_monkey final : public worker_observer {
+ public:
+  /// @param kill_node  ends this process as a loss of the node would; needed by faults of nodes
+  /// @param next       is told the same; may be null
+  ELASTIC_DECL chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
+                            std::shared_ptr<time_source> time, logger log,
+                            std::function<void()> kill_node,
+                            std::shared_ptr<worker_observer> next = {});
+
+  ELASTIC_DECL void started(const started_workers& job) override;
+  ELASTIC_DECL void progress(const worker_progress& made) override;
+  ELASTIC_DECL void hung(const hung_worker& worker) override;
+
+  /// Waits for the workers to run and makes the faults. Never ends by itself. The agent must
+  /// outlive it.
+  /// Errors: none of its own. Cancellation: all types.
+  ELASTIC_DECL task<void> run(local_agent& agent);
+
+ private:
+  ELASTIC_DECL void carry_out(local_agent& agent, const detail::chaos_step& step);
+
+  chaos_plan plan_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::function<void()> kill_node_;
+  std::shared_ptr<worker_observer> next_;
+  event_flag begun_;
+  time_point begun_at_{};
+  /// The world of the workers that were started last.
+  started_workers world_;
+  std::optional<time_point> last_fault_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/launch/early_exit.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
@@ -9599,8 +10471,8 @@ ELASTIC_DECL std::string default_python();
 
 namespace elastic {
 
-/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 128 + N if signal N
-/// stopped it.
+/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 93 if a new start of the
+/// job would end in the same way, 128 + N if signal N stopped it.
 ELASTIC_DECL int exit_code(const run_result& result);
 
 /// What `elasticrun` exits with if there is no result: 2 for what the user can put right before
@@ -10163,6 +11035,79 @@ class torch_exit {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/fencing.hpp ----
+
+namespace elastic::detail {
+
+/// When a node that is cut off notices, when its workers are gone, and when the others go on
+/// without it: one after the other, also if a clock is faster than another by 2 %. All count from
+/// the last moment at which the others can know that the node lives.
+struct fencing {
+  /// The node gives up the others, and its workers get their signal to end.
+  duration notice{};
+  /// What is left of its workers is killed.
+  duration kill{};
+  /// The others go on.
+  duration others_go_on{};
+
+  /// How long a process may take to be gone once it is killed.
+  static constexpr std::chrono::milliseconds kill_time{50};
+
+  /// Of a node that is lost after `silence`, over 0.
+  ELASTIC_DECL static fencing of_silence(duration silence);
+
+  /// Of a node whose connection ended, and that is lost if it does not come back within `grace`,
+  /// over 0.
+  ELASTIC_DECL static fencing of_end(duration grace);
+
+  /// Whether nothing is left of the workers when the others go on, and they had time to end.
+  ELASTIC_DECL bool is_safe() const;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/life_sign.hpp ----
+
+namespace elastic::detail {
+
+/// When a node last said that it lives, and was heard; and what follows if it is not heard again.
+///
+/// Thread-safety: one strand at a time.
+class life_sign {
+ public:
+  /// @param silence  after how long the others take the node for lost
+  life_sign(std::shared_ptr<time_source> time, duration silence)
+      : time_(std::move(time)), times_(fencing::of_silence(silence)) {}
+
+  /// The node was heard; `begun` is when it began to say so, not when the answer came.
+  ELASTIC_DECL void heard(time_point begun);
+
+  /// How long ago that was; 0 if it has said nothing yet.
+  ELASTIC_DECL duration age() const;
+
+  /// Waits until this node has to give up the others, unless it is heard again before; for ever if
+  /// it has said nothing yet.
+  ///
+  /// Cancellation: all types, no effect.
+  ELASTIC_DECL task<void> wait_for_notice() const;
+
+  /// The same until its workers have to be gone.
+  ELASTIC_DECL task<void> wait_for_kill() const;
+
+ private:
+  ELASTIC_DECL task<void> wait_for_age(duration limit) const;
+
+  std::shared_ptr<time_source> time_;
+  fencing times_;
+  std::optional<time_point> heard_at_;
+};
+
+/// The error of a node that gives up the others.
+/// @param problem  half a sentence: what the last attempt to reach them failed by
+ELASTIC_DECL error cut_off_error(const life_sign& sign, const std::string& problem);
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/torch/torch_state.hpp ----
 
 namespace elastic {
@@ -10367,6 +11312,15 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// for them: they cannot know of it.
   void spare_ended(bool whether) { spares_ended_ = whether; }
 
+  /// When this node was heard last, as far as it knows.
+  const life_sign& sign() const { return sign_; }
+
+  /// Says that this node lives, unless it did so within an interval.
+  ELASTIC_DECL task<void> refresh_sign();
+
+  /// Why the state could not be reached last.
+  const std::string& last_problem() const { return last_problem_; }
+
   /// From now on a place that cannot be reached is not tried again.
   void hurry() { is_patient_ = false; }
 
@@ -10382,7 +11336,14 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // A store that was reached before may come back.
   template <class T, class Ask>
   task<T> patiently(Ask ask) {
-    if (backend_->is_patient()) co_return co_await ask(*backend_);
+    if (backend_->is_patient()) {
+      try {
+        co_return co_await ask(*backend_);
+      } catch (const error& problem) {
+        last_problem_ = problem.what();
+        throw;
+      }
+    }
     const time_point limit = time_->now() + limits::rendezvous_reconnect_timeout;
     for (;;) {
       std::exception_ptr failure;
@@ -10398,6 +11359,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
       } catch (const error& problem) {
         const bool may_come_back = problem.code() == errc::connection_failed && was_reached_ &&
                                    is_patient_ && time_->now() < limit;
+        last_problem_ = problem.what();
         if (!may_come_back) throw;
         log_.debug("cannot reach the rendezvous state, trying again: {}", problem.what());
       }
@@ -10439,6 +11401,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // Each is another one, also if the clock was set back: others look at whether it changes.
   ELASTIC_DECL torch_time next_heartbeat();
 
+  // Whether others see the last heartbeat of this node in it.
+  ELASTIC_DECL bool shows_heartbeat(const torch_state& stored) const;
+
   // ---- heartbeats -----------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_alive();
@@ -10452,6 +11417,8 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   const std::shared_ptr<store> agents_;
   const std::shared_ptr<time_source> time_;
   const logger log_;
+  life_sign sign_;
+  std::string last_problem_ = "no reply";
   torch_state_clock clock_;
   std::optional<own_deadline> own_deadline_;
   torch_time heartbeat_{};
@@ -10506,6 +11473,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -10587,6 +11555,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
   ELASTIC_DECL task<void> note_change();
+
+  // Throws when this node has to give up the others, however long the state is looked for.
+  ELASTIC_DECL task<void> give_up_in_time();
+  ELASTIC_DECL task<void> note_failure(std::string what);
 
   // ---- what happens in a round ----------------------------------------------------------------
 
@@ -11278,7 +12250,24 @@ struct blocking_call {
   }
 };
 
-/// Runs a call that may block, such as one of a network file system, on a thread of its own.
+/// A thread that takes none of the process's signals: they are for the program's own threads.
+/// Errors: `std::system_error` if no thread can be made.
+inline std::thread start_thread(std::function<void()> work) {
+  struct blocked_signals {
+    blocked_signals() {
+      sigset_t every;
+      ::sigfillset(&every);
+      ::pthread_sigmask(SIG_SETMASK, &every, &before);
+    }
+    ~blocked_signals() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    sigset_t before;
+  };
+  const blocked_signals scope;
+  return std::thread(std::move(work));
+}
+
+/// Runs a call that may block, such as one of a network file system, on a thread of its own, which
+/// has ended when this returns.
 ///
 /// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
 /// Errors: those of `work`; `std::system_error` if no thread can be made.
@@ -11288,21 +12277,33 @@ task<Result> run_blocking(std::function<Result()> work) {
   using call_type = blocking_call<Result>;
   struct scope {
     std::shared_ptr<call_type> call;
+    std::thread thread;
+    bool has_ended = false;
     explicit scope(std::shared_ptr<call_type> of) : call(std::move(of)) {}
     // The thread may outlive the context of the executor, which must not be touched then.
     ~scope() {
-      const std::lock_guard lock(call->mutex);
-      call->ended = nullptr;
-      call->executor = {};
+      {
+        const std::lock_guard lock(call->mutex);
+        call->ended = nullptr;
+        call->executor = {};
+      }
+      if (!thread.joinable()) return;
+      if (has_ended) {
+        thread.join();
+      } else {
+        thread.detach();
+      }
     }
   };
   event_flag ended(co_await asio::this_coro::executor);
   auto call = std::make_shared<call_type>();
   call->executor = co_await asio::this_coro::executor;
   call->ended = &ended;
-  const scope waiting(call);
-  std::thread([call, work = std::move(work)] { call_type::run(call, work); }).detach();
+  scope waiting(call);
+  std::function<void()> body = [call, work = std::move(work)] { call_type::run(call, work); };
+  waiting.thread = start_thread(std::move(body));
   co_await ended.wait();
+  waiting.has_ended = true;
   // Taken out: the thread may have the call a moment longer, and must not be the last to have what
   // is thrown here.
   const std::exception_ptr failure = std::exchange(call->failure, nullptr);
@@ -11310,38 +12311,17 @@ task<Result> run_blocking(std::function<Result()> work) {
   co_return std::move(*call->result);
 }
 
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/random.hpp ----
-
-#include <random>
-
-namespace elastic::detail {
-
-/// A random source: seeded by the machine, or by a test for a run that can be repeated.
-///
-/// Thread-safety: one thread at a time.
-class random_source {
- public:
-  ELASTIC_DECL random_source();
-  explicit random_source(std::uint64_t seed) : engine_(seed) {}
-
-  std::uint64_t next() { return engine_(); }
-
-  /// A number in [0, bound); `bound` must not be 0.
-  ELASTIC_DECL std::uint64_t below(std::uint64_t bound);
-
- private:
-  std::mt19937_64 engine_;
-};
-
-/// A random UUID (RFC 4122, version 4), as run id if the user named none.
-ELASTIC_DECL std::string random_uuid(random_source& random);
-ELASTIC_DECL std::string random_uuid();
-
-/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
-ELASTIC_DECL std::string random_name(std::size_t length);
+/// Closes a file on a thread, which nobody waits for: where a file system does not answer, a file
+/// can be as hard to close as to write.
+inline void close_on_thread(unique_fd file) noexcept {
+  if (!file) return;
+  const auto shared = std::make_shared<unique_fd>(std::move(file));
+  try {
+    start_thread([shared] { shared->reset(); }).detach();
+  } catch (const std::system_error&) {
+    // No thread can be made: it is closed here.
+  }
+}
 
 }  // namespace elastic::detail
 
@@ -12555,21 +13535,47 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation)
-    : file_(std::move(file)), path_(std::move(path)), rotation_(rotation) {}
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation,
+                                bool may_hang)
+    : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(rotation) {}
+
+ELASTIC_DECL log_file::~log_file() {
+  if (may_hang_) detail::close_on_thread(std::move(file_));
+}
 
 ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
                                                       log_rotation rotation,
-                                                      const detail::syscalls& calls) {
-  return std::make_shared<log_file>(detail::open_log_file(path, calls), path, rotation);
+                                                      const detail::syscalls& calls,
+                                                      bool may_hang) {
+  detail::unique_fd file;
+  if (!may_hang) file = detail::open_log_file(path, calls);
+  auto made = std::make_shared<log_file>(std::move(file), path, rotation, may_hang);
+  if (may_hang) made->opens_by_ = &calls;
+  return made;
 }
 
 ELASTIC_DECL void log_file::write(std::string_view bytes, const logger& log) {
+  for (const std::string& problem : write(bytes)) log.error("{}", problem);
+}
+
+ELASTIC_DECL std::vector<std::string> log_file::write(std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> problems;
+  if (opens_by_) open_now(problems);
   while (file_ && !bytes.empty()) {
     const portion next = first_portion(bytes);
-    append(bytes.substr(0, next.size), log);
+    append(bytes.substr(0, next.size), problems);
     bytes.remove_prefix(next.size);
-    if (next.fills && file_) put_aside(log);
+    if (next.fills && file_) put_aside(problems);
+  }
+  return problems;
+}
+
+ELASTIC_DECL void log_file::open_now(std::vector<std::string>& problems) {
+  try {
+    file_ = detail::open_log_file(path_, *std::exchange(opens_by_, nullptr));
+  } catch (const error& failure) {
+    problems.push_back(fmt::format("{}: output is lost", failure.what()));
   }
 }
 
@@ -12589,7 +13595,7 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
   return size_ < most ? most - size_ : 0;
 }
 
-ELASTIC_DECL void log_file::append(std::string_view bytes, const logger& log) {
+ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
   in_line_ = bytes.back() != '\n';
   while (!bytes.empty()) {
@@ -12598,7 +13604,8 @@ ELASTIC_DECL void log_file::append(std::string_view bytes, const logger& log) {
       size_ += static_cast<std::uint64_t>(written);
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno != EINTR) {
-      log.error("log file '{}' cannot be written, output is lost: {}", path_, errno_text(errno));
+      problems.push_back(fmt::format("log file '{}' cannot be written, output is lost: {}", path_,
+                                     errno_text(errno)));
       file_.reset();
       return;
     }
@@ -12609,7 +13616,7 @@ ELASTIC_DECL std::string log_file::name(int number) const {
   return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
 }
 
-ELASTIC_DECL void log_file::put_aside(const logger& log) {
+ELASTIC_DECL void log_file::put_aside(std::vector<std::string>& problems) {
   try {
     const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
     for (int number = oldest; number > 0; --number) {
@@ -12624,8 +13631,8 @@ ELASTIC_DECL void log_file::put_aside(const logger& log) {
     size_ = 0;
     in_line_ = false;
   } catch (const error& failure) {
-    log.error("log file '{}' is full and cannot be put aside, it grows on: {}", path_,
-              failure.what());
+    problems.push_back(fmt::format("log file '{}' is full and cannot be put aside, it grows on: {}",
+                                   path_, failure.what()));
     rotation_.max_size = 0;
   }
 }
@@ -12733,7 +13740,50 @@ ELASTIC_DECL void validate(const restart_terms& terms) {
          "the delay of restarts is 0 to 24 hours");
   demand(terms.delay_max >= duration::zero() && terms.delay_max <= day,
          "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.while_progress >= 0, "while_progress must not be negative");
   demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/impl/warm_standby.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// Identifiers with dots between, as Python's `import` takes them. Letters beyond ASCII may stand
+/// in one.
+inline bool is_module_name(std::string_view name) {
+  bool begins = true;
+  for (const char letter : name) {
+    const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                           letter == '_' || static_cast<unsigned char>(letter) >= 0x80;
+    const bool is_digit = letter >= '0' && letter <= '9';
+    if (letter == '.' ? begins : !is_letter && (begins || !is_digit)) return false;
+    begins = letter == '.';
+  }
+  return !begins;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void validate(const warm_standby& terms) {
+  if (terms.delay < duration::zero()) {
+    throw error(errc::invalid_argument, "the delay of standbys must not be negative");
+  }
+  if (terms.modules.size() > limits::standby_modules) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} modules for a standby: at most {} are allowed",
+                            terms.modules.size(), limits::standby_modules));
+  }
+  for (const std::string& name : terms.modules) {
+    if (detail::is_module_name(name) && name.size() <= limits::standby_module_bytes) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("'{}' is no name of a module: identifiers with dots between are "
+                            "allowed",
+                            name.substr(0, limits::standby_module_bytes)));
+  }
 }
 
 }  // namespace elastic
@@ -13055,6 +14105,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
+  validate(spec.standby);
+  demand(!spec.standby.enabled || !spec.function,
+         "workers that run a function have no standbys: these are Python interpreters");
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
@@ -13071,6 +14124,17 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(liveness.learn_timeouts == 0 || liveness.learn_timeouts >= 1,
          fmt::format("learn_timeouts is {}: 0 (nothing is learned) or 1 and more are allowed",
                      liveness.learn_timeouts));
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/impl/rendezvous_handler.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
+  event_flag never(co_await asio::this_coro::executor);
+  co_await never.wait();
 }
 
 }  // namespace elastic
@@ -13157,6 +14221,20 @@ class agent_telemetry {
     bool failed_ = false;
   };
 
+  /// Runs a task as a phase, as torchelastic names it: an event at its end, with the time that it
+  /// took, however it ended.
+  template <class T>
+  task<T> phase(std::string state, task<T> work) {
+    const timed_phase timer(*this, std::move(state));
+    co_return co_await std::move(work);
+  }
+
+  /// How often workers have failed, for the events of phases.
+  void set_restarts(int restarts) { restarts_ = restarts; }
+
+  /// One event for each worker, which was started; the phases from now on name its round.
+  ELASTIC_DECL void record_start(const worker_group& group);
+
   /// The metrics of a look at the workers, periodic and when their fate is known: the restarts that
   /// are left, and a 1 under the state's name. Looking takes no time: nothing is polled.
   ELASTIC_DECL void emit_state(worker_state state, int remaining_restarts);
@@ -13180,10 +14258,25 @@ class agent_telemetry {
                                  const std::optional<std::string>& failure);
 
  private:
+  class timed_phase {
+   public:
+    ELASTIC_DECL timed_phase(agent_telemetry& telemetry, std::string state);
+    timed_phase(const timed_phase&) = delete;
+    timed_phase& operator=(const timed_phase&) = delete;
+    ELASTIC_DECL ~timed_phase();
+
+   private:
+    agent_telemetry& telemetry_;
+    std::string state_;
+    time_point began_;
+  };
+
+  ELASTIC_DECL event event_of_worker(const worker& entry, std::string state, int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
+  ELASTIC_DECL static std::string error_without_file(const event_worker& failed);
   ELASTIC_DECL static std::string worker_event_state(const worker& one);
   ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
-                            int group_world_size) const;
+                            std::optional<int> group_world_size) const;
   ELASTIC_DECL void record(const event& happened);
   ELASTIC_DECL void emit(std::string name, std::int64_t value);
 
@@ -13193,6 +14286,9 @@ class agent_telemetry {
   std::string run_id_;
   std::string rdzv_backend_;
   time_point started_;
+  int restarts_ = 0;
+  std::optional<int> group_rank_;
+  std::optional<int> group_world_size_;
 };
 
 }  // namespace elastic::detail
@@ -13206,7 +14302,16 @@ struct signal_request {
   int number = 0;
 };
 
-using agent_request = std::variant<stop_request, signal_request, worker_request>;
+/// To send a signal to one worker of the job, if it runs on this node.
+struct rank_signal_request {
+  int rank = 0;
+  int number = 0;
+  /// Logged with it; empty: it is not logged but for debugging.
+  std::string reason = {};
+};
+
+using agent_request =
+    std::variant<stop_request, signal_request, rank_signal_request, worker_request>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.
@@ -13365,9 +14470,36 @@ inline agent_services with_defaults(agent_services services, asio::any_io_execut
   return services;
 }
 
-inline log_layout make_log_layout(const worker_spec& spec, const std::string& run_id) {
-  if (spec.log_dir == "/dev/null") return {};
-  return {spec.log_dir, run_id};
+/// The directory for the workers' files.
+inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
+  if (base == "/dev/null") co_return log_layout();
+  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
+  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
+  co_return co_await run_blocking<log_layout>(std::move(work));
+}
+
+/// A log directory when its run has ended, and what went wrong.
+struct left_log_directory {
+  log_layout layout;
+  std::string problem;
+};
+
+/// Leaves the directory as promised, with the report for programs if there is one.
+inline left_log_directory leave_log_directory(log_layout layout, bool has_succeeded,
+                                              const std::string& report) {
+  left_log_directory left;
+  if (has_succeeded) {
+    layout.discard();
+  } else {
+    layout.discard_if_empty();
+  }
+  const std::string path = layout.report_file();
+  left.layout = std::move(layout);
+  if (path.empty() || report.empty()) return left;
+  std::ofstream file(path);
+  file << report;
+  if (!file.flush()) left.problem = fmt::format("the report '{}' cannot be written", path);
+  return left;
 }
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.
@@ -13381,18 +14513,19 @@ class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
             std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
-            std::string notice, std::string meeting)
+            std::shared_ptr<standby_set> standbys, std::string notice, std::string meeting)
       : spec_(spec),
         notice_(std::move(notice)),
         meeting_(std::move(meeting)),
         rendezvous_(std::move(rendezvous)),
         services_(std::move(services)),
+        standbys_(std::move(standbys)),
         log_(services_.log),
         time_(*services_.time),
-        layout_(make_log_layout(spec, rendezvous_->run_id())),
         group_(strand, spec, services_, layout_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
         ledger_(spec.max_restarts, spec.restart),
+        started_(strand),
         stop_requested_(strand),
         requests_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
@@ -13406,6 +14539,25 @@ class agent_run {
   void take(const signal_request& request) {
     log_.info("{} passed on to {} workers", signal_name(request.number), group_.running());
     group_.signal(request.number);
+  }
+
+  /// A signal for one worker, which may be another node's.
+  void take(const rank_signal_request& request) {
+    for (const worker& entry : group_.workers()) {
+      if (entry.identity.rank != request.rank || entry.pid == 0) continue;
+      const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
+      std::string text = fmt::format("rank {} does not run", request.rank);
+      if (!entry.end) {
+        group_.signal(slot, request.number);
+        text = fmt::format("{} sent to rank {} (local rank {}, pid {})",
+                           signal_name(request.number), request.rank, slot, entry.pid);
+      }
+      if (request.reason.empty()) {
+        log_.debug("{}", text);
+      } else {
+        log_.warning("{}: {}", request.reason, text);
+      }
+    }
   }
 
   /// A request to be passed on to the workers over the control channel.
@@ -13435,15 +14587,17 @@ class agent_run {
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
     try {
-      result = co_await with_cleanup(run_attempts(), leave_rendezvous());
+      task<run_result> living = with_cleanup(run_attempts(), leave_rendezvous());
+      co_await race(keep_result(std::move(living), result), kill_at_fence());
     } catch (const std::exception& thrown) {
       failure = std::current_exception();
       breakdown = thrown.what();
     } catch (...) {
       failure = std::current_exception();
     }
+    task<void> leaving = leave_files(result ? &*result : nullptr);
+    co_await std::move(leaving);
     if (failure) {
-      layout_.discard_if_empty();
       telemetry_.record_agent(group_, restarts_, breakdown);
       std::rethrow_exception(failure);
     }
@@ -13467,6 +14621,7 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
+    co_await race(make_layout(), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
     for (;;) {
@@ -13497,6 +14652,25 @@ class agent_run {
     }
   }
 
+  /// Kills the workers of each attempt when the other nodes can go on without this one.
+  task<void> kill_at_fence() {
+    for (;;) {
+      co_await started_.wait();
+      started_.reset();
+      co_await race(rendezvous_->wait_for_fence(), started_.wait());
+      if (started_.is_set()) continue;
+      if (group_.running() > 0) {
+        log_.error("killing the workers: the other nodes can go on without this one");
+      }
+      group_.kill();
+    }
+  }
+
+  task<void> make_layout() {
+    task<log_layout> making = make_log_layout(spec_.log_dir, rendezvous_->run_id());
+    layout_ = co_await std::move(making);
+  }
+
   agent_view look() const {
     agent_view view;
     view.is_late = is_late_;
@@ -13516,6 +14690,7 @@ class agent_run {
     if (change.kind == change_kind::worker_failed && group_.no_restart()) {
       restart_decision refused;
       refused.reason = *group_.no_restart();
+      refused.is_hopeless = group_.is_hopeless();
       return refused;
     }
     // The end of a worker that is a consequence of another node's failure has no say.
@@ -13553,9 +14728,14 @@ class agent_run {
     const std::optional<assigned_ranks> ranks = **joined;
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
+    started_.set();
+    if (standbys_) standbys_->begin_attempt();
     co_await telemetry_.timed("LocalElasticAgent._start_workers",
                               group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
+    // Those that were started after the fence.
+    started_.set();
     ledger_.started(time_.now());
+    telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
@@ -13580,12 +14760,7 @@ class agent_run {
   /// the others may learn only now.
   task<std::optional<assigned_ranks>> join_round() {
     for (;;) {
-      const bool is_first = !attempt_;
-      rendezvous_round round = co_await rendezvous_->next_round();
-      attempt_ = attempt{std::move(round), std::nullopt, false};
-      const int restarts = attempt_->round.restarts;
-      if (is_first) ledger_.begin_at(restarts);
-      ledger_.count(restarts, time_.now());
+      co_await telemetry_.phase("RENDEZVOUS", next_round());
       if (ledger_.is_used_up(time_.now())) {
         attempt_->change =
             rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
@@ -13593,7 +14768,8 @@ class agent_run {
       }
       std::optional<assigned_ranks> ranks;
       co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                                 exchange_ranks_in_round()),
+                                                 telemetry_.phase("ASSIGN_WORKER_RANKS",
+                                                                  exchange_ranks_in_round())),
                                 ranks),
                     note_change());
       if (ranks) co_return ranks;
@@ -13602,11 +14778,23 @@ class agent_run {
     }
   }
 
+  task<void> next_round() {
+    const bool is_first = !attempt_;
+    rendezvous_round round = co_await rendezvous_->next_round();
+    attempt_ = attempt{std::move(round), std::nullopt, false};
+    const int restarts = attempt_->round.restarts;
+    if (is_first) ledger_.begin_at(restarts);
+    ledger_.count(restarts, time_.now());
+    telemetry_.set_restarts(ledger_.failures());
+  }
+
   task<assigned_ranks> exchange_ranks_in_round() {
     const rendezvous_round round = attempt_->round;
     role_info role;
     role.role = spec_.role;
     role.local_world_size = spec_.nproc_per_node;
+    role.is_same_everywhere =
+        find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
     const time_point deadline = deadline_after(time_.now(), round.exchange_timeout);
     task<assigned_ranks> exchange =
         exchange_ranks(round.agents, role, round.group_rank, round.group_world_size, round.dialect);
@@ -13633,13 +14821,21 @@ class agent_run {
   /// Until the workers' outcome is known, the round is to end or a stop is requested.
   task<void> watch() {
     co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(), report_state(),
-                  pass_on_requests());
+                  pass_on_requests(), group_.watch_uninterruptible(), keep_standbys());
     if (!stop_) emit_state();
+  }
+
+  /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
+  task<void> keep_standbys() {
+    if (!standbys_) co_return co_await stop_requested_.wait();
+    const bool may_change = attempt_->round.group_world_size > 1;
+    co_await standbys_->keep_warm(may_change || ledger_.has_restart_left(time_.now()));
   }
 
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
 
   void take_change(rendezvous_change change) {
+    ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     attempt_->change = std::move(change);
   }
@@ -13755,7 +14951,7 @@ class agent_run {
                    entry.identity.rank, entry.identity.local_rank, entry.pid,
                    entry.end->status.text(), entry.hung.empty() ? "" : ", hung: ", entry.hung);
     }
-    log_.warning("{} the workers: {}{}", decision.restart ? "restarting" : "stopping",
+    log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
                  has_local_failure ? "" : attempt_->change->what + ": ", decision.reason);
   }
 
@@ -13825,8 +15021,10 @@ class agent_run {
   }
 
   run_result finish_given_up(const restart_decision& decision) {
-    return finish(worker_state::failed,
-                  fmt::format("{}: {}", attempt_->change->what, decision.reason));
+    run_result result = finish(worker_state::failed,
+                               fmt::format("{}: {}", attempt_->change->what, decision.reason));
+    result.is_hopeless = decision.is_hopeless;
+    return result;
   }
 
   task<run_result> finish_stopped() {
@@ -13872,6 +15070,7 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
+    if (standbys_) co_await standbys_->stop();
     attempt_.reset();
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
     co_await run_and_log(rendezvous_->shutdown());
@@ -13887,14 +15086,42 @@ class agent_run {
     }
   }
 
-  void report(run_result& result) {
-    if (result.state == worker_state::succeeded) {
-      layout_.discard();
-    } else {
-      layout_.discard_if_empty();
+  /// Of a job that broke down there is no result. A file system that does not answer holds up the
+  /// end no longer than its patience.
+  task<void> leave_files(run_result* result) {
+    const bool has_succeeded = result && result->state == worker_state::succeeded;
+    std::string report;
+    if (result)
+      result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
+    if (result && result->state == worker_state::failed && layout_.enabled()) {
+      report = failure_report_json(*result);
     }
-    result.log_directory = layout_.root();
-    if (result.state == worker_state::failed) write_report(result);
+    std::function<left_log_directory()> work = [layout = layout_, has_succeeded, report] {
+      return leave_log_directory(layout, has_succeeded, report);
+    };
+    std::optional<left_log_directory> left;
+    if (layout_.is_given_up()) {
+      // It is not asked again.
+    } else if (layout_.may_hang()) {
+      const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
+      task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
+      left = co_await with_deadline(time_, deadline, std::move(leaving));
+    } else {
+      left = work();
+    }
+    if (!left) {
+      log_.error(
+          "the log directory '{}' does not answer: what failed workers left there is not in the "
+          "report, which is not written",
+          layout_.root());
+      co_return;
+    }
+    if (!left->problem.empty()) log_.warning("{}", left->problem);
+    layout_ = left->layout;
+    if (result) result->log_directory = layout_.root();
+  }
+
+  void report(const run_result& result) {
     if (result.state != worker_state::stopped) telemetry_.emit_result(result);
     telemetry_.record_workers(group_, result);
     telemetry_.record_agent(group_, result.restarts,
@@ -13903,20 +15130,13 @@ class agent_run {
                                 : std::nullopt);
   }
 
-  /// The report for programs, beside the log files.
-  void write_report(const run_result& result) const {
-    const std::string path = layout_.report_file();
-    if (path.empty()) return;
-    std::ofstream file(path);
-    file << failure_report_json(result);
-    if (!file.flush()) log_.warning("the report '{}' cannot be written", path);
-  }
-
   const worker_spec& spec_;
   std::string notice_;
   std::string meeting_;
   std::shared_ptr<rendezvous_handler> rendezvous_;
   agent_services services_;
+  /// The launcher of the workers; null: there are to be no standbys.
+  std::shared_ptr<standby_set> standbys_;
   const logger& log_;
   time_source& time_;
   log_layout layout_;
@@ -13928,6 +15148,8 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
+  /// Workers were started of whom the fence does not know.
+  event_flag started_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
   /// For the workers. Bounded by the callers of `ask`.
@@ -13982,16 +15204,27 @@ ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::mo
 
 ELASTIC_DECL void local_agent::signal(int number) { inbox_->push(detail::signal_request{number}); }
 
+ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string reason) {
+  inbox_->push(detail::rank_signal_request{rank, number, std::move(reason)});
+}
+
 ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(request); }
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
   const bool has_hook = !options_.workers.hang_hook.command.empty();
+  agent_services services =
+      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
+  std::shared_ptr<standby_set> standbys;
+  if (options_.workers.standby.enabled) {
+    standby_set_services parts{services.launcher, services.time, services.log};
+    standbys = std::make_shared<standby_set>(strand, options_.workers.standby, std::move(parts));
+    services.launcher = standbys;
+  }
   // The run owns them: they may hold on to the context, which this object may outlive.
-  detail::agent_run run(
-      strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
-      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook),
-      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}));
+  detail::agent_run run(strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
+                        std::move(services), std::move(standbys),
+                        std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}));
   const detail::inbox_closer closer{inbox_};
   inbox_->open(strand, [&run](const detail::agent_request& request) {
     std::visit([&](const auto& content) { run.take(content); }, request);
@@ -14022,12 +15255,23 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
     make(parent);
   }
   root_ = make_own(parent / (file_name_of(run_id) + "_"));
+  may_hang_ = detail::may_hang(root_.string());
+}
+
+ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
+  if (!base.empty()) return detail::may_hang(base);
+  // As std::filesystem looks for the temporary folder, which asks the file system.
+  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
+    if (const char* const folder = std::getenv(name)) return detail::may_hang(folder);
+  }
+  return detail::may_hang("/tmp");
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
 
 ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   attempt_ = attempt;
+  is_given_up_ = false;
   if (!enabled()) return;
   std::error_code ignored;
   std::filesystem::remove_all(attempt_directory(), ignored);
@@ -14204,14 +15448,24 @@ inline pipe_ends open_pipe(const syscalls& calls) {
   return pipe;
 }
 
-ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& calls) {
+ELASTIC_DECL opened_stream::~opened_stream() {
+  if (closes_on_thread) close_on_thread(std::move(process_end));
+}
+
+ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& calls,
+                                       bool file_may_hang) {
   opened_stream stream;
   switch (plan.kind) {
     case output_plan::how::inherit: break;
     case output_plan::how::null: stream.process_end = open_null(calls); break;
-    case output_plan::how::file: stream.process_end = open_log_file(plan.file, calls); break;
+    case output_plan::how::file:
+      stream.process_end = open_log_file(plan.file, calls);
+      stream.closes_on_thread = file_may_hang;
+      break;
     case output_plan::how::copy: {
-      if (!plan.file.empty()) stream.file = log_file::open(plan.file, plan.rotation, calls);
+      if (!plan.file.empty()) {
+        stream.file = log_file::open(plan.file, plan.rotation, calls, file_may_hang);
+      }
       pipe_ends pipe = open_pipe(calls);
       stream.pipe = std::move(pipe.read);
       stream.process_end = std::move(pipe.write);
@@ -14219,6 +15473,17 @@ ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& 
     }
   }
   return stream;
+}
+
+ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const syscalls& calls,
+                                                       bool file_may_hang) {
+  if (!file_may_hang || plan.kind != output_plan::how::file) {
+    co_return open_stream(plan, calls, file_may_hang);
+  }
+  std::function<opened_stream()> work = [plan = std::move(plan), &calls] {
+    return open_stream(plan, calls, true);
+  };
+  co_return co_await run_blocking<opened_stream>(std::move(work));
 }
 
 }  // namespace elastic::detail
@@ -14231,10 +15496,10 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
   const log_options& options = attempt.spec.logs;
   std::shared_ptr<log_file> matches[2];
   if (!options.duplicate_stdout_filters.empty()) {
-    matches[0] = log_file::open(attempt.layout.filtered_stdout_file(), options.rotation);
+    matches[0] = open(attempt.layout, attempt.layout.filtered_stdout_file(), options.rotation);
   }
   if (!options.duplicate_stderr_filters.empty()) {
-    matches[1] = log_file::open(attempt.layout.filtered_stderr_file(), options.rotation);
+    matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
   std::vector<worker_output> all;
   for (const worker_identity& who : attempt.workers) {
@@ -14243,6 +15508,12 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
     output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
   }
   return all;
+}
+
+ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
+                                                                const std::string& path,
+                                                                log_rotation rotation) {
+  return log_file::open(path, rotation, detail::real_syscalls, layout.may_hang());
 }
 
 ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& attempt,
@@ -14409,27 +15680,49 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
   return {ranks[0], ranks[1], ranks[2], ranks[3]};
 }
 
+inline constexpr const char* role_info_key = "torchelastic/role_info/";
+inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
+
+/// Tells each node its ranks.
+inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned_ranks> assigned) {
+  std::vector<std::pair<std::string, std::string>> answers;
+  for (const assigned_ranks& ranks : assigned) {
+    answers.emplace_back(assigned_ranks_key + std::to_string(answers.size()),
+                         fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
+                                     ranks.base_role_rank, ranks.role_world_size));
+  }
+  co_await agents->multi_set(std::move(answers));
+}
+
+/// All nodes are alike. A node that was not told so finds what it asks for all the same, but for
+/// what nodes of torchrun do not say.
+/// Source: TORCH_ELASTIC_WORKER_IDENTICAL of PyTorch 2.4 and newer.
+inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_info mine,
+                                         int group_rank, int group_world_size) {
+  const std::string my_info_key = role_info_key + std::to_string(group_rank);
+  const std::string text = role_info_text(mine, group_rank);
+  co_await agents->set(my_info_key, text);
+  const std::vector<role_info> nodes(static_cast<std::size_t>(group_world_size), mine);
+  std::vector<assigned_ranks> assigned = assign_ranks(nodes);
+  const assigned_ranks ranks = assigned[static_cast<std::size_t>(group_rank)];
+  if (group_rank == 0) co_await tell_ranks(std::move(agents), std::move(assigned));
+  co_return ranks;
+}
+
 /// The node of group rank 0 gathers what all told and assigns.
 /// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
 /// `torchelastic/assigned_ranks`).
 inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents, std::string mine,
                                                   int group_rank, int group_world_size) {
-  const std::string info_key = "torchelastic/role_info/";
-  const std::string ranks_key = "torchelastic/assigned_ranks/";
-  const std::string my_info_key = info_key + std::to_string(group_rank);
+  const std::string my_info_key = role_info_key + std::to_string(group_rank);
   co_await agents->set(my_info_key, std::move(mine));
   if (group_rank == 0) {
-    std::vector<std::string> keys = rank_keys(info_key, group_world_size, "");
+    std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
     const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-    std::vector<std::pair<std::string, std::string>> answers;
-    for (const assigned_ranks& ranks : assign_ranks(parse_role_infos(told))) {
-      answers.emplace_back(ranks_key + std::to_string(answers.size()),
-                           fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
-                                       ranks.base_role_rank, ranks.role_world_size));
-    }
-    co_await agents->multi_set(std::move(answers));
+    std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(told));
+    co_await tell_ranks(agents, std::move(assigned));
   }
-  const std::string my_ranks_key = ranks_key + std::to_string(group_rank);
+  const std::string my_ranks_key = assigned_ranks_key + std::to_string(group_rank);
   const std::string text = co_await agents->get(my_ranks_key);
   co_return parse_assigned_ranks(text);
 }
@@ -14453,6 +15746,10 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
   if (dialect == agent_dialect::gather) {
     co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
                                                      group_world_size);
+  }
+  if (mine.is_same_everywhere) {
+    co_return co_await detail::assign_alike(std::move(agents), std::move(mine), group_rank,
+                                            group_world_size);
   }
   co_return co_await detail::exchange_by_assigning(std::move(agents), text, group_rank,
                                                    group_world_size);
@@ -14486,6 +15783,13 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
     return {false,
             fmt::format("{} is not among the ends after which there is a restart", ended->text())};
   }
+  if (terms_.while_progress > 0 && without_progress_ >= terms_.while_progress) {
+    restart_decision hopeless;
+    hopeless.reason = fmt::format("{} attempts in a row came no further than step {}",
+                                  without_progress_, *furthest_);
+    hopeless.is_hopeless = true;
+    return hopeless;
+  }
   const bool is_windowed = terms_.window > duration::zero();
   const std::string within =
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
@@ -14500,7 +15804,23 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
   return decision;
 }
 
+ELASTIC_DECL void restart_ledger::started(time_point now) {
+  take_progress();
+  started_ = now;
+}
+
+/// Whether the attempt came further than any before it.
+ELASTIC_DECL bool restart_ledger::take_progress() {
+  const std::optional<std::int64_t> step = std::exchange(reached_, std::nullopt);
+  if (!step || (furthest_ && *step <= *furthest_)) return false;
+  furthest_ = step;
+  without_progress_ = 0;
+  return true;
+}
+
 ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
+  // An attempt counts once, in whatever way its failures become known.
+  if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
   std::erase_if(recent_, [&](const noted& one) { return one.at <= now - terms_.window; });
   streak_ = was_healthy(now) ? 1 : streak_ + 1;
@@ -14530,20 +15850,771 @@ ELASTIC_DECL duration restart_ledger::delay() const {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/impl/attempt_verdict.ipp ----
+// ---- elastic/agent/standby/impl/standby_message.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr char standby_version[] = "1";
+
+[[noreturn]] inline void refuse_standby_message(std::string_view problem) {
+  throw error(errc::protocol_violation, fmt::format("a message of a standby {}", problem));
+}
+
+inline std::vector<std::string> standby_fields(std::string_view bytes) {
+  std::vector<std::string> fields;
+  for (;;) {
+    const std::size_t zero = bytes.find('\0');
+    fields.emplace_back(bytes.substr(0, zero));
+    if (zero == std::string_view::npos) return fields;
+    bytes.remove_prefix(zero + 1);
+  }
+}
+
+inline pid_t standby_pid(const std::string& text) {
+  pid_t pid = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, pid);
+  const bool is_plain = !text.empty() && text[0] != '0' && text[0] != '-';
+  if (failure != std::errc() || stop != end || !is_plain) {
+    refuse_standby_message("names no process");
+  }
+  return pid;
+}
+
+inline standby_message ready_standby(std::vector<std::string> fields) {
+  if (fields.size() < 3) refuse_standby_message("is too short");
+  if (fields[1] != standby_version) refuse_standby_message("is of another version");
+  standby_message message;
+  message.pid = standby_pid(fields[2]);
+  fields.erase(fields.begin(), fields.begin() + 3);
+  for (const std::string& name : fields) {
+    if (name.empty()) refuse_standby_message("has an empty name");
+  }
+  message.missing = std::move(fields);
+  return message;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes) {
+  using kind = standby_message::kind;
+  if (bytes.size() > limits::standby_message_bytes) detail::refuse_standby_message("is too long");
+  std::vector<std::string> fields = detail::standby_fields(bytes);
+  const std::string name = fields[0];
+  if (name == "ready") return detail::ready_standby(std::move(fields));
+  standby_message message;
+  if (name == "prepared" && fields.size() == 1) {
+    message.what = kind::prepared;
+  } else if (name == "refused" && fields.size() == 2) {
+    message.what = kind::refused;
+    message.reason = std::move(fields[1]);
+  } else if (name == "dropped" && fields.size() == 3 && !fields[1].empty()) {
+    message.what = kind::dropped;
+    message.module = std::move(fields[1]);
+    message.reason = std::move(fields[2]);
+  } else {
+    detail::refuse_standby_message("is of no known kind");
+  }
+  return message;
+}
+
+ELASTIC_DECL std::string bytes_of(const standby_message& message) {
+  using kind = standby_message::kind;
+  std::string bytes;
+  const auto add = [&](std::string_view field) {
+    bytes += '\0';
+    bytes += field;
+  };
+  switch (message.what) {
+    case kind::prepared: bytes = "prepared"; break;
+    case kind::refused:
+      bytes = "refused";
+      add(message.reason);
+      break;
+    case kind::dropped:
+      bytes = "dropped";
+      add(message.module);
+      add(message.reason);
+      break;
+    case kind::ready:
+      bytes = "ready";
+      add(detail::standby_version);
+      add(std::to_string(message.pid));
+      for (const std::string& name : message.missing) add(name);
+      break;
+  }
+  return bytes;
+}
+
+ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes) {
+  std::string bytes = "prepare";
+  for (const variable_change& change : changes) {
+    bytes += '\0';
+    bytes += change.value ? '+' : '-';
+    bytes += change.name;
+    if (change.value) bytes += '=' + *change.value;
+  }
+  return bytes;
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/impl/standby_plan.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL void standby_plan::died(std::string reason, time_point now) {
+  died_at_ = now;
+  if (++deaths_ < limits::standby_deaths) return;
+  give_up(fmt::format("{} of them ended in a row before they were ready, the last: {}", deaths_,
+                      std::move(reason)));
+}
+
+ELASTIC_DECL void standby_plan::refused(const std::string& reason, int attempt) {
+  const bool is_again = refusals_.emplace(reason, attempt).first->second != attempt;
+  if (is_again || refusals_.size() > limits::standby_modules) give_up(reason);
+}
+
+ELASTIC_DECL bool standby_plan::dropped(const std::string& module) {
+  const bool is_new = dropped_.insert(module).second;
+  if (!is_new || dropped_.size() > limits::standby_modules) {
+    give_up("they do not leave out what they are told to");
+    return false;
+  }
+  return true;
+}
+
+ELASTIC_DECL void standby_plan::give_up(std::string reason) {
+  if (!off_) off_ = std::move(reason);
+}
+
+ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
+  using action = standby_step::action;
+  if (off_) return {action::rest, {}, "there are to be none: " + *off_};
+  if (!view.may_restart) return {action::rest, {}, "no restart is left"};
+  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
+  time_point due = deadline_after(view.launched, delay_);
+  if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
+  if (view.now < due) return {action::wait, due, "the workers begin first"};
+  return {action::make, {}, fmt::format("{} workers have none", view.missing)};
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/detail/impl/standby_environment.ipp ----
+
+#include <iterator>
 
 namespace elastic::detail {
 
-ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally) {
-  if (tally.succeeded == tally.workers) {
-    return {worker_state::succeeded, "all workers ended with success"};
+/// Variables that name an attempt.
+inline bool is_of_attempt(std::string_view name) {
+  constexpr std::string_view names[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT",
+                                        "TORCHELASTIC_ERROR_FILE", "ELASTIC_CONTROL"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// Variables that may have other values in another attempt.
+inline bool may_change(std::string_view name) {
+  constexpr std::string_view names[] = {"RANK",
+                                        "WORLD_SIZE",
+                                        "GROUP_RANK",
+                                        "GROUP_WORLD_SIZE",
+                                        "ROLE_RANK",
+                                        "ROLE_WORLD_SIZE",
+                                        "TORCHELASTIC_USE_AGENT_STORE",
+                                        "TORCHELASTIC_TIMER_FILE",
+                                        "NCCL_ASYNC_ERROR_HANDLING"};
+  return is_of_attempt(name) ||
+         std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+ELASTIC_DECL std::string standby_key(const process_spec& spec) {
+  std::string key;
+  const auto add = [&](std::string_view part) {
+    key += part;
+    key += '\0';
+  };
+  add(spec.program);
+  add(spec.directory);
+  add(spec.processors.text());
+  add(std::to_string(spec.arguments.size()));
+  for (const std::string& argument : spec.arguments) add(argument);
+  for (const auto& [name, value] : environment_from(spec.environment)) {
+    if (!may_change(name)) add(name + "=" + value);
   }
-  if (tally.has_failure) return {worker_state::failed, "a worker failed"};
-  if (tally.is_node_bad) return {worker_state::failed, "a worker said that this node is bad"};
-  if (tally.is_stopping && tally.ended == tally.workers) {
-    return {worker_state::stopped, "all workers ended after they were asked to"};
+  return key;
+}
+
+ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
+                                                          const standby_task& what) {
+  environment_map variables = environment_from(spec.environment);
+  std::erase_if(variables, [](const auto& entry) { return is_of_attempt(entry.first); });
+  const auto path = find_variable(variables, "PYTHONPATH");
+  // Its standard output, which no other process has to give it.
+  std::string& entries = variables["PYTHONPATH"];
+  entries = "/proc/self/fd/1";
+  if (path && !path->empty()) entries += ":" + *path;
+  variables["ELASTIC_STANDBY"] = fmt::format("{}:{}:{}:{}:{}", what.archive_size, path ? 1 : 0,
+                                             what.kind, what.modules, what.name);
+  return environment_entries(variables);
+}
+
+ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
+                                                          const process_spec& to) {
+  environment_map before = environment_from(from.environment);
+  std::erase_if(before, [](const auto& entry) { return is_of_attempt(entry.first); });
+  const environment_map after = environment_from(to.environment);
+  std::vector<variable_change> changes;
+  for (const auto& [name, value] : after) {
+    if (find_variable(before, name) != value) changes.push_back({name, value});
   }
-  return {worker_state::healthy, "workers run"};
+  for (const auto& [name, value] : before) {
+    if (after.count(name) == 0) changes.push_back({name, std::nullopt});
+  }
+  return changes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/detail/standby_hook.hpp ----
+
+namespace elastic::detail {
+
+/// What Python runs in a standby before the script, as its `sitecustomize`: it imports, waits until
+/// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
+/// it ends the process: an exception would let the interpreter go on to the script.
+///
+/// ELASTIC_STANDBY, "SIZE:HAD_PATH:KIND:MODULES:NAME", says what it is to do: SIZE bytes of
+/// descriptor 1 are this archive, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what
+/// the interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
+inline constexpr char standby_hook[] = R"python(
+import os
+import sys
+
+BEFORE = set(sys.modules)
+DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
+
+class Refusal(Exception):
+    """This standby cannot be used, for a reason that holds for others, too."""
+
+class Asked(dict):
+    """The variables of os.environ; notes which were asked for."""
+
+    def __init__(self, variables):
+        super().__init__(variables)
+        self.names = set()
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+def write_own(name, text):
+    with open("/proc/self/" + name, "w") as file:
+        file.write(text)
+
+def read_own(name):
+    with open("/proc/self/" + name) as file:
+        return file.read().strip()
+
+class Priority:
+    """While it imports a standby stands back; if memory runs out it goes first."""
+
+    def lower(self):
+        try:
+            self.oom = read_own("oom_score_adj")
+            write_own("oom_score_adj", "1000")
+        except OSError:
+            self.oom = None  # It may not be changed here.
+        try:
+            self.is_nice = read_own("autogroup").endswith("nice 0")
+            if self.is_nice:
+                write_own("autogroup", "10")
+        except (OSError, ValueError):
+            self.is_nice = False  # The kernel has no such groups.
+
+    def raise_processor(self):
+        # The kernel takes 10 such requests a second, of all processes together.
+        import time
+        for _ in range(100):
+            if not self.is_nice:
+                return
+            try:
+                write_own("autogroup", "0")
+                self.is_nice = False
+            except BlockingIOError:
+                time.sleep(0.1)
+        raise Refusal("its priority cannot be raised again")
+
+    def raise_memory(self):
+        if self.oom is None:
+            return
+        try:
+            write_own("oom_score_adj", self.oom)
+        except OSError as failure:
+            raise Refusal(f"its oom_score_adj cannot be set back: {failure}") from None
+
+def script_folder(kind, name):
+    """What the interpreter puts in front of sys.path when it runs the script."""
+    if kind != "script":
+        return os.getcwd()
+    path = os.path.realpath(name)
+    if os.path.isdir(path):
+        return path
+    if name.endswith((".zip", ".pyz")):
+        raise Refusal("the script is an archive, whose modules may hide others")
+    return os.path.dirname(path)
+
+def names_in(folder):
+    """The modules in the script's folder, which hide those that are installed."""
+    from importlib.machinery import all_suffixes
+    suffixes = tuple(all_suffixes())
+    names = set()
+    for entry in os.listdir(folder):
+        if entry.endswith(suffixes):
+            names.add(entry.split(".")[0])
+        elif os.path.isfile(os.path.join(folder, entry, "__init__.py")):
+            names.add(entry)
+    return names
+
+def is_installed(name):
+    top = name.split(".")[0]
+    return any(finder.find_spec(top, None) for finder in sys.meta_path
+               if hasattr(finder, "find_spec"))
+
+def source_of(parts, folder):
+    base = os.path.join(folder, *parts)
+    for path in (base + ".py", os.path.join(base, "__init__.py")):
+        if os.path.isfile(path):
+            return path
+    return None
+
+class Finder:
+    """The imports at the beginning of a script and of the modules beside it, which are read and
+    never run. It ends at the first statement that may change what an import does, such as a call
+    or an assignment to os.environ["X"]."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.local = names_in(folder)
+        self.read = set()
+        self.imports = []
+
+    def visit_file(self, path):
+        """Result: false if the rest is not to be looked at."""
+        import ast
+        if path is None or path in self.read:
+            return True
+        self.read.add(path)
+        try:
+            with open(path, "rb") as file:
+                tree = ast.parse(file.read(), path)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return False
+        return all(self.visit(statement, path, ast) for statement in tree.body)
+
+    def visit(self, statement, path, ast):
+        if isinstance(statement, ast.Import):
+            return all(self.take(alias.name, (), path) for alias in statement.names)
+        if isinstance(statement, ast.ImportFrom):
+            names = tuple(alias.name for alias in statement.names if alias.name != "*")
+            if statement.level:
+                return self.take_relative(statement, names, path)
+            return self.take(statement.module, names, path)
+        if isinstance(statement, ast.Try):
+            return all(self.visit(inner, path, ast) for inner in statement.body)
+        if isinstance(statement, ast.If):
+            text = ast.dump(statement.test)
+            return "TYPE_CHECKING" in text or "'__main__'" in text
+        if isinstance(statement, ast.Assign):
+            return all(isinstance(target, ast.Name) for target in statement.targets)
+        if isinstance(statement, ast.Expr):
+            return isinstance(statement.value, ast.Constant)
+        return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+                                      ast.AnnAssign, ast.Pass))
+
+    def take(self, name, members, path):
+        parts = name.split(".")
+        if parts[0] not in self.local:
+            if parts[0] != "__future__":
+                self.imports.append((name, members))
+            return True
+        inner = [parts[:end] for end in range(1, len(parts) + 1)]
+        inner += [parts + [member] for member in members]
+        return all(self.visit_file(source_of(each, self.folder)) for each in inner)
+
+    def take_relative(self, statement, members, path):
+        folder = os.path.dirname(path)
+        for _ in range(statement.level - 1):
+            folder = os.path.dirname(folder)
+        parts = statement.module.split(".") if statement.module else []
+        inner = ([parts] if parts else []) + [parts + [member] for member in members]
+        return all(self.visit_file(source_of(each, folder)) for each in inner)
+
+def imports_of(kind, name, folder):
+    finder = Finder(folder)
+    if kind == "script":
+        finder.visit_file(os.path.join(name, "__main__.py") if os.path.isdir(name) else name)
+    elif kind == "module":
+        parts = name.split(".")
+        if parts[0] not in finder.local and not os.path.isdir(os.path.join(folder, parts[0])):
+            return [(parts[0], ())]
+        steps = [source_of(parts[:end], folder) for end in range(1, len(parts) + 1)]
+        if steps[-1] and steps[-1].endswith("__init__.py"):
+            steps.append(os.path.join(os.path.dirname(steps[-1]), "__main__.py"))
+        all(finder.visit_file(step) for step in steps)
+    return finder.imports
+
+def opened_device():
+    for entry in os.listdir("/proc/self/fd"):
+        try:
+            path = os.readlink("/proc/self/fd/" + entry)
+        except OSError:
+            continue
+        if path.startswith(DEVICES):
+            return path
+    return None
+
+def versions_of(modules):
+    """When what was imported, and where it was looked for, changed last."""
+    paths = {module.__file__ for name, module in list(modules.items())
+             if "." not in name and getattr(module, "__file__", None)}
+    versions = {}
+    for path in sorted(paths | set(sys.path)):
+        try:
+            versions[path] = os.stat(path).st_mtime_ns
+        except OSError:
+            versions[path] = None
+    return versions
+
+def reset_stream(stream, number, is_buffered):
+    """Makes one of Python's streams anew, in its place, for what its descriptor is now."""
+    import io
+    if not isinstance(stream, io.TextIOWrapper):
+        return
+    raw = io.FileIO(number, "wb" if number else "rb", closefd=False)
+    raw.name = ("<stdin>", "<stdout>", "<stderr>")[number]
+    buffer = stream.buffer
+    if hasattr(buffer, "raw"):
+        buffer.__init__(raw, raw._blksize if raw._blksize > 1 else io.DEFAULT_BUFFER_SIZE)
+    else:
+        buffer = raw
+    is_line_buffered = is_buffered and (number == 2 or raw.isatty())
+    stream.__init__(buffer, encoding=stream.encoding, errors=stream.errors, newline="\n",
+                    line_buffering=bool(is_line_buffered), write_through=not is_buffered)
+    stream.mode = "w" if number else "r"
+
+def copy_output(source, begin, target):
+    """What the imports have written; much of it is nothing that anybody reads."""
+    size = os.fstat(source).st_size
+    piece = os.pread(source, size - begin, begin) if begin < size <= begin + (1 << 20) else b""
+    os.close(source)
+    try:
+        while piece:
+            piece = piece[os.write(target, piece):]
+    except OSError:
+        pass
+
+class Standby:
+    LARGEST = 1 << 16
+
+    def __init__(self):
+        import _socket
+        import fcntl
+        self.pid = os.getpid()
+        try:
+            number = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200)
+        except OSError:
+            number = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+        self.socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fileno=number)
+        self.socket.setblocking(True)
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+
+    def restore_environment(self):
+        size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 4))
+        self.archive_size = int(size)
+        entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
+        if had_path == "1":
+            os.environ["PYTHONPATH"] = rest
+        sys.path.remove(entry)
+        sys.path_importer_cache.pop(entry, None)
+        cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
+        cache.pop(entry, None)
+        self.variables = os.environ._data
+        self.asked = Asked(self.variables)
+        self.before = dict(self.variables)
+        os.environ._data = os.environb._data = self.asked
+        self.folder = os.getcwd()
+
+    def run_hidden(self):
+        """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
+        own = set(sys.modules) - BEFORE
+        sys.modules.pop("sitecustomize", None)
+        sys.modules["site"].execsitecustomize()
+        self.known = set(sys.modules) - own
+
+    def send(self, *fields):
+        texts = (field.replace("\0", " ").encode("utf-8", "replace") for field in fields)
+        self.socket.send(b"\0".join(text[:1000] for text in texts))
+
+    def drop(self, name, reason):
+        if os.getpid() != self.pid:
+            os._exit(0)  # A copy that an import has made.
+        self.send("dropped", name, reason)
+        os._exit(0)
+
+    def refuse(self, reason):
+        if os.getpid() != self.pid:
+            os._exit(0)  # A copy that an import has made.
+        self.send("refused", reason)
+        os._exit(0)
+
+    def load(self):
+        self.hidden = script_folder(self.kind, self.name)
+        names = self.modules.split(",")
+        if names[0] == "auto":
+            wanted = [entry for entry in imports_of(self.kind, self.name, self.hidden)
+                      if "-" + entry[0] not in names]
+        else:
+            wanted = [(name, ()) for name in names if name]
+        local = names_in(self.hidden)
+        self.missing = []
+        for name, members in wanted:
+            if name.split(".")[0] in local:
+                continue
+            if not is_installed(name):
+                if name not in self.missing:
+                    self.missing.append(name)
+                continue
+            try:
+                __import__(name, None, None, members or ("__name__",))
+            except BaseException as failure:
+                self.drop(name, f"its import failed: {type(failure).__name__}: {failure}")
+            if os.getpid() != self.pid:
+                os._exit(0)
+            device = opened_device()
+            if device:
+                self.drop(name, f"its import opens {device}")
+
+    def check(self):
+        if os.getcwd() != self.folder:
+            raise Refusal("an import has changed the working directory")
+        loaded = {name for name in sys.modules if "." not in name} - self.known
+        hidden = (loaded & names_in(self.hidden)) - set(sys.builtin_module_names)
+        if hidden:
+            raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
+                          f"been imported instead of the installed one")
+
+    def receive(self):
+        data, ancillary, flags, _ = self.socket.recvmsg(self.LARGEST, 64)
+        if not data or flags:
+            os._exit(0)  # The agent has gone.
+        descriptors = []
+        for _, _, content in ancillary:
+            for at in range(0, len(content) - 3, 4):
+                descriptors.append(int.from_bytes(content[at:at + 4], sys.byteorder))
+        return data.split(b"\0"), descriptors
+
+    def change_variables(self, changes):
+        """Sets what differs between this attempt and the one in which the imports were made."""
+        changed = [(field[1:].partition(b"=") if field[:1] == b"+" else (field[1:], b"", None))
+                   for field in changes]
+        for name, _, value in changed:
+            text = os.fsdecode(name)
+            if name in self.asked.names and self.before.get(name) != value:
+                raise Refusal(f"an import has read {text}, which has another value now")
+            if self.asked.get(name) != self.before.get(name):
+                raise Refusal(f"an import has changed {text}")
+        self.variables.clear()
+        self.variables.update(self.asked)
+        os.environ._data = os.environb._data = self.variables
+        for name, _, value in changed:
+            if value is None:
+                os.environb.pop(name, None)
+            else:
+                os.environb[name] = value
+
+    def take_streams(self, descriptors):
+        if len(descriptors) != 3:
+            os._exit(71)
+        self.outputs = [os.dup(1), os.dup(2)]
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        # "-u" makes raw streams: nothing is between the text and the descriptor.
+        is_buffered = hasattr(sys.__stdout__.buffer, "raw")
+        for number, stream in enumerate((sys.__stdin__, sys.__stdout__, sys.__stderr__)):
+            reset_stream(stream, number, is_buffered)
+
+    def run(self):
+        priority = Priority()
+        try:
+            self.restore_environment()
+            priority.lower()
+            self.run_hidden()
+            self.load()
+            self.check()
+            versions = versions_of(sys.modules)
+            priority.raise_processor()
+            self.send("ready", "1", str(self.pid), *self.missing[:64])
+            kind, descriptors = self.receive()
+            if kind[0] != b"prepare":
+                os._exit(71)
+            self.check()
+            if versions_of(sys.modules) != versions:
+                raise Refusal("what it imported was changed since")
+            self.change_variables(kind[1:])
+            priority.raise_memory()
+            self.take_streams(descriptors)
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+        except BaseException as failure:
+            self.refuse(f"{type(failure).__name__}: {failure}")
+        self.send("prepared")
+        kind, _ = self.receive()
+        if kind != [b"go"]:
+            os._exit(71)
+        self.socket.close()
+        copy_output(self.outputs[0], self.archive_size, 1)
+        copy_output(self.outputs[1], 0, 2)
+
+try:
+    Standby().run()
+except BaseException:
+    try:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(70)
+if "sitecustomize" not in sys.modules:
+    # So the interpreter learns that there is none, as in any other process.
+    raise ImportError(name="sitecustomize")
+)python";
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/detail/stored_archive.hpp ----
+
+namespace elastic::detail {
+
+/// A zip archive with one file, which is not compressed: what Python takes for a folder of modules.
+ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/detail/impl/standby_process.ipp ----
+
+namespace elastic::detail {
+
+inline unique_fd open_standby_file(std::string_view content) {
+  unique_fd file(::memfd_create("elastic-standby", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(content.size());
+  if (file && ::write(file.get(), content.data(), content.size()) == size) return file;
+  throw error(errc::start_failed,
+              fmt::format("no memory file for a standby can be had: {}", errno_text(errno)));
+}
+
+ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
+    std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task what) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw error(errc::start_failed,
+                fmt::format("no socket to a standby can be had: {}", errno_text(errno)));
+  }
+  unique_fd ours(ends[0]);
+  const unique_fd theirs(ends[1]);
+  const std::string archive = stored_archive("sitecustomize.py", standby_hook);
+  const unique_fd out = open_standby_file(archive);
+  const unique_fd err = open_standby_file("");
+  what.archive_size = archive.size();
+  spec.environment = standby_environment(spec, what);
+  spec.stdin_fd = theirs.get();
+  spec.stdout_fd = out.get();
+  spec.stderr_fd = err.get();
+  std::unique_ptr<child> process = co_await launcher->launch(spec);
+  co_return std::make_unique<standby_process>(executor, std::move(ours), std::move(process));
+}
+
+ELASTIC_DECL standby_process::standby_process(const asio::any_io_executor& executor,
+                                              unique_fd socket, std::unique_ptr<child> process)
+    : socket_(executor, socket.release()), process_(std::move(process)) {}
+
+ELASTIC_DECL task<standby_message> standby_process::next_message() {
+  std::string bytes(limits::standby_message_bytes + 1, '\0');
+  for (;;) {
+    iovec part{bytes.data(), bytes.size()};
+    msghdr packet{};
+    packet.msg_iov = &part;
+    packet.msg_iovlen = 1;
+    ssize_t size = -1;
+    do {
+      size = ::recvmsg(socket_.native_handle(), &packet, MSG_DONTWAIT);
+    } while (size < 0 && errno == EINTR);
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+      continue;
+    }
+    if (size <= 0) throw error(errc::protocol_violation, "it ended without a word");
+    // Descriptors that are attached have no room, and are closed by the kernel.
+    if ((packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+      throw error(errc::protocol_violation, "a message of a standby is too long, or holds files");
+    }
+    bytes.resize(static_cast<std::size_t>(size));
+    co_return parse_standby_message(bytes);
+  }
+}
+
+ELASTIC_DECL std::string standby_process::send(std::string_view bytes,
+                                               const std::vector<int>& descriptors) {
+  if (bytes.size() > limits::standby_message_bytes) {
+    return "what is to be changed in its environment is too much";
+  }
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) unsigned char control[CMSG_SPACE(3 * sizeof(int))] = {};
+  msghdr packet{};
+  packet.msg_iov = &part;
+  packet.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    const std::size_t size = descriptors.size() * sizeof(int);
+    packet.msg_control = control;
+    packet.msg_controllen = CMSG_SPACE(size);
+    cmsghdr* const head = CMSG_FIRSTHDR(&packet);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(size);
+    std::memcpy(CMSG_DATA(head), descriptors.data(), size);
+  }
+  ssize_t size = -1;
+  do {
+    size = ::sendmsg(socket_.native_handle(), &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (size < 0 && errno == EINTR);
+  if (size == static_cast<ssize_t>(bytes.size())) return {};
+  return fmt::format("it cannot be reached: {}", errno_text(errno));
+}
+
+ELASTIC_DECL bool standby_process::is_silent() {
+  char byte = 0;
+  const auto size = ::recv(socket_.native_handle(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  return size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+ELASTIC_DECL void standby_process::kill() noexcept {
+  if (process_) process_->signal(SIGKILL);
+}
+
+ELASTIC_DECL task<void> standby_process::end() { return process_->end_tree(); }
+
+ELASTIC_DECL std::unique_ptr<child> standby_process::release() {
+  asio::error_code ignored;
+  socket_.close(ignored);
+  return std::move(process_);
 }
 
 }  // namespace elastic::detail
@@ -14593,6 +16664,474 @@ ELASTIC_DECL task<void> event_flag::wait() {
 
 }  // namespace elastic
 
+// ---- elastic/agent/standby/detail/python_command.hpp ----
+
+namespace elastic::detail {
+
+/// What the arguments of a Python interpreter say.
+struct python_command {
+  /// Those of the interpreter itself, such as "-u".
+  std::vector<std::string> flags;
+  enum class kind { script, module, code };
+  kind what = kind::script;
+  /// The script's path or the module's name; empty for code.
+  std::string name;
+};
+
+/// Result: none if the interpreter would run none of these, or an argument is not known.
+ELASTIC_DECL std::optional<python_command> parse_python_command(
+    const std::vector<std::string>& arguments);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/impl/standby_set.ipp ----
+
+#include <fmt/ranges.h>
+
+namespace elastic {
+
+ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_standby terms,
+                                      standby_set_services services)
+    : terms_(std::move(terms)),
+      services_(std::move(services)),
+      plan_(terms_.delay),
+      changed_(strand) {}
+
+ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
+  const auto rank = find_variable(environment_from(spec.environment), "LOCAL_RANK");
+  return rank ? "local rank " + *rank : spec.program;
+}
+
+// ---- a start ------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec) {
+  const auto launcher = services_.launcher;
+  launched_ = services_.time->now();
+  if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
+  const auto [position, is_first] = slots_.try_emplace(detail::standby_key(spec));
+  slot& entry = position->second;
+  entry.spec = spec;
+  entry.is_used = true;
+  changed_.set();
+  std::string reason = plan_.off() ? "there are no standbys" : "no standby was ready";
+  discarder used{*this, std::move(entry.standby)};
+  if (used.standby) {
+    const process_spec made_for = std::move(entry.made_for);
+    reason = co_await hand_over(*used.standby, made_for, spec);
+    if (reason.empty()) {
+      services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
+      const standby_pointer standby = std::move(used.standby);
+      co_return standby->release();
+    }
+  }
+  if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
+  co_return co_await launcher->launch(std::move(spec));
+}
+
+namespace detail {
+
+/// Whether what was caught here ends the coroutine, because it was cancelled.
+inline bool was_cancelled(const std::exception& caught) {
+  const auto* const failure = dynamic_cast<const std::system_error*>(&caught);
+  return failure && failure->code() == asio::error::operation_aborted;
+}
+
+/// The descriptors that a worker would have from 0 on; empty: one of them is none that is
+/// inherited.
+inline std::vector<int> streams_of(const process_spec& spec) {
+  const int given[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  std::vector<int> streams;
+  for (int number = 0; number < 3; ++number) {
+    const int flags = given[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
+    if (flags < 0 || (flags & FD_CLOEXEC) != 0) return {};
+    streams.push_back(given[number] >= 0 ? given[number] : number);
+  }
+  return streams;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
+                                                      process_spec from, process_spec to) {
+  using kind = standby_message::kind;
+  const std::vector<int> streams = detail::streams_of(to);
+  if (streams.empty()) co_return "a standard stream of this program is closed";
+  if (!standby.is_silent()) co_return "its standby has ended";
+  const std::string preparation = preparation_of(detail::standby_changes(from, to));
+  std::string problem = standby.send(preparation, streams);
+  if (!problem.empty()) co_return problem;
+  standby_message answer;
+  try {
+    answer = co_await first_message(standby, limits::standby_reply);
+  } catch (const std::exception& failure) {
+    if (detail::was_cancelled(failure)) throw;
+    co_return fmt::format("of its standby: {}", failure.what());
+  }
+  if (answer.what == kind::refused) {
+    const std::string reason = printable_text(answer.reason);
+    plan_.refused(reason, attempt_);
+    co_return reason;
+  }
+  if (answer.what != kind::prepared || !standby.is_silent()) {
+    co_return "its standby broke the protocol";
+  }
+  // From here on it is the worker: until then the script has not begun.
+  co_return standby.send(standby_go);
+}
+
+ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_process& standby,
+                                                              duration within) {
+  const time_point deadline = deadline_after(services_.time->now(), within);
+  std::optional<standby_message> message =
+      co_await with_deadline(*services_.time, deadline, standby.next_message());
+  if (message) co_return std::move(*message);
+  throw error(errc::timed_out, "it said nothing in time");
+}
+
+ELASTIC_DECL void standby_set::begin_attempt() {
+  ++attempt_;
+  for (auto& [key, entry] : slots_) entry.is_used = false;
+}
+
+// ---- the making of standbys ---------------------------------------------------------------------
+
+ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
+  discard_unused();
+  for (;;) {
+    co_await end_discarded();
+    co_await make_next(may_restart);
+  }
+}
+
+ELASTIC_DECL void standby_set::discard_unused() {
+  for (auto& [key, entry] : slots_) {
+    if (!entry.is_used) discard(std::move(entry.standby));
+  }
+  std::erase_if(slots_, [](const auto& entry) { return !entry.second.is_used; });
+}
+
+ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
+  using action = standby_step::action;
+  changed_.reset();
+  std::string key;
+  standby_view view;
+  view.now = services_.time->now();
+  view.launched = launched_;
+  view.may_restart = may_restart;
+  for (const auto& [candidate, entry] : slots_) {
+    if (entry.standby) continue;
+    if (view.missing++ == 0) key = candidate;
+  }
+  const standby_step step = plan_.next(view);
+  services_.log.debug("standbys: {}", step.reason);
+  switch (step.what) {
+    case action::rest: co_await changed_.wait(); break;
+    case action::wait:
+      co_await race(services_.time->sleep_until(step.until), changed_.wait());
+      break;
+    case action::make: co_await make(key); break;
+  }
+}
+
+ELASTIC_DECL task<void> standby_set::make(std::string key) {
+  std::string problem;
+  try {
+    if (co_await make_in(key)) plan_.ready();
+  } catch (const std::exception& failure) {
+    if (detail::was_cancelled(failure)) throw;
+    problem = failure.what();
+  }
+  if (!problem.empty()) {
+    services_.log.info("a standby could not be made: {}", problem);
+    plan_.died(problem, services_.time->now());
+  }
+  if (!plan_.off() || std::exchange(is_off_noted_, true)) co_return;
+  services_.log.warning("no more standbys are made, so that restarts take longer: {}",
+                        *plan_.off());
+}
+
+ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
+  using kind = standby_message::kind;
+  const process_spec spec = slots_.at(key).spec;
+  const auto command = detail::parse_python_command(spec.arguments);
+  if (!command) {
+    plan_.give_up("the arguments are not those of a Python program");
+    co_return false;
+  }
+  if (!co_await is_waiting_kind(spec)) co_return false;
+  detail::standby_task what;
+  what.modules = modules_text();
+  what.kind = command->what == detail::python_command::kind::script   ? "script"
+              : command->what == detail::python_command::kind::module ? "module"
+                                                                      : "code";
+  what.name = command->name;
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  discarder made{*this, std::move(started)};
+  const standby_message message = co_await first_message(*made.standby, limits::standby_import);
+  switch (message.what) {
+    case kind::dropped:
+      if (plan_.dropped(message.module)) {
+        services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
+                              printable_text(message.reason));
+      }
+      co_return false;
+    case kind::refused: plan_.give_up(printable_text(message.reason)); co_return false;
+    case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
+    case kind::ready: break;
+  }
+  if (message.pid != made.standby->pid()) {
+    plan_.give_up("the interpreter is not the process that is started");
+    co_return false;
+  }
+  if (!message.missing.empty()) {
+    services_.log.info("not installed, and so not imported by standbys: {}",
+                       printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
+  }
+  const auto position = slots_.find(key);
+  if (position == slots_.end()) co_return false;
+  services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
+  std::swap(position->second.standby, made.standby);
+  position->second.made_for = spec;
+  co_return true;
+}
+
+ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
+  const auto command = detail::parse_python_command(spec.arguments);
+  spec.arguments = command->flags;
+  spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
+  detail::standby_task what;
+  what.kind = "code";
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  const discarder made{*this, std::move(started)};
+  std::string problem;
+  try {
+    const standby_message message = co_await first_message(*made.standby, limits::standby_probe);
+    if (message.what == standby_message::kind::refused) {
+      problem = "it refuses: " + printable_text(message.reason);
+    } else if (message.what != standby_message::kind::ready) {
+      problem = "it breaks the protocol";
+    } else if (message.pid != made.standby->pid()) {
+      problem = "the interpreter is not the process that is started";
+    }
+  } catch (const error&) {
+    problem =
+        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program);
+  }
+  if (!problem.empty()) plan_.give_up(problem);
+  co_return problem.empty();
+}
+
+ELASTIC_DECL std::string standby_set::modules_text() const {
+  std::vector<std::string> names;
+  const auto& dropped = plan_.dropped_modules();
+  if (terms_.modules.empty()) {
+    names.emplace_back("auto");
+    for (const std::string& name : dropped) names.push_back("-" + name);
+  }
+  for (const std::string& name : terms_.modules) {
+    if (dropped.count(name) == 0) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// ---- the end of standbys ------------------------------------------------------------------------
+
+ELASTIC_DECL void standby_set::discard(standby_pointer standby) {
+  if (!standby) return;
+  standby->kill();
+  discarded_.push_back(std::move(standby));
+}
+
+ELASTIC_DECL task<void> standby_set::end_discarded() {
+  while (!discarded_.empty()) {
+    // It stays in the list until it has ended, also if this is cancelled.
+    detail::standby_process& standby = *discarded_.back();
+    const pid_t pid = standby.pid();
+    const time_point deadline = deadline_after(services_.time->now(), limits::standby_end);
+    std::string problem = "it was killed";
+    bool has_ended = false;
+    try {
+      has_ended = co_await with_deadline(*services_.time, deadline, standby.end());
+    } catch (const std::exception& failure) {
+      if (detail::was_cancelled(failure)) throw;
+      problem = failure.what();
+    }
+    if (!has_ended) services_.log.warning("standby {} has not ended: {}", pid, problem);
+    std::erase_if(discarded_, [&](const auto& entry) { return entry.get() == &standby; });
+  }
+}
+
+ELASTIC_DECL task<void> standby_set::stop() {
+  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  slots_.clear();
+  co_await end_discarded();
+}
+
+ELASTIC_DECL std::size_t standby_set::ready() const {
+  return static_cast<std::size_t>(
+      std::count_if(slots_.begin(), slots_.end(),
+                    [](const auto& entry) { return entry.second.standby != nullptr; }));
+}
+
+}  // namespace elastic
+
+// ---- elastic/agent/detail/impl/attempt_verdict.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally) {
+  if (tally.succeeded == tally.workers) {
+    return {worker_state::succeeded, "all workers ended with success"};
+  }
+  if (tally.has_failure) return {worker_state::failed, "a worker failed"};
+  if (tally.is_node_bad) return {worker_state::failed, "a worker said that this node is bad"};
+  if (tally.is_stopping && tally.ended == tally.workers) {
+    return {worker_state::stopped, "all workers ended after they were asked to"};
+  }
+  return {worker_state::healthy, "workers run"};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/mount_table.ipp ----
+
+namespace elastic::detail {
+
+/// Whether the kernel answers for a file system of this type alone.
+inline bool is_local_type(std::string_view type) {
+  constexpr std::array types{
+      "ext2",     "ext3",     "ext4",    "xfs",     "btrfs",       "f2fs",      "zfs",
+      "bcachefs", "jfs",      "overlay", "aufs",    "tmpfs",       "ramfs",     "rootfs",
+      "devtmpfs", "squashfs", "erofs",   "iso9660", "udf",         "vfat",      "exfat",
+      "msdos",    "ntfs3",    "proc",    "sysfs",   "devpts",      "mqueue",    "hugetlbfs",
+      "cgroup",   "cgroup2",  "debugfs", "tracefs", "securityfs",  "configfs",  "pstore",
+      "bpf",      "efivarfs", "fusectl", "nsfs",    "binfmt_misc", "selinuxfs", "rpc_pipefs"};
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// A mount point without the escapes of /proc ("\040" is a blank).
+inline std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view digits = text.substr(i + 1, 3);
+    if (text[i] == '\\' && digits.size() == 3) {
+      plain += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + digits[2] - '0');
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+/// What is before the next mark, which is taken off with it.
+inline std::string_view next_part(std::string_view& rest, char mark) {
+  const std::string_view part = rest.substr(0, rest.find(mark));
+  rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+  return part;
+}
+
+ELASTIC_DECL mount_table::mount_table(std::string_view mountinfo) {
+  while (!mountinfo.empty()) {
+    std::string_view line = next_part(mountinfo, '\n');
+    // "36 35 98:0 / /mnt/point rw,noatime master:1 - ext3 /dev/root rw"
+    for (int skipped = 0; skipped < 4; ++skipped) next_part(line, ' ');
+    mount entry;
+    entry.point = unescaped(next_part(line, ' '));
+    while (!line.empty() && next_part(line, ' ') != "-") {
+    }
+    const std::string_view type = next_part(line, ' ');
+    if (type.empty()) continue;
+    entry.is_local = is_local_type(type);
+    mounts_.push_back(std::move(entry));
+  }
+  const auto local = [](const mount& entry) { return entry.is_local; };
+  if (std::all_of(mounts_.begin(), mounts_.end(), local)) mounts_ = {};
+}
+
+ELASTIC_DECL bool mount_table::is_local(std::string_view path) const {
+  const mount* nearest = nullptr;
+  for (const mount& entry : mounts_) {
+    const bool is_above = entry.point == "/" || entry.point == path ||
+                          (path.starts_with(entry.point) && path[entry.point.size()] == '/');
+    // A later one hides an earlier one.
+    const bool is_nearer = !nearest || entry.point.size() >= nearest->point.size();
+    if (is_above && is_nearer) nearest = &entry;
+  }
+  return nearest && nearest->is_local;
+}
+
+ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
+  if (mounts_.empty()) return false;
+  constexpr int most_links = 40;
+  std::error_code ignored;
+  // An absolute path takes the place of the current one.
+  const std::filesystem::path whole = std::filesystem::current_path(ignored) / path;
+  // The parts that are still to be gone through, the next one last.
+  std::vector<std::string> parts;
+  const auto go_through = [&parts](const std::filesystem::path& names) {
+    std::vector<std::string> added;
+    for (const auto& name : names) added.push_back(name.string());
+    parts.insert(parts.end(), added.rbegin(), added.rend());
+  };
+  go_through(whole.relative_path());
+  std::filesystem::path resolved = "/";
+  int links = 0;
+  while (is_local(resolved.native()) && !parts.empty() && links <= most_links) {
+    const std::string part = std::move(parts.back());
+    parts.pop_back();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      resolved = resolved.parent_path();
+      continue;
+    }
+    const std::filesystem::path next = resolved / part;
+    std::array<char, PATH_MAX> target;
+    // What is asked first is whether the name is a mount point itself.
+    const ssize_t size =
+        is_local(next.native()) ? ::readlink(next.c_str(), target.data(), target.size()) : -1;
+    if (size < 0) {
+      resolved = next;
+      continue;
+    }
+    ++links;
+    const std::filesystem::path link(std::string(target.data(), static_cast<std::size_t>(size)));
+    if (link.is_absolute()) resolved = "/";
+    go_through(link.relative_path());
+  }
+  return !is_local(resolved.native());
+}
+
+/// Without a stream: their code would stay in the memory of an agent that waits.
+inline std::string read_mountinfo() {
+  const unique_fd file(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> part;
+  ssize_t size = 0;
+  while (file && (size = ::read(file.get(), part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+ELASTIC_DECL bool may_hang(const std::string& path) {
+  static std::mutex mutex;
+  static mount_table mounts;
+  static std::optional<time_point> looked_at;
+  static bool is_known = false;
+  const std::lock_guard lock(mutex);
+  const time_point now = system_time().now();
+  if (!looked_at || now - *looked_at >= std::chrono::seconds(1)) {
+    const std::string text = read_mountinfo();
+    mounts = mount_table(text);
+    is_known = !text.empty();
+    looked_at = now;
+  }
+  return !is_known || mounts.may_hang(path);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/process/detail/process_tree.hpp ----
 
 namespace elastic::detail {
@@ -14640,8 +17179,6 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 }  // namespace elastic::detail
 
 // ---- elastic/process/detail/impl/proc_snapshot.ipp ----
-
-#include <iterator>
 
 namespace elastic::detail {
 
@@ -14975,7 +17512,7 @@ ELASTIC_DECL task<void> tee::run() {
     if (failure && !finishing_) throw std::system_error(failure);
   }
   free_large_buffers();
-  finish_matches();
+  co_await finish_matches();
   lines_.finish(batch_);
   co_await show(batch_);
   outlets_.file.reset();
@@ -15009,8 +17546,12 @@ ELASTIC_DECL ssize_t tee::read_some() {
 
 ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
   if (outlets_.keep_tail) tail_.keep(bytes);
-  if (outlets_.file) outlets_.file->write(bytes, outlets_.log);
-  if (outlets_.matches.file && !outlets_.matches.filters.empty()) write_matches(bytes);
+  if (outlets_.file && outlets_.file->may_hang()) {
+    co_await write_on_thread(outlets_.file, std::string(bytes));
+  } else if (outlets_.file) {
+    outlets_.file->write(bytes, outlets_.log);
+  }
+  if (outlets_.matches.file && !outlets_.matches.filters.empty()) co_await write_matches(bytes);
   if (outlets_.console && !by_line_) {
     co_await show(bytes);
   } else if (outlets_.console) {
@@ -15033,20 +17574,39 @@ ELASTIC_DECL void tee::free_large_buffers() {
   batch_ = std::string();
 }
 
-ELASTIC_DECL void tee::write_matches(std::string_view bytes) {
+ELASTIC_DECL task<void> tee::write_matches(std::string_view bytes) {
   matches_.stamp(*outlets_.time);
   while (!bytes.empty()) {
-    std::string found;
-    bytes.remove_prefix(matches_.feed(bytes, found));
-    outlets_.matches.file->write(found, outlets_.log);
+    std::string lines;
+    bytes.remove_prefix(matches_.feed(bytes, lines));
+    co_await write_on_thread(outlets_.matches.file, std::move(lines));
   }
 }
 
-ELASTIC_DECL void tee::finish_matches() {
-  if (!outlets_.matches.file) return;
-  std::string found;
-  matches_.finish(found);
-  outlets_.matches.file->write(found, outlets_.log);
+ELASTIC_DECL task<void> tee::finish_matches() {
+  if (!outlets_.matches.file) co_return;
+  std::string lines;
+  matches_.finish(lines);
+  co_await write_on_thread(outlets_.matches.file, std::move(lines));
+}
+
+ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std::string bytes) {
+  if (bytes.empty()) co_return;
+  using messages = std::vector<std::string>;
+  std::function<messages()> work = [file, bytes = std::move(bytes)] { return file->write(bytes); };
+  messages problems;
+  if (!file->may_hang()) {
+    problems = work();
+  } else {
+    try {
+      problems = co_await run_blocking<messages>(std::move(work));
+    } catch (const std::system_error& failure) {
+      if (failure.code() != asio::error::operation_aborted) throw;
+      outlets_.log.error("log file '{}' takes no output, which is lost", file->path());
+      throw;
+    }
+  }
+  for (const std::string& problem : problems) outlets_.log.error("{}", problem);
 }
 
 ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
@@ -15088,10 +17648,11 @@ ELASTIC_DECL process_slot::process_slot(asio::any_io_executor executor, std::siz
       ended(executor),
       copied(executor),
       cleared(executor),
-      executor_(std::move(executor)) {}
+      executor_(executor),
+      hurried_(std::move(executor)) {}
 
 ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
-    const output_plan& plan, opened_stream stream, const std::shared_ptr<output_sink>& console,
+    const output_plan& plan, opened_stream& stream, const std::shared_ptr<output_sink>& console,
     const std::shared_ptr<time_source>& time, const logger& log) {
   if (!stream.pipe) return nullptr;
   tee_outlets outlets;
@@ -15118,9 +17679,21 @@ ELASTIC_DECL task<void> process_slot::drain(std::shared_ptr<time_source> time) {
   if (copied.is_set()) co_return;
   const time_point deadline = time->now() + limits::drain_after_exit;
   draining_ = true;
-  if (!hurried_) co_await with_deadline(*time, deadline, copied.wait());
+  if (!hurried_.is_set()) {
+    co_await with_deadline(*time, deadline, copied.wait());
+  }
   finish_copies();
+  co_await wait_for_copies(time);
+  if (copied.is_set()) co_return;
+  for (auto* cancel : {&cancel_out_, &cancel_err_}) cancel->emit(asio::cancellation_type::terminal);
   co_await copied.wait();
+}
+
+ELASTIC_DECL task<void> process_slot::wait_for_copies(std::shared_ptr<time_source> time) {
+  co_await race(copied.wait(), hurried_.wait());
+  if (copied.is_set()) co_return;
+  const time_point deadline = deadline_after(time->now(), limits::file_after_stop);
+  co_await with_deadline(*time, deadline, copied.wait());
 }
 
 ELASTIC_DECL void process_slot::release() {
@@ -15139,7 +17712,7 @@ ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
 }
 
 ELASTIC_DECL void process_slot::hurry() {
-  hurried_ = true;
+  hurried_.set();
   abandon_console();
   if (draining_) finish_copies();
 }
@@ -15267,6 +17840,15 @@ ELASTIC_DECL std::vector<std::string> process_set::tail(std::size_t index) const
   return slot ? slot->tail() : std::vector<std::string>();
 }
 
+ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
+    std::size_t index) const {
+  const auto slot = find(*state_, index);
+  if (slot && !slot->tail_file.empty()) {
+    return [path = slot->tail_file] { return detail::read_file_tail(path); };
+  }
+  return [lines = tail(index)] { return lines; };
+}
+
 ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set_services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
@@ -15305,22 +17887,21 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->begun.reset();
 
   const process_set_services& services = self->services;
-  detail::opened_stream out = detail::open_stream(what.out);
-  detail::opened_stream err = detail::open_stream(what.err);
-  const detail::unique_fd out_end = std::move(out.process_end);
-  const detail::unique_fd err_end = std::move(err.process_end);
-  what.process.stdout_fd = out_end.get();
-  what.process.stderr_fd = err_end.get();
+  task<detail::opened_stream> opening_out = open(services, what.out);
+  detail::opened_stream out = co_await std::move(opening_out);
+  task<detail::opened_stream> opening_err = open(services, what.err);
+  detail::opened_stream err = co_await std::move(opening_err);
+  if (self->abandoned) throw_aborted();
+  what.process.stdout_fd = out.process_end.get();
+  what.process.stderr_fd = err.process_end.get();
   detail::unique_fd input;
   if (what.has_empty_input) {
     input = detail::open_null(detail::real_syscalls);
     what.process.stdin_fd = input.get();
   }
   const auto slot = std::make_shared<detail::process_slot>(self->strand, index);
-  slot->out =
-      slot->make_tee(what.out, std::move(out), services.console_out, services.time, services.log);
-  slot->err =
-      slot->make_tee(what.err, std::move(err), services.console_err, services.time, services.log);
+  slot->out = slot->make_tee(what.out, out, services.console_out, services.time, services.log);
+  slot->err = slot->make_tee(what.err, err, services.console_err, services.time, services.log);
   if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
     slot->tail_file = what.err.file;
   }
@@ -15331,6 +17912,12 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->slots[index] = slot;
   ++self->running;
   slot->run(watch(self, slot), slot->cancel_watch, [](const std::exception_ptr&) {});
+}
+
+ELASTIC_DECL task<detail::opened_stream> process_set::open(const process_set_services& services,
+                                                           output_plan plan) {
+  const bool may_hang = !plan.file.empty() && services.may_hang(plan.file);
+  return detail::open_stream_on_thread(std::move(plan), detail::real_syscalls, may_hang);
 }
 
 ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot) {
@@ -17158,6 +19745,35 @@ ELASTIC_DECL void worker_channels::abandon() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/uninterruptible_watch.hpp ----
+
+namespace elastic::detail {
+
+/// How long a worker may be in uninterruptible sleep: the seconds that
+/// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT says. 0 if that is no positive number: for ever.
+///
+/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
+ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment);
+
+/// Since when which workers are in uninterruptible sleep, as far as looks at them show.
+class uninterruptible_watch {
+ public:
+  explicit uninterruptible_watch(duration limit) : limit_(limit) {}
+
+  /// How long to wait between two looks.
+  ELASTIC_DECL duration period() const;
+
+  /// Notes the state of a worker, as in /proc. Result: for how long it has been in uninterruptible
+  /// sleep, if that is as long as the limit; none otherwise.
+  ELASTIC_DECL std::optional<duration> look(std::size_t slot, char state, time_point now);
+
+ private:
+  duration limit_;
+  std::map<std::size_t, time_point> since_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/contract/detail/macros.hpp ----
 
 namespace elastic::detail {
@@ -17336,7 +19952,7 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) {
   ELASTIC_ASSERT(processes_.running() == 0);
-  layout_.start_attempt(restart_count, spec_.nproc_per_node);
+  co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
   attempt_.base_rank = ranks.base_rank;
@@ -17355,6 +19971,25 @@ ELASTIC_DECL task<void> worker_group::wait_for_outcome() {
   if (attempt_.state == worker_state::healthy) co_await outcome_known_.wait();
 }
 
+ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
+  const duration limit = detail::uninterruptible_limit(spec_.environment);
+  if (limit == duration::zero()) {
+    co_await wait_for_outcome();
+    co_return;
+  }
+  detail::uninterruptible_watch watch(limit);
+  for (;;) {
+    co_await time_->sleep_until(deadline_after(time_->now(), watch.period()));
+    for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+      const worker& entry = attempt_.workers[slot];
+      if (entry.end || !entry.hung.empty()) continue;
+      const auto process = detail::read_process(entry.pid);
+      const auto slept = watch.look(slot, process ? process->state : '?', time_->now());
+      if (slept) end_stuck(slot, *slept);
+    }
+  }
+}
+
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
   attempt_.stop_signal = plan.signal;
   hooks_.hurry();
@@ -17362,6 +19997,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
   co_await processes_.stop(plan);
   co_await channels_.close();
   co_await hooks_.wait_for_end();
+  co_await read_leftovers();
 }
 
 ELASTIC_DECL void worker_group::announce(const started_workers& start) {
@@ -17445,6 +20081,7 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
   events.no_restart = [this](int local_rank, const std::string& reason) {
     if (attempt_.no_restart) return;
     attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
+    attempt_.is_hopeless = true;
     log_.warning("{}", *attempt_.no_restart);
   };
   events.bad_node = [this](int local_rank, const std::string& reason) {
@@ -17486,6 +20123,20 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_
   }
 }
 
+/// A new worker would want what this one holds in the kernel: a GPU, a file system.
+ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
+  detail::liveness_verdict verdict;
+  verdict.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
+                               std::chrono::duration<double>(slept).count());
+  const int local_rank = static_cast<int>(slot);
+  if (!attempt_.no_restart) {
+    attempt_.no_restart = statement_of(local_rank, "is stuck", verdict.reason);
+  }
+  end_hung(local_rank, verdict);
+  attempt_.has_failure = true;
+  update_state();
+}
+
 ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = spec_.environment;
@@ -17508,6 +20159,7 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
+  attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
@@ -17700,18 +20352,79 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.status = failed.end->status;
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
-  failure.error = read_error_file(failed.error_file);
+  const auto known = attempt_.leftovers.find(slot);
+  leftovers left = known != attempt_.leftovers.end() ? known->second : reader_of(failed)();
+  failure.error = std::move(left.error);
   if (!failure.error) failure.error = failure_of_call(slot);
-  failure.last_stderr = processes_.tail(slot);
+  failure.last_stderr = std::move(left.last_stderr);
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
-  if (failed.end->status.core_dumped()) {
-    // The directory is that in which the agent's programs start: relative names are of there.
-    const auto since = std::chrono::system_clock::to_time_t(attempt_.started);
-    failure.core_file = detail::find_core(failed.pid, spec_.directory, since);
-  }
+  failure.core_file = std::move(left.core_file);
   return failure;
+}
+
+ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
+  if (!layout_.may_hang()) {
+    layout_.start_attempt(restart_count, spec_.nproc_per_node);
+    co_return;
+  }
+  std::function<log_layout()> work = [layout = layout_, restart_count,
+                                      count = spec_.nproc_per_node]() mutable {
+    layout.start_attempt(restart_count, count);
+    return layout;
+  };
+  log_layout made = co_await detail::run_blocking<log_layout>(std::move(work));
+  layout_ = std::move(made);
+}
+
+ELASTIC_DECL auto worker_group::reader_of(const worker& failed) const -> leftovers_reader {
+  const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
+  // The directory is that in which the agent's programs start: relative names are of there.
+  return
+      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot), pid = failed.pid,
+       has_core = failed.end->status.core_dumped(), directory = spec_.directory,
+       since = std::chrono::system_clock::to_time_t(attempt_.started)] {
+        leftovers left;
+        left.error = read_error_file(error_file);
+        left.last_stderr = read_tail();
+        if (has_core) left.core_file = detail::find_core(pid, directory, since);
+        return left;
+      };
+}
+
+ELASTIC_DECL bool worker_group::leftovers_may_hang(const worker& failed) const {
+  if (layout_.may_hang()) return true;
+  const std::string& directory = spec_.directory;
+  return failed.end->status.core_dumped() && detail::may_hang(directory.empty() ? "." : directory);
+}
+
+ELASTIC_DECL task<void> worker_group::read_leftovers() {
+  std::vector<std::pair<std::size_t, leftovers_reader>> readers;
+  for (const std::size_t slot : attempt_.ended) {
+    const worker& entry = attempt_.workers[slot];
+    if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
+    if (leftovers_may_hang(entry)) readers.emplace_back(slot, reader_of(entry));
+  }
+  if (readers.empty()) co_return;
+  using contents = std::map<std::size_t, leftovers>;
+  std::function<contents()> work = [readers] {
+    contents read;
+    for (const auto& [slot, reader] : readers) read[slot] = reader();
+    return read;
+  };
+  // Nothing is read if nobody is to wait.
+  const duration patience =
+      layout_.is_given_up() ? duration::zero() : duration(limits::log_directory_patience);
+  const time_point deadline = deadline_after(time_->now(), patience);
+  task<contents> reading = detail::run_blocking<contents>(std::move(work));
+  std::optional<contents> read = co_await with_deadline(*time_, deadline, std::move(reading));
+  if (!read) {
+    layout_.give_up();
+    read.emplace();
+    for (const auto& [slot, reader] : readers) (*read)[slot] = {};
+  }
+  attempt_.leftovers.merge(*read);
 }
 
 }  // namespace elastic
@@ -17834,6 +20547,164 @@ ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks) {
 
 }  // namespace elastic
 
+// ---- elastic/launch/impl/chaos_plan.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+using chaos_kind_names = std::array<std::pair<std::string_view, chaos_fault::kind>, 3>;
+
+inline constexpr chaos_kind_names chaos_kinds{{{"kill", chaos_fault::kind::kill},
+                                               {"stop", chaos_fault::kind::stop},
+                                               {"slow", chaos_fault::kind::slow}}};
+
+[[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
+  throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
+}
+
+/// What is before a mark; the text is what is behind it. Empty if there is no such mark.
+inline std::optional<std::string_view> cut_at(std::string_view& text, char mark) {
+  const std::size_t position = text.find(mark);
+  if (position == std::string_view::npos) return std::nullopt;
+  const std::string_view before = text.substr(0, position);
+  text.remove_prefix(position + 1);
+  return before;
+}
+
+/// "20s"; empty for what is no time of at most 1000 hours.
+inline std::optional<duration> chaos_time(std::string_view text) {
+  constexpr double most_ms = 3.6e9;
+  constexpr std::array<std::pair<std::string_view, double>, 4> units{
+      {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (failure != std::errc() || std::signbit(value)) return std::nullopt;
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  for (const auto& [name, factor] : units) {
+    if (unit != name || !(value * factor <= most_ms)) continue;
+    return std::chrono::milliseconds(std::llround(value * factor));
+  }
+  return std::nullopt;
+}
+
+template <class Integer>
+std::optional<Integer> chaos_number(std::string_view text) {
+  Integer value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || text.empty() || text.front() == '-') return {};
+  return value;
+}
+
+inline chaos_noise parse_noise(std::string_view part, std::string_view rest) {
+  constexpr std::string_view allowed =
+      "allowed is random=SEED@TIME, with a number and the average time between two faults, such as "
+      "random=7@20s (at least 100ms)";
+  const auto seed = cut_at(rest, '@');
+  const auto number = seed ? chaos_number<std::uint64_t>(*seed) : std::nullopt;
+  const auto gap = chaos_time(rest);
+  if (!number || !gap || *gap < std::chrono::milliseconds(100)) refuse_fault(part, allowed);
+  return {*number, *gap};
+}
+
+inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
+                               std::string_view rest) {
+  constexpr std::string_view allowed =
+      "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
+      "slow=rank:R@TIME+TIME and random=SEED@TIME, with times such as 500ms, 20s, 2m and 1h";
+  chaos_fault fault;
+  bool is_known = false;
+  for (const auto& [name, what] : chaos_kinds) {
+    if (name != kind) continue;
+    fault.what = what;
+    is_known = true;
+  }
+  const bool lasts = fault.what != chaos_fault::kind::kill;
+  const auto target = cut_at(rest, ':');
+  const auto number = cut_at(rest, '@');
+  const auto begin = lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
+  const bool is_node = target == "node";
+  if (!is_known || !number || (target != "rank" && (!is_node || lasts)) || (lasts && !begin)) {
+    refuse_fault(part, allowed);
+  }
+  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
+  const auto value = chaos_number<int>(*number);
+  const auto at = chaos_time(lasts ? *begin : rest);
+  const auto span = lasts ? chaos_time(rest) : duration::zero();
+  if (!value || !at || !span || (lasts && *span == duration::zero())) refuse_fault(part, allowed);
+  fault.number = *value;
+  fault.at = *at;
+  fault.lasts = *span;
+  return fault;
+}
+
+inline std::string chaos_time_text(duration span) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+  return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
+  chaos_plan plan;
+  for (bool is_last = false; !is_last;) {
+    std::string_view part = text;
+    if (const auto before = detail::cut_at(text, ',')) {
+      part = *before;
+    } else {
+      is_last = true;
+    }
+    std::string_view rest = part;
+    const std::string_view kind = detail::cut_at(rest, '=').value_or("");
+    if (kind == "random" && !plan.noise) {
+      plan.noise = detail::parse_noise(part, rest);
+    } else if (kind == "random") {
+      detail::refuse_fault(part, "random is allowed once");
+    } else if (plan.faults.size() == limits::chaos_faults) {
+      detail::refuse_fault(part,
+                           fmt::format("at most {} faults are allowed", limits::chaos_faults));
+    } else {
+      plan.faults.push_back(detail::parse_fault(part, kind, rest));
+    }
+  }
+  return plan;
+}
+
+ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
+  std::string text;
+  for (const auto& [name, what] : detail::chaos_kinds) {
+    if (what == fault.what) text = name;
+  }
+  text += fmt::format("={}:{}@{}", fault.of == chaos_fault::target::node ? "node" : "rank",
+                      fault.number, detail::chaos_time_text(fault.at));
+  if (fault.lasts > duration::zero()) text += "+" + detail::chaos_time_text(fault.lasts);
+  return text;
+}
+
+ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
+  std::string text;
+  for (const chaos_fault& fault : plan.faults) text += (text.empty() ? "" : ",") + to_text(fault);
+  if (plan.noise) {
+    text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
+                        detail::chaos_time_text(plan.noise->mean_gap));
+  }
+  return text;
+}
+
+ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
+  std::set<std::string> names;
+  for (const chaos_fault& fault : plan.faults) {
+    const bool is_node = fault.of == chaos_fault::target::node;
+    if (fault.number < (is_node ? nodes : world_size)) continue;
+    names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace elastic
+
 // ---- elastic/launch/impl/signal_plan.ipp ----
 
 namespace elastic {
@@ -17948,8 +20819,6 @@ ELASTIC_DECL std::string nearest_name(std::string_view word, const std::vector<s
 
 // ---- elastic/rendezvous/impl/rendezvous_parameters.ipp ----
 
-#include <fmt/ranges.h>
-
 namespace elastic {
 
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
@@ -17999,6 +20868,14 @@ ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_vi
               fmt::format("--rdzv-conf {}={}: yes or no is needed", name, position->second));
 }
 
+ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
+  const auto setting = conf.find("listen");
+  if (setting == conf.end() || setting->second == "own") return false;
+  if (setting->second == "all") return true;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf listen={}: own or all is needed", setting->second));
+}
+
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;
@@ -18027,6 +20904,7 @@ inline std::vector<std::string> known_settings() {
           "reconnect_grace",
           "timeout",
           "is_host",
+          "listen",
           "dialect",
           "lease_ttl",
           "protocol",
@@ -19976,9 +22854,9 @@ ELASTIC_DECL std::string find_program(const process_spec& spec) {
   if (name.empty()) throw error(errc::program_not_found, "no program is named");
   if (name.find('/') != name.npos) return name;
 
-  const std::string_view all = search_path(spec);
+  const std::string_view folders = search_path(spec);
   std::string forbidden;
-  for (std::string_view rest = all;;) {
+  for (std::string_view rest = folders;;) {
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
     std::string candidate(folder.empty() ? "." : folder);
@@ -19994,7 +22872,36 @@ ELASTIC_DECL std::string find_program(const process_spec& spec) {
                 fmt::format("program '{}' cannot be executed: {}", forbidden, errno_text(EACCES)));
   }
   throw error(errc::program_not_found,
-              fmt::format("program '{}' was not found in PATH ({})", name, all));
+              fmt::format("program '{}' was not found in PATH ({})", name, folders));
+}
+
+/// Whether to find or to start the program may wait for a file system that does not answer.
+inline bool start_may_hang(const process_spec& spec) {
+  if (!spec.directory.empty() && may_hang(spec.directory)) return true;
+  if (spec.program.find('/') != spec.program.npos) {
+    return may_hang(seen_from(spec.directory, spec.program));
+  }
+  for (std::string_view rest = search_path(spec);;) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    if (may_hang(seen_from(spec.directory, folder.empty() ? "." : std::string(folder)))) {
+      return true;
+    }
+    if (colon == rest.npos) return false;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec) {
+  if (!start_may_hang(spec)) co_return find_program(spec);
+  std::function<std::string()> work = [spec = std::move(spec)] {
+    // What is wrong with them is told by who starts the program.
+    if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
+    const std::string path = find_program(spec);
+    (void)::access(seen_from(spec.directory, path).c_str(), X_OK);
+    return path;
+  };
+  co_return co_await run_blocking<std::string>(std::move(work));
 }
 
 }  // namespace elastic::detail
@@ -20150,20 +23057,23 @@ ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor,
     : executor_(std::move(executor)), options_(options), calls_(calls) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
-  if (!options_.parent) co_return start(spec);
+  detail::refuse_zero_bytes(spec);
+  task<std::string> finding = detail::find_program_on_thread(spec);
+  std::string path = co_await std::move(finding);
+  if (!options_.parent) co_return start(spec, path);
   // Cancellation does not reach it: what was started is always handed over.
   co_return co_await asio::co_spawn(
-      options_.parent, start_on_parent(std::move(spec)),
+      options_.parent, start_on_parent(std::move(spec), std::move(path)),
       asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
 }
 
-ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::start_on_parent(process_spec spec) {
-  co_return start(spec);
+ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::start_on_parent(process_spec spec,
+                                                                          std::string path) {
+  co_return start(spec, path);
 }
 
-ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& spec) {
-  detail::refuse_zero_bytes(spec);
-  const std::string path = detail::find_program(spec);
+ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& spec,
+                                                          const std::string& path) {
   const detail::spawn_request request{
       .spec = spec,
       .path = path,
@@ -20249,6 +23159,49 @@ class guarded_child final : public child {
 
 namespace elastic {
 
+namespace detail {
+
+/// The first word of a guard, or its end without one.
+struct guard_greeting {
+  std::optional<received_news> news;
+  bool has_ended = false;
+
+  bool has_come() const { return news || has_ended; }
+};
+
+inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
+                                    guard_greeting& greeting) {
+  for (;;) {
+    greeting.news = receive_news(socket.native_handle(), greeting.has_ended);
+    if (greeting.has_come()) co_return;
+    co_await socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  }
+}
+
+inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
+                                       guard_greeting& greeting) {
+  if (greeting.has_come()) co_return;
+  system_time time;
+  task<void> waiting = wait_for_greeting(socket, greeting);
+  co_await with_deadline(time, deadline_after(time.now(), limits::guard_after_cancel),
+                         std::move(waiting));
+}
+
+/// What was started is to be handed over, so that a guard has a little time to say so although the
+/// start was cancelled. Result: empty if it did not.
+inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
+  guard_greeting greeting;
+  try {
+    co_await with_cleanup(wait_for_greeting(socket, greeting),
+                          wait_a_little_longer(socket, greeting));
+  } catch (const std::system_error& failure) {
+    if (failure.code() != asio::error::operation_aborted) throw;
+  }
+  co_return std::move(greeting);
+}
+
+}  // namespace detail
+
 ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
                                                 guarded_launcher_options options,
                                                 const detail::syscalls& calls)
@@ -20264,7 +23217,13 @@ ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec spec) {
   if (is_guarding_) {
     detail::refuse_zero_bytes(spec);
-    const std::string path = detail::find_program(spec);
+    task<std::string> finding = detail::find_program_on_thread(spec);
+    const std::string path = co_await std::move(finding);
+    // It may have been cancelled in the moment of the answer: nobody would then meet the guard.
+    const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+    if (cancellation.cancelled() != asio::cancellation_type::none) {
+      throw std::system_error(asio::error::operation_aborted);
+    }
     std::optional<started_guard> started = start_guard(spec, path);
     if (started) {
       std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
@@ -20379,22 +23338,21 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
                                                                  std::string path,
                                                                  started_guard started) {
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
-  bool has_ended = false;
-  std::optional<detail::received_news> first;
-  while (!(first = detail::receive_news(socket.native_handle(), has_ended)) && !has_ended) {
-    // Cancellation does not reach it: what was started is always handed over.
-    co_await socket.async_wait(
-        asio::posix::stream_descriptor::wait_read,
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
-  }
+  detail::guard_greeting greeting = co_await detail::meet_guard(socket);
+  std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) note_unheld();
     co_return std::make_unique<detail::guarded_child>(
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
         std::move(socket), std::move(started.pidfd), options_.log, calls_);
   }
+  if (!greeting.has_come()) calls_.pidfd_send_signal(started.pidfd.get(), SIGKILL, 0);
   asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);
+  if (!greeting.has_come()) {
+    options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
+    throw std::system_error(asio::error::operation_aborted);
+  }
   if (!first) {
     give_up(
         fmt::format("the guard ({}) ended without a word: it is of another version, or was "
@@ -20459,6 +23417,43 @@ ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_wo
 }
 
 }  // namespace elastic
+
+// ---- elastic/rendezvous/detail/impl/listen_point.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL listen_point
+choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& known,
+                    const std::function<bool(const asio::ip::address&)>& is_own) {
+  listen_point point;
+  if (is_loopback(host)) {
+    point.address = host;
+    return point;
+  }
+  std::vector<asio::ip::address>& own = point.besides;
+  for (const asio::ip::address& entry : known) {
+    const asio::ip::address address = plain_address(entry);
+    if (address.is_loopback()) return {};
+    const bool is_new = std::find(own.begin(), own.end(), address) == own.end();
+    if (is_new && is_own(address)) own.push_back(address);
+  }
+  if (own.empty()) return {};
+  point.address = own.front().to_string();
+  own.erase(own.begin());
+  own.emplace_back(asio::ip::address_v4::loopback());
+  own.emplace_back(asio::ip::address_v6::loopback());
+  return point;
+}
+
+ELASTIC_DECL task<listen_point> find_listen_point(std::string host) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  co_return choose_listen_point(host, known, is_own);
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/store/detail/impl/tcp_store_budget.ipp ----
 
@@ -21829,7 +24824,8 @@ ELASTIC_DECL task<void> tcp_store_server_core::run_and_log(self_pointer server,
 ELASTIC_DECL void tcp_store_server_core::open(const std::vector<asio::ip::address>& addresses) {
   constexpr int most_tries = 16;
   for (int attempt = 1;; ++attempt) {
-    const int failure = try_open(addresses);
+    int failure = try_open(addresses);
+    if (failure == 0) failure = try_open_besides();
     if (failure == 0) return;
     // A port that was free at the first address may be taken at the second.
     const bool try_another_port =
@@ -21859,6 +24855,17 @@ ELASTIC_DECL int tcp_store_server_core::try_open(const std::vector<asio::ip::add
   return failure;
 }
 
+ELASTIC_DECL int tcp_store_server_core::try_open_besides() {
+  for (const auto& address : options_.besides) {
+    const asio::ip::tcp::endpoint at(address, endpoint_.port);
+    const int fd = listen_at(at);
+    if (fd >= 0) acceptors_.emplace_back(strand_, at.protocol(), fd);
+    const bool is_absent = fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT);
+    if (fd < 0 && !is_absent) return errno;
+  }
+  return 0;
+}
+
 ELASTIC_DECL void tcp_store_server_core::admit(address_filter filter) {
   filter_ = std::move(filter);
   is_open_.set();
@@ -21880,7 +24887,7 @@ ELASTIC_DECL task<void> tcp_store_server_core::accept_all(acceptor& listening) {
 ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
   constexpr int most_at_once = 64;
   for (int count = 0; count < most_at_once; ++count) {
-    if (connections_.size() >= most_connections_) return EMFILE;
+    if (is_full()) return EMFILE;
     sockaddr_storage from{};
     socklen_t size = sizeof from;
     // A ring waits for a socket in blocking mode by itself, and not for one that is not.
@@ -21925,6 +24932,11 @@ ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
   return all - std::min(all / 4, limits::store_spared_descriptors);
 }
 
+ELASTIC_DECL bool tcp_store_server_core::is_full() const {
+  constexpr std::size_t always = 8;
+  return client_count::of_all_servers() >= most_connections_ && connections_.size() >= always;
+}
+
 ELASTIC_DECL void tcp_store_server_core::note_back_off(int problem) {
   if (std::exchange(has_backed_off_, true)) return;
   options_.log.warning("store at {}: clients wait to be accepted: {}", to_text(endpoint_),
@@ -21961,7 +24973,7 @@ ELASTIC_DECL void tcp_store_server_core::serve(
     const std::shared_ptr<tcp_store_connection>& connection) {
   if (!connection) return;
   connections_.emplace(connection.get(), connection);
-  connected_.store(connections_.size(), std::memory_order_relaxed);
+  connected_.set(connections_.size());
   if (options_.secret) begin_handshake(connection);
   connection->start(options_.extension, options_.secret);
 }
@@ -22030,7 +25042,7 @@ ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection
     options_.log.info("store at {}: disconnected a client: {}", to_text(endpoint_), complaint);
   }
   connections_.erase(&connection);
-  connected_.store(connections_.size(), std::memory_order_relaxed);
+  connected_.set(connections_.size());
   note_end();
 }
 
@@ -22083,6 +25095,7 @@ namespace elastic::detail {
 ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& parameters,
                                                   ports choice)
     : address_(parameters.local_addr),
+      listens_everywhere_(parameters.listens_everywhere()),
       share_(parameters.share_worker_store),
       use_ring_(parameters.use_ring),
       has_secret_(parameters.secret ||
@@ -22090,25 +25103,51 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       choice_(choice),
       log_(parameters.log) {}
 
-ELASTIC_DECL master_endpoint worker_store_host::serve(asio::any_io_executor executor,
-                                                      const std::string& reachable, bool is_alone) {
+ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachable, bool is_alone,
+                                                            meeting_place meeting) {
   master_endpoint at;
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
   if (!share_) {
     at.port = free_port(reachable);
-    return at;
+    co_return at;
   }
   tcp_store_server_options options;
-  if (is_alone) options.address = reachable;
-  if (!is_alone) options.address.clear();
+  listen_point point = co_await point_for(reachable, is_alone, std::move(meeting));
+  options.address = std::move(point.address);
+  options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
   options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
-  server_ = listen(std::move(executor), std::move(options));
+  server_ = listen(co_await asio::this_coro::executor, std::move(options));
   at.port = server_->port();
   if (choice_ == ports::kept) kept_port_ = at.port;
-  return at;
+  co_return at;
+}
+
+ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable, bool is_alone,
+                                                             meeting_place meeting) const {
+  listen_point point;
+  if (is_alone) point.address = reachable;
+  if (is_alone || listens_everywhere_) co_return point;
+  const std::string known_as = address_.empty() ? reachable : address_;
+  if (address_.empty() && is_loopback(reachable)) co_return point;
+  point = co_await find_listen_point(known_as);
+  if (point.address.empty() || meeting.host.empty()) co_return point;
+  listen_point place = co_await find_listen_point(meeting.host);
+  if (place.address.empty()) {
+    if (meeting.is_host) point = listen_point();
+    co_return point;
+  }
+  // The server's host is known by the address at which others reach the server.
+  place.besides.push_back(asio::ip::make_address(place.address));
+  for (const asio::ip::address& address : place.besides) {
+    const bool is_open =
+        address.to_string() == point.address ||
+        std::find(point.besides.begin(), point.besides.end(), address) != point.besides.end();
+    if (!is_open) point.besides.push_back(address);
+  }
+  co_return point;
 }
 
 ELASTIC_DECL std::unique_ptr<tcp_store_server> worker_store_host::listen(
@@ -22366,12 +25405,19 @@ inline node_number read_node_number(const json_fields& fields) {
   return {read(0), read(half)};
 }
 
+/// Adds for how long a node may be silent, or without its connection.
+inline json_object& add_patience(json_object& object, const rendezvous_settings& settings) {
+  return object.add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
+      .add("keep_alive_attempts", settings.keep_alive_max_attempt)
+      .add("grace_ms", whole_milliseconds(settings.reconnect_grace));
+}
+
 /// Writes a message as JSON.
 struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
     const rendezvous_settings& settings = message.settings;
-    return of_kind("hello")
-        .add("version", message.version)
+    json_object object = of_kind("hello");
+    object.add("version", message.version)
         .add("run_id", message.run_id)
         .add("host", message.node.host)
         .add("pid", message.node.pid)
@@ -22379,11 +25425,8 @@ struct message_writer {
         .add("number", text_of(message.node.number))
         .add("min_nodes", settings.min_nodes)
         .add("max_nodes", settings.max_nodes)
-        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
-        .add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
-        .add("keep_alive_attempts", settings.keep_alive_max_attempt)
-        .add("grace_ms", whole_milliseconds(settings.reconnect_grace))
-        .text();
+        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout));
+    return add_patience(object, settings).text();
   }
   std::string operator()(const rendezvous_messages::join& message) const {
     json_object object = of_kind("join");
@@ -22411,7 +25454,9 @@ struct message_writer {
   }
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
-    return of_kind("welcome").add("resumed", message.resumed).text();
+    json_object object = of_kind("welcome");
+    object.add("resumed", message.resumed);
+    return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
     return of_kind("refused").add("timeout", message.timeout).add("why", message.why).text();
@@ -22452,6 +25497,13 @@ struct message_writer {
   }
 };
 
+inline void read_patience(const json_fields& fields, rendezvous_settings& settings) {
+  settings.keep_alive_interval = milliseconds(fields, "keep_alive_ms");
+  // One that is late must not be the loss of a node.
+  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
+  settings.reconnect_grace = milliseconds(fields, "grace_ms");
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
@@ -22466,9 +25518,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
   settings.last_call_timeout = milliseconds(fields, "last_call_ms");
-  settings.keep_alive_interval = milliseconds(fields, "keep_alive_ms");
-  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 1, 1'000'000);
-  settings.reconnect_grace = milliseconds(fields, "grace_ms");
+  read_patience(fields, settings);
   return message;
 }
 
@@ -22522,7 +25572,12 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   namespace messages = rendezvous_messages;
   const detail::json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
-  if (kind == "welcome") return messages::welcome{fields.flag("resumed")};
+  if (kind == "welcome") {
+    messages::welcome message;
+    message.resumed = fields.flag("resumed");
+    detail::read_patience(fields, message.settings);
+    return message;
+  }
   if (kind == "refused") return messages::refused{fields.flag("timeout"), fields.text("why")};
   if (kind == "peers") {
     return messages::peers{fields.number("round", 0, detail::last_round), fields.text("addresses")};
@@ -22585,6 +25640,7 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
                                               std::shared_ptr<time_source> time, logger log)
     : connector_(std::move(connector)),
       greeting_(std::move(greeting)),
+      settings_(greeting_.settings),
       time_(std::move(time)),
       log_(std::move(log)) {}
 
@@ -22638,6 +25694,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   known_.change.reset();
   known_.refused.reset();
   known_.all_finished = false;
+  is_given_up_ = false;
   send_until_superseded(std::move(wish));
 }
 
@@ -22651,8 +25708,6 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
   for (;;) {
     channel_ = co_await connect_until(deadline);
     std::string why;
-    // The server waits for as long again until it lets the others go on.
-    grace_ = greeting_.settings.reconnect_grace / 2;
     try {
       co_await race(listen(), keep_alive());
     } catch (const error& failure) {
@@ -22669,8 +25724,10 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     }
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
     const time_point now = time_->now();
-    lost_at_ = now + greeting_.settings.reconnect_grace / 2;
+    ended_at_ = now;
+    lost_at_ = now + fencing::of_end(settings_.reconnect_grace).notice;
     deadline = now + limits::rendezvous_reconnect_timeout;
+    notify();
   }
 }
 
@@ -22683,8 +25740,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()),
-                grace_);
+      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()));
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -22719,8 +25775,6 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   }
   if (!channel) co_return nullptr;
   channel->send(to_text(rendezvous_request(greeting_)));
-  known_alive_at_ = time_->now();
-  unanswered_.clear();
   if (co_await is_welcomed(channel, limit)) co_return channel;
   channel->close();
   co_return nullptr;
@@ -22728,6 +25782,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
 
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
   std::optional<rendezvous_answer> reply;
+  const time_point greeted_at = time_->now();
   try {
     const auto answer = co_await with_deadline(*time_, limit, channel->receive());
     if (answer) reply = parse_rendezvous_answer(*answer);
@@ -22754,7 +25809,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   }
   const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
   if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
-  take_up(*channel, welcome->resumed);
+  take_up(*channel, *welcome, greeted_at);
   co_return true;
 }
 
@@ -22763,11 +25818,20 @@ ELASTIC_DECL std::string rendezvous_link::stranger() const {
                      last_problem_);
 }
 
-ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel, bool resumed) {
+ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
+                                           const rendezvous_messages::welcome& reply,
+                                           time_point greeted_at) {
+  settings_ = reply.settings;
+  known_alive_at_ = greeted_at;
+  unanswered_.clear();
   is_welcome_ = true;
   was_connected_ = true;
+  ended_at_.reset();
   lost_at_.reset();
-  if (!resumed) note_lost("this node was given up by the others", duration::zero());
+  if (!reply.resumed) {
+    is_given_up_ = known_.placed.has_value();
+    note_lost("this node was given up by the others");
+  }
   if (standing_request_) channel.send(to_text(*standing_request_));
   if (status_is_due_) channel.send(to_text(rendezvous_messages::ask_status{}));
   notify();
@@ -22783,17 +25847,22 @@ ELASTIC_DECL task<void> rendezvous_link::listen() {
 }
 
 ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
-  const duration interval = greeting_.settings.keep_alive_interval;
-  const duration patience = std::max(greeting_.settings.silence() - interval, interval * 3 / 2);
+  const duration interval = settings_.keep_alive_interval;
+  const duration patience = fencing::of_silence(settings_.silence()).notice;
   time_point next_word = time_->now() + interval;
   for (;;) {
-    const time_point next_look = std::min(next_word, known_alive_at_ + patience);
-    co_await time_->sleep_until(next_look);
-    const time_point now = time_->now();
-    if (now >= known_alive_at_ + patience) {
-      grace_ = interval / 2;
+    // An end of the connection that reaches the server lets the others go on sooner than silence:
+    // so it is kept until the workers are gone.
+    const bool is_lost = time_->now() >= known_alive_at_ + patience;
+    if (is_lost) note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+    const bool has_workers = known_.placed && !known_.all_finished;
+    const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
+    if (is_lost && time_->now() >= limit) {
       throw error(errc::connection_failed, "the server does not answer");
     }
+    const time_point next_look = std::min(next_word, limit);
+    co_await time_->sleep_until(next_look);
+    const time_point now = time_->now();
     if (now < next_word) continue;
     say(rendezvous_messages::keep_alive{});
     unanswered_.push_back(now);
@@ -22842,9 +25911,26 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished&
   if (known_.placed && known_.placed->round == reply.round) known_.all_finished = true;
 }
 
-ELASTIC_DECL void rendezvous_link::note_lost(std::string why, duration grace) {
+ELASTIC_DECL time_point rendezvous_link::fence() const {
+  if (!was_connected_) return time_point::max();
+  if (is_given_up_) return time_->now();
+  const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
+  if (!ended_at_) return of_silence;
+  return std::min(of_silence, *ended_at_ + fencing::of_end(settings_.reconnect_grace).kill);
+}
+
+ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
+  for (;;) {
+    const time_point limit = fence();
+    if (time_->now() >= limit) co_return;
+    co_await race(time_->sleep_until(limit), news());
+  }
+}
+
+ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
+  const duration grace = std::max(fence() - time_->now(), duration::zero());
   known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
   notify();
 }
@@ -22866,19 +25952,24 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
   const auto addresses = co_await detail::resolve_addresses(at.host);
-  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
-    return is_local_address(executor, address);
-  });
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
   if (!is_ours && !decided) co_return nullptr;
-  const std::string listen_at = is_loopback(at.host) ? at.host : "";
+  detail::listen_point point;
+  const bool is_alone = is_loopback(at.host);
+  if (is_alone || !parameters.listens_everywhere()) {
+    point = detail::choose_listen_point(at.host, addresses, is_own);
+  }
+  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
   try {
-    auto host =
-        std::make_unique<rendezvous_host>(executor, listen_at, at.port, parameters, protocol);
-    if (listen_at.empty() && !parameters.secret) {
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
+                                                  protocol);
+    if (!is_alone && !parameters.secret) {
       parameters.log.info(
-          "port {} is open to whoever reaches this host: --rdzv-conf secret_file lets in only who "
+          "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
           "holds the job's secret",
-          at.port);
+          at.port, reached);
     }
     co_return host;
   } catch (const error& failure) {
@@ -22888,11 +25979,12 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
 }
 
 ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
-                                              const std::string& address, std::uint16_t port,
+                                              detail::listen_point at, std::uint16_t port,
                                               const rendezvous_parameters& parameters,
                                               rendezvous_protocol protocol) {
   tcp_store_server_options options;
-  options.address = address;
+  options.address = std::move(at.address);
+  options.besides = std::move(at.besides);
   options.port = port;
   options.use_ring = parameters.use_ring;
   options.secret = parameters.secret;
@@ -22961,7 +26053,7 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   is_host_ = parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
   worker_networks_ = detail::worker_networks(parameters_);
-  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
                           "worker_networks"});
@@ -23012,6 +26104,10 @@ ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
     throw_if_over();
     co_await link_->news();
   }
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
+  return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
 }
 
 ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
@@ -23073,12 +26169,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
     throw_if_over();
     co_await link_->news();
   }
-  auto executor = co_await asio::this_coro::executor;
   const std::string address = link_->local_address();
   rendezvous_messages::join wish;
   wish.after = round_;
   wish.timeout = settings_.join_timeout;
-  wish.offer = workers_.serve(executor, address, is_loopback(endpoint_.host));
+  detail::meeting_place meeting{endpoint_.host, host_ != nullptr};
+  wish.offer = co_await workers_.serve(address, is_loopback(endpoint_.host), std::move(meeting));
   if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
   link_->begin_join(std::move(wish));
   while (!link_->known().placed) {
@@ -23369,7 +26465,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.heard = now;
   node.given_up_at.reset();
   wake_at(now + settings_.silence());
-  answer(request.node, rendezvous_messages::welcome{!is_new});
+  answer(request.node, rendezvous_messages::welcome{!is_new, settings_});
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node);
 }
@@ -24745,11 +27841,16 @@ inline std::string event_text(const std::optional<std::string>& text) {
   return text ? event_text(std::string_view(*text)) : "null";
 }
 
+template <class T>
+std::string event_number(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : std::string("null");
+}
+
 /// The part of an event that is JSON within a JSON text.
 inline std::string event_inner_metadata(const event& happened) {
-  std::string inner =
-      fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}", happened.group_world_size,
-                  event_text(std::string_view(happened.entry_point)));
+  std::string inner = fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}",
+                                  event_number(happened.group_world_size),
+                                  event_text(std::string_view(happened.entry_point)));
   if (const auto& worker = happened.worker) {
     const auto number = [](bool is_known, int value) {
       return is_known ? std::to_string(value) : std::string("null");
@@ -24769,19 +27870,18 @@ inline std::string event_inner_metadata(const event& happened) {
 
 ELASTIC_DECL std::string to_json_line(const event& happened) {
   const auto text = [](std::string_view value) { return detail::event_text(value); };
-  const auto number = [](const std::optional<int>& value) {
-    return value ? fmt::format("{}", *value) : std::string("null");
-  };
   const auto& worker = happened.worker;
   const std::string metadata = fmt::format(
       "\"run_id\": {}, \"global_rank\": {}, \"group_rank\": {}, \"worker_id\": {}, \"role\": {}, "
       "\"hostname\": {}, \"state\": {}, \"total_run_time\": {}, \"rdzv_backend\": {}, "
-      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}, \"duration_ms\": null",
+      "\"raw_error\": {}, \"metadata\": {}, \"agent_restarts\": {}, \"duration_ms\": {}",
       text(happened.run_id), worker ? fmt::format("{}", worker->global_rank) : "null",
-      number(happened.group_rank), worker ? fmt::format("\"{}\"", worker->pid) : "null",
-      text(happened.role), text(happened.hostname), text(happened.state), happened.total_run_time,
+      detail::event_number(happened.group_rank),
+      worker ? fmt::format("\"{}\"", worker->pid) : "null", text(happened.role),
+      text(happened.hostname), text(happened.state), happened.total_run_time,
       text(happened.rdzv_backend), detail::event_text(happened.raw_error),
-      text(detail::event_inner_metadata(happened)), happened.agent_restarts);
+      text(detail::event_inner_metadata(happened)), happened.agent_restarts,
+      detail::event_number(happened.duration_ms));
   return fmt::format("{{\"name\": {}, \"source\": \"{}\", \"timestamp\": 0, \"metadata\": {{{}}}}}",
                      text(happened.name),
                      happened.source == event_source::agent ? "AGENT" : "WORKER", metadata);
@@ -25186,6 +28286,191 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context co
                             context.master_port, timeout.count(), client->last_problem()));
   }
   co_return std::make_shared<prefix_store>(worker_store_prefix(context), std::move(client));
+}
+
+}  // namespace elastic
+
+// ---- elastic/base/detail/impl/random.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL random_source::random_source() {
+  std::random_device device;
+  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
+}
+
+ELASTIC_DECL std::uint64_t random_source::below(std::uint64_t bound) {
+  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+}
+
+ELASTIC_DECL std::string random_uuid(random_source& random) {
+  const std::uint64_t high = random.next();
+  const std::uint64_t low = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
+}
+
+ELASTIC_DECL std::string random_name(random_source& random, std::size_t length) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string name(length, '_');
+  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
+  return name;
+}
+
+ELASTIC_DECL std::string random_uuid() {
+  random_source random;
+  return random_uuid(random);
+}
+
+ELASTIC_DECL std::string random_name(std::size_t length) {
+  random_source random;
+  return random_name(random, length);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/chaos_schedule.ipp ----
+
+namespace elastic::detail {
+
+/// Of each 100 ms a slow worker runs for 10.
+inline constexpr std::chrono::milliseconds slow_stopped{90};
+inline constexpr std::chrono::milliseconds slow_running{10};
+
+ELASTIC_DECL chaos_schedule::chaos_schedule(const chaos_plan& plan)
+    : noise_(plan.noise), random_(plan.noise ? plan.noise->seed : 0) {
+  for (const chaos_fault& fault : plan.faults) {
+    add(fault, static_cast<std::uint64_t>(fault.number), false);
+  }
+  if (noise_) add_random();
+}
+
+ELASTIC_DECL std::optional<chaos_step> chaos_schedule::next() {
+  const auto position = std::min_element(
+      entries_.begin(), entries_.end(),
+      [](const entry& left, const entry& right) { return left.step.at < right.step.at; });
+  if (position == entries_.end()) return std::nullopt;
+  const entry first = std::move(*position);
+  entries_.erase(position);
+  if (first.slow_until > duration::zero()) add_turn(first);
+  // There is always one to come.
+  if (noise_ && first.step.is_any_rank && first.step.at == random_at_ &&
+      !first.step.fault.empty()) {
+    add_random();
+  }
+  return first.step;
+}
+
+ELASTIC_DECL void chaos_schedule::add(const chaos_fault& fault, std::uint64_t number,
+                                      bool is_any_rank) {
+  entry begin;
+  begin.step.at = fault.at;
+  begin.step.of = fault.of;
+  begin.step.number = number;
+  begin.step.is_any_rank = is_any_rank;
+  begin.step.signal = fault.what == chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
+  begin.step.fault = is_any_rank ? "random" : to_text(fault);
+  const duration end = fault.at + fault.lasts;
+  if (fault.what == chaos_fault::kind::slow) begin.slow_until = end;
+  entries_.push_back(begin);
+  if (fault.what != chaos_fault::kind::stop) return;
+  entry finish = std::move(begin);
+  finish.step.at = end;
+  finish.step.signal = SIGCONT;
+  finish.step.fault.clear();
+  entries_.push_back(std::move(finish));
+}
+
+ELASTIC_DECL void chaos_schedule::add_turn(const entry& last) {
+  const bool was_stopped = last.step.signal == SIGSTOP;
+  entry turn = last;
+  turn.step.fault.clear();
+  turn.step.signal = was_stopped ? SIGCONT : SIGSTOP;
+  turn.step.at += was_stopped ? slow_stopped : slow_running;
+  if (was_stopped) turn.step.at = std::min(turn.step.at, last.slow_until);
+  if (was_stopped || turn.step.at < last.slow_until) entries_.push_back(std::move(turn));
+}
+
+ELASTIC_DECL void chaos_schedule::add_random() {
+  using std::chrono::milliseconds;
+  const auto mean = std::chrono::duration_cast<milliseconds>(noise_->mean_gap).count();
+  const auto up_to = [this](std::int64_t most) {
+    return milliseconds(1 + random_.below(static_cast<std::uint64_t>(most)));
+  };
+  random_at_ += up_to(2 * mean);
+  chaos_fault fault;
+  fault.at = random_at_;
+  const std::uint64_t choice = random_.below(4);
+  if (choice == 2) fault.what = chaos_fault::kind::stop;
+  if (choice == 3) fault.what = chaos_fault::kind::slow;
+  if (choice >= 2) fault.lasts = up_to(mean);
+  add(fault, random_.next(), true);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/impl/chaos.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL chaos_monkey::chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
+                                        std::shared_ptr<time_source> time, logger log,
+                                        std::function<void()> kill_node,
+                                        std::shared_ptr<worker_observer> next)
+    : plan_(std::move(plan)),
+      time_(std::move(time)),
+      log_(std::move(log)),
+      kill_node_(std::move(kill_node)),
+      next_(std::move(next)),
+      begun_(std::move(strand)) {}
+
+ELASTIC_DECL void chaos_monkey::started(const started_workers& job) {
+  if (next_) next_->started(job);
+  world_ = job;
+  if (!begun_.is_set()) {
+    log_.warning("chaos: this job is disturbed on purpose: {}", to_text(plan_));
+    const std::string missing = missing_targets(plan_, job.world_size, job.group_world_size);
+    if (!missing.empty()) {
+      log_.warning("chaos: nothing happens to {}: there are {} ranks and {} nodes", missing,
+                   job.world_size, job.group_world_size);
+    }
+    begun_at_ = time_->now();
+    begun_.set();
+  } else if (const auto fault = std::exchange(last_fault_, std::nullopt)) {
+    log_.warning(
+        "chaos: {} workers run again {:.3f} s after the last fault (round {}, restarts {})",
+        job.world_size, std::chrono::duration<double>(time_->now() - *fault).count(), job.round,
+        job.restarts);
+  }
+}
+
+ELASTIC_DECL void chaos_monkey::progress(const worker_progress& made) {
+  if (next_) next_->progress(made);
+}
+
+ELASTIC_DECL void chaos_monkey::hung(const hung_worker& worker) {
+  if (next_) next_->hung(worker);
+}
+
+ELASTIC_DECL task<void> chaos_monkey::run(local_agent& agent) {
+  co_await begun_.wait();
+  detail::chaos_schedule schedule(plan_);
+  while (const std::optional<detail::chaos_step> step = schedule.next()) {
+    co_await time_->sleep_until(deadline_after(begun_at_, step->at));
+    carry_out(agent, *step);
+  }
+  co_await time_->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step) {
+  const int target = step.target_in(world_.world_size);
+  if (!step.fault.empty()) last_fault_ = time_->now();
+  if (step.of == chaos_fault::target::rank) {
+    agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
+  } else if (target == world_.group_rank) {
+    log_.warning("chaos: {}: this agent is killed", step.fault);
+    kill_node_();
+  }
 }
 
 }  // namespace elastic
@@ -26208,7 +29493,8 @@ ELASTIC_DECL int exit_code(const run_result& result) {
   if (result.state == worker_state::stopped && result.stop_signal) {
     return 128 + *result.stop_signal;
   }
-  return 1;
+  // NVIDIA's ft_launcher has the same number for "do not put it into the queue again".
+  return result.is_hopeless ? 93 : 1;
 }
 
 ELASTIC_DECL int exit_code(const std::exception& failure) {
@@ -27005,6 +30291,7 @@ class chosen_rendezvous : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -27249,13 +30536,22 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
+  /// When it was prolonged last.
+  const life_sign& sign() const { return sign_; }
+
+  /// Why that failed last.
+  const std::string& last_problem() const { return last_problem_; }
+
  private:
   ELASTIC_DECL task<void> keep();
+  ELASTIC_DECL task<void> prolong(std::string key);
 
   const std::shared_ptr<leased_keys> keys_;
   const job_keeper keep_job_;
   const std::shared_ptr<time_source> time_;
   const logger log_;
+  life_sign sign_;
+  std::string last_problem_ = "no reply";
   std::string held_;
   std::optional<event_flag> ended_;
   std::optional<event_flag> idle_;
@@ -27382,6 +30678,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -27407,6 +30704,11 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   // ---- what happens in a round ----------------------------------------------------------------
 
+  ELASTIC_DECL task<void> note_change();
+  ELASTIC_DECL task<void> note_failure(std::string what);
+
+  // Throws when this node has to give up the others, however long etcd is looked for.
+  ELASTIC_DECL task<void> give_up_in_time();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
@@ -27798,7 +31100,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   if (parameters.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
   }
-  parameters.check_conf({"join_timeout",
+  parameters.check_conf({"listen",
+                         "join_timeout",
                          "last_call_timeout",
                          "close_timeout",
                          "heartbeat_timeout",
@@ -27869,9 +31172,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.settings();
-  parameters.check_conf({"join_timeout", "last_call_timeout", "close_timeout", "heartbeat_timeout",
-                         "keep_alive_interval", "keep_alive_max_attempt", "read_timeout",
-                         "timeout"});
+  parameters.check_conf({"listen", "join_timeout", "last_call_timeout", "close_timeout",
+                         "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                         "read_timeout", "timeout"});
   const std::string backend = parameters.backend;
   const std::string run_id = parameters.run_id;
   const auto make = [parameters] { return detail::make_file(parameters); };
@@ -28120,6 +31423,57 @@ ELASTIC_DECL task<void> torch_exit::release() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/impl/fencing.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL fencing fencing::of_silence(duration silence) {
+  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
+  return {silence / 4 * 3, silence - margin, silence};
+}
+
+ELASTIC_DECL fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
+
+ELASTIC_DECL bool fencing::is_safe() const {
+  const duration drift = others_go_on / 50;
+  return notice < kill && kill + kill_time + drift <= others_go_on;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/impl/life_sign.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void life_sign::heard(time_point begun) {
+  heard_at_ = std::max(heard_at_.value_or(begun), begun);
+}
+
+ELASTIC_DECL duration life_sign::age() const {
+  return heard_at_ ? time_->now() - *heard_at_ : duration::zero();
+}
+
+ELASTIC_DECL task<void> life_sign::wait_for_notice() const { return wait_for_age(times_.notice); }
+
+ELASTIC_DECL task<void> life_sign::wait_for_kill() const { return wait_for_age(times_.kill); }
+
+ELASTIC_DECL task<void> life_sign::wait_for_age(duration limit) const {
+  for (;;) {
+    const time_point end = heard_at_ ? *heard_at_ + limit : time_point::max();
+    if (time_->now() >= end) co_return;
+    co_await time_->sleep_until(end);
+  }
+}
+
+ELASTIC_DECL error cut_off_error(const life_sign& sign, const std::string& problem) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(sign.age());
+  return error(errc::connection_failed,
+               fmt::format("this node could not tell the others for {} s that it lives: {}",
+                           seconds.count(), problem));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/torch/detail/impl/torch_state_clock.ipp ----
 
 namespace elastic::detail {
@@ -28189,7 +31543,8 @@ ELASTIC_DECL torch_round::torch_round(std::string run_id, node_id node,
       backend_(std::move(backend)),
       agents_(std::move(agents)),
       time_(std::move(time)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      sign_(time_, settings.silence()) {}
 
 ELASTIC_DECL std::string torch_round::prefix(std::int64_t round) const {
   return fmt::format("torch.rendezvous.{}.{}", run_id_, round);
@@ -28207,7 +31562,9 @@ ELASTIC_DECL auto torch_round::carry_out(view current, round_action action) -> t
   const bool has_place = is_named(current.state);
   if (has_place) current.stored.last_heartbeats[node_] = next_heartbeat();
   if (!has_place) current.stored.last_heartbeats.erase(node_);
-  co_return co_await write(std::move(current));
+  view written = co_await write(std::move(current));
+  if (shows_heartbeat(written.stored)) sign_.heard(now);
+  co_return written;
 }
 
 ELASTIC_DECL task<void> torch_round::close() {
@@ -28262,7 +31619,13 @@ ELASTIC_DECL task<void> torch_round::tell_ended(std::int64_t round, int rank) {
 
 ELASTIC_DECL task<void> torch_round::announce() {
   const auto say = [this](rendezvous_backend& to) { return answered(to.say_alive(node_)); };
+  const time_point begun = time_->now();
   co_await patiently<bool>(say);
+  if (backend_->watches_over_nodes()) sign_.heard(begun);
+}
+
+ELASTIC_DECL task<void> torch_round::refresh_sign() {
+  if (sign_.age() > settings_.keep_alive_interval) co_await beat();
 }
 
 ELASTIC_DECL task<void> torch_round::withdraw() { co_await backend_->say_gone(); }
@@ -28421,6 +31784,12 @@ ELASTIC_DECL torch_time torch_round::next_heartbeat() {
   return heartbeat_;
 }
 
+ELASTIC_DECL bool torch_round::shows_heartbeat(const torch_state& stored) const {
+  if (backend_->watches_over_nodes()) return false;
+  const auto mine = stored.last_heartbeats.find(node_);
+  return mine != stored.last_heartbeats.end() && mine->second == heartbeat_;
+}
+
 ELASTIC_DECL task<void> torch_round::keep_alive() {
   for (;;) {
     co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
@@ -28444,7 +31813,9 @@ ELASTIC_DECL task<void> torch_round::beat() {
     if (mine == current.stored.last_heartbeats.end()) co_return;
     const torch_time before = mine->second;
     mine->second = next_heartbeat();
+    const time_point begun = time_->now();
     current = co_await write(std::move(current));
+    if (shows_heartbeat(current.stored)) sign_.heard(begun);
     const auto now = current.stored.last_heartbeats.find(node_);
     if (now == current.stored.last_heartbeats.end() || now->second > before) co_return;
   }
@@ -28485,13 +31856,32 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     shared_->spare_ended(false);
     co_await with_rollback(join(), try_to_leave(give_up_any_place()));
     std::optional<rendezvous_round> round = co_await placed_round();
-    if (round) co_return std::move(*round);
+    if (round) {
+      co_await shared_->refresh_sign();
+      co_return std::move(*round);
+    }
     parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
                           change_->what);
   }
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
+  if (!change_) co_await race(note_change(), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
+  return shared_->sign().wait_for_kill();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
+  co_await shared_->sign().wait_for_notice();
+  // Whose workers are done has none to stop.
+  if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
+  throw detail::cut_off_error(shared_->sign(), shared_->last_problem());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
   while (!change_) {
     view current = co_await shared_->look();
     if (current.state.closed) {
@@ -28508,10 +31898,14 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
     const time_point limit = now() + settings_.keep_alive_interval;
     co_await shared_->wait_for_change(current.token, limit);
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string what) {
+  co_await race(note_failure(std::move(what)), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
   const view current = co_await shared_->look();
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
@@ -28522,7 +31916,6 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::str
     rendezvous_change failed = co_await count_failure(std::move(what));
     note(std::move(failed));
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
@@ -28661,8 +32054,8 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   round.agents = round_agents_;
   round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    round.master =
-        workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+    const detail::meeting_place nowhere;
+    round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   const bool has_count = co_await agree_on_restarts();
   if (!has_count) co_return std::nullopt;
@@ -28802,8 +32195,6 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
   co_await race(std::move(agreeing), note_change());
 }
-
-ELASTIC_DECL task<void> dynamic_rendezvous::note_change() { co_await wait_for_change(); }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
     view current) {
@@ -30366,45 +33757,6 @@ ELASTIC_DECL std::int64_t etcd_v2_keys::leaves_of(const json& node) {
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/impl/random.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL random_source::random_source() {
-  std::random_device device;
-  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
-}
-
-ELASTIC_DECL std::uint64_t random_source::below(std::uint64_t bound) {
-  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
-}
-
-ELASTIC_DECL std::string random_uuid(random_source& random) {
-  const std::uint64_t high = random.next();
-  const std::uint64_t low = random.next();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
-                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
-}
-
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length) {
-  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  std::string name(length, '_');
-  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
-  return name;
-}
-
-ELASTIC_DECL std::string random_uuid() {
-  random_source random;
-  return random_uuid(random);
-}
-
-ELASTIC_DECL std::string random_name(std::size_t length) {
-  random_source random;
-  return random_name(random, length);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/store/detail/impl/key_file.ipp ----
 
 namespace elastic::detail {
@@ -31018,6 +34370,41 @@ ELASTIC_DECL agent_telemetry::timed_step::~timed_step() {
                   std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
 }
 
+ELASTIC_DECL agent_telemetry::timed_phase::timed_phase(agent_telemetry& telemetry,
+                                                       std::string state)
+    : telemetry_(telemetry), state_(std::move(state)), began_(telemetry.services_.time->now()) {}
+
+ELASTIC_DECL agent_telemetry::timed_phase::~timed_phase() {
+  if (!telemetry_.services_.events) return;
+  const auto took = telemetry_.services_.time->now() - began_;
+  event happened = telemetry_.common(std::move(state_), telemetry_.restarts_,
+                                     telemetry_.group_rank_, telemetry_.group_world_size_);
+  happened.duration_ms = std::chrono::duration<double, std::milli>(took).count();
+  telemetry_.record(happened);
+}
+
+ELASTIC_DECL void agent_telemetry::record_start(const worker_group& group) {
+  if (group.workers().empty()) return;
+  group_rank_ = group.workers().front().identity.group_rank;
+  group_world_size_ = group.workers().front().identity.group_world_size;
+  for (const worker& entry : group.workers()) record(event_of_worker(entry, "START", restarts_));
+}
+
+ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::string state,
+                                                    int restarts) const {
+  event happened = common(std::move(state), restarts, entry.identity.group_rank,
+                          entry.identity.group_world_size);
+  happened.source = event_source::worker;
+  event::worker_part part;
+  part.pid = entry.pid;
+  part.global_rank = entry.identity.rank;
+  part.local_rank = entry.identity.local_rank;
+  part.role_rank = entry.identity.role_rank;
+  part.role_world_size = entry.identity.role_world_size;
+  happened.worker = part;
+  return happened;
+}
+
 ELASTIC_DECL void agent_telemetry::emit_state(worker_state state, int remaining_restarts) {
   emit("LocalElasticAgent._monitor_workers.success", 1);
   emit("LocalElasticAgent._monitor_workers.duration.ms", 0);
@@ -31046,20 +34433,13 @@ ELASTIC_DECL void agent_telemetry::emit_result(const run_result& result) {
 ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
                                                   const run_result& result) {
   for (const worker& one : group.workers()) {
-    event happened = common(worker_event_state(one), result.restarts, one.identity.group_rank,
-                            one.identity.group_world_size);
-    happened.source = event_source::worker;
-    event::worker_part part;
-    part.pid = one.pid;
-    part.global_rank = one.identity.rank;
-    part.local_rank = one.identity.local_rank;
-    part.role_rank = one.identity.role_rank;
-    part.role_world_size = one.identity.role_world_size;
-    if (happened.state == "FAILED" && one.end) part.exit_code = one.end->status.as_python();
-    happened.worker = part;
+    event happened = event_of_worker(one, worker_event_state(one), result.restarts);
+    if (happened.state == "FAILED" && one.end) {
+      happened.worker->exit_code = one.end->status.as_python();
+    }
     if (happened.state == "FAILED") {
       const auto content = read_error_file(one.error_file);
-      happened.raw_error = content ? content->raw_json : R"({"message": "<NONE>"})";
+      happened.raw_error = content ? content->raw_json : error_without_file(*happened.worker);
       if (!content && !one.hung.empty()) happened.raw_error = hung_error(one.hung);
     }
     record(happened);
@@ -31072,13 +34452,20 @@ ELASTIC_DECL void agent_telemetry::record_agent(const worker_group& group, int r
   const worker_identity who = started ? group.workers().front().identity : worker_identity{};
   event happened = common(failure ? "FAILED" : "SUCCEEDED", restarts,
                           started ? std::optional<int>(who.group_rank) : std::nullopt,
-                          started ? who.group_world_size : 0);
+                          started ? std::optional<int>(who.group_world_size) : std::nullopt);
   happened.raw_error = failure;
   record(happened);
 }
 
 ELASTIC_DECL std::string agent_telemetry::hung_error(const std::string& reason) {
   return fmt::format(R"({{"message": {}}})", json_quoted("hung: " + reason));
+}
+
+/// Source: torch.distributed.elastic.multiprocessing.errors (2.13), `ProcessFailure`.
+ELASTIC_DECL std::string agent_telemetry::error_without_file(const event_worker& failed) {
+  if (failed.exit_code.value_or(-1) < 0) return R"({"message": "<NONE>"})";
+  return R"({"message": "<NONE>", "errorTraits": {"category": "system_terminated_error", )"
+         R"("retryability": "False"}})";
 }
 
 ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& one) {
@@ -31088,7 +34475,7 @@ ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& one) 
 
 ELASTIC_DECL event agent_telemetry::common(std::string state, int restarts,
                                            std::optional<int> group_rank,
-                                           int group_world_size) const {
+                                           std::optional<int> group_world_size) const {
   event happened;
   happened.name = "torchelastic.worker.status." + state;
   happened.run_id = run_id_;
@@ -31264,6 +34651,106 @@ ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents
   master_endpoint master = co_await read_master(std::move(agents));
   master.served_by_agent = mine.served_by_agent;
   co_return master;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/detail/impl/stored_archive.ipp ----
+
+namespace elastic::detail {
+
+inline std::uint32_t crc32_of(std::string_view bytes) {
+  std::uint32_t sum = 0xffffffff;
+  for (const char byte : bytes) {
+    sum ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xedb88320U : 0U);
+  }
+  return ~sum;
+}
+
+/// The numbers of an archive, the least byte first.
+inline void append_number(std::string& bytes, std::size_t number, int size) {
+  for (int i = 0; i < size; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xff);
+}
+
+ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content) {
+  // Version, flags, method, time, date (the first that there is), sum, sizes, length of the name.
+  std::string about;
+  append_number(about, 20, 2);
+  append_number(about, 0, 2);
+  append_number(about, 0, 2);
+  append_number(about, 0, 2);
+  append_number(about, (1 << 5) | 1, 2);
+  append_number(about, crc32_of(content), 4);
+  append_number(about, content.size(), 4);
+  append_number(about, content.size(), 4);
+  append_number(about, name.size(), 2);
+  append_number(about, 0, 2);
+
+  std::string bytes = "PK\3\4" + about;
+  bytes += name;
+  bytes += content;
+  const std::size_t directory_at = bytes.size();
+  bytes += "PK\1\2";
+  append_number(bytes, 20, 2);
+  bytes += about;
+  // No comment, the first disk, no attributes, at the beginning.
+  append_number(bytes, 0, 8);
+  append_number(bytes, 0, 6);
+  bytes += name;
+  const std::size_t directory_size = bytes.size() - directory_at;
+  bytes += "PK\5\6";
+  append_number(bytes, 0, 4);
+  append_number(bytes, 1, 2);
+  append_number(bytes, 1, 2);
+  append_number(bytes, directory_size, 4);
+  append_number(bytes, directory_at, 4);
+  append_number(bytes, 0, 2);
+  return bytes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/standby/detail/impl/python_command.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<python_command> parse_python_command(
+    const std::vector<std::string>& arguments) {
+  using kind = python_command::kind;
+  constexpr std::string_view plain = "bBdEIiOPqRsSuvx";
+  python_command command;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with('-')) {
+      if (argument.empty()) return std::nullopt;
+      command.name = argument;
+      return command;
+    }
+    command.flags.push_back(argument);
+    if (argument == "--check-hash-based-pycs") {
+      if (++i == arguments.size()) return std::nullopt;
+      command.flags.push_back(arguments[i]);
+      continue;
+    }
+    const std::size_t at = argument.find_first_not_of(plain, 1);
+    if (at == std::string::npos && argument.size() > 1) continue;
+    const char letter = at == std::string::npos ? '-' : argument[at];
+    if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
+    // What follows the letter is its value, or else the next argument.
+    const bool is_apart = at + 1 == argument.size();
+    if (is_apart && ++i == arguments.size()) return std::nullopt;
+    if (letter == 'W' || letter == 'X') {
+      if (is_apart) command.flags.push_back(arguments[i]);
+      continue;
+    }
+    command.flags.back().resize(at);
+    if (command.flags.back() == "-") command.flags.pop_back();
+    command.what = letter == 'm' ? kind::module : kind::code;
+    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(at + 1);
+    return command;
+  }
+  return std::nullopt;
 }
 
 }  // namespace elastic::detail
@@ -31485,7 +34972,7 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
   asked.signal = static_cast<int>(fields.number("signal", -64, 64));
   const double seconds = fields.real("expiration_time");
   if (seconds < 0) return asked;
-  constexpr double last = 1e10;  // in the year 2286
+  constexpr double last = 9.2e9;  // in the year 2261; a time of day has no room for more
   if (!(seconds <= last)) {
     control_fields::refuse(
         fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
@@ -31493,6 +34980,41 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
   asked.expiry =
       wall_time(std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
   return asked;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/uninterruptible_watch.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment) {
+  const std::string text =
+      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
+  constexpr double most = 1e9;
+  return std::chrono::duration_cast<duration>(
+      std::chrono::duration<double>(std::min(seconds, most)));
+}
+
+ELASTIC_DECL duration uninterruptible_watch::period() const {
+  constexpr duration least = std::chrono::milliseconds(10);
+  constexpr duration most = std::chrono::seconds(1);
+  return std::clamp(limit_ / 4, least, most);
+}
+
+ELASTIC_DECL std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
+                                                                 time_point now) {
+  if (state != 'D') {
+    since_.erase(slot);
+    return std::nullopt;
+  }
+  const time_point since = since_.emplace(slot, now).first->second;
+  if (now - since < limit_) return std::nullopt;
+  return now - since;
 }
 
 }  // namespace elastic::detail
@@ -31675,7 +35197,7 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   parameters_.settings();
   parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
-  parameters_.check_conf({"is_host", "join_timeout", "last_call_timeout", "close_timeout",
+  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
                           "worker_networks"});
@@ -31701,7 +35223,9 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   round.agents = std::make_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       std::make_shared<memory_store>());
-  round.master = workers_.serve(executor, "127.0.0.1", parameters_.local_addr.empty());
+  const std::string own_address = "127.0.0.1";
+  const meeting_place nowhere;
+  round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);
   if (parameters_.secret) {
     address_filter own;
     for (const asio::ip::address& address : own_addresses()) own.add(address);
@@ -31777,8 +35301,9 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);
+  parameters_.listens_everywhere();
   timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
-  parameters_.check_conf({"timeout"});
+  parameters_.check_conf({"timeout", "listen"});
 }
 
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
@@ -31841,12 +35366,27 @@ ELASTIC_DECL task<void> static_rendezvous::shutdown() {
   if (ending) co_await ending->stop();
 }
 
+/// Where node 0 serves.
+inline task<listen_point> point_of_server(std::string host) {
+  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
+  const bool has_loopback = std::any_of(known.begin(), known.end(), [](const auto& address) {
+    return plain_address(address).is_loopback();
+  });
+  listen_point point = co_await find_listen_point(host);
+  // An address of another host is a mistake, which the server names.
+  if (point.address.empty() && !has_loopback) point.address = host;
+  co_return point;
+}
+
 ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
     auto table = std::make_shared<key_value_engine>();
     tcp_store_server_options options;
-    options.address = endpoint_.host;
+    listen_point point;
+    if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
+    options.address = point.address;
+    options.besides = point.besides;
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
     options.log = parameters_.log;
@@ -31859,6 +35399,8 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   options.host = endpoint_.host;
   options.port = endpoint_.port;
   options.log = parameters_.log;
+  // A node of torchrun that serves waits until all others have told the store that they are there.
+  options.announce_worker = true;
   auto client = std::make_shared<tcp_store>(executor, options);
   if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
                               client->connect())) {
@@ -33029,6 +36571,9 @@ namespace elastic::detail {
 /// --nproc-per-node: a number, or what the machine has.
 ELASTIC_DECL option_type worker_count_type();
 
+/// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
+ELASTIC_DECL option_type chaos_type();
+
 /// --env: "NAME=VALUE".
 ELASTIC_DECL option_type variable_type();
 
@@ -33049,6 +36594,9 @@ ELASTIC_DECL option_type factor_type();
 
 /// --hang-hook: a command for the shell.
 ELASTIC_DECL option_type command_type();
+
+/// --preload: "torch,pandas", or "auto".
+ELASTIC_DECL option_type modules_type();
 
 /// --monitor-interval: over 0.
 ELASTIC_DECL option_type interval_type();
@@ -33271,6 +36819,15 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Only failures of the last so many seconds use up --max-restarts. 0: all of them.",
        .type = seconds_type(in_restart(&restart_terms::window)),
        .is_own = true},
+      {.names = "--restart-while-progress",
+       .value = "N",
+       .heading = heading_failure,
+       .help = "No restart after N failures in a row without a step that no attempt had reached "
+               "before, by what the workers report over the control channel; the exit code is 93 "
+               "then. 0: progress has no say.",
+       .type = number_type<int>(0, std::numeric_limits<int>::max(),
+                                in_restart(&restart_terms::while_progress)),
+       .is_own = true},
       {.names = "--restart-never-after",
        .value = "ENDS",
        .heading = heading_failure,
@@ -33285,6 +36842,31 @@ inline std::vector<option_row> make_option_rows() {
        .help = "After which ends of a worker alone there is one.",
        .type = ends_type(in_restart(&restart_terms::only_after)),
        .default_text = "any",
+       .is_own = true},
+      {.names = "--warm-standby",
+       .value = nullptr,
+       .heading = heading_failure,
+       .help =
+           "While the workers run, keep for each a Python interpreter that has imported already "
+           "and waits, so that after a failure the script begins at once. It takes the memory "
+           "of these interpreters.",
+       .type = flag_type(
+           in_config(&launch_config::workers, &worker_spec::standby, &warm_standby::enabled)),
+       .is_own = true},
+      {.names = "--preload",
+       .value = "MODULES|auto",
+       .heading = heading_failure,
+       .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
+               "that the script imports at its beginning.",
+       .type = modules_type(),
+       .default_text = "auto",
+       .is_own = true},
+      {.names = "--standby-delay",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long after the workers' start they are made, one after the other.",
+       .type = seconds_type(
+           in_config(&launch_config::workers, &worker_spec::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--shutdown-timeout",
        .value = "SECONDS",
@@ -33370,6 +36952,16 @@ inline std::vector<option_row> make_option_rows() {
                                           {"best-effort", guard_policy::best_effort},
                                           {"none", guard_policy::none}},
                                          in_config(&launch_config::guard)),
+       .is_own = true},
+      {.names = "--chaos",
+       .value = "PLAN",
+       .heading = heading_failure,
+       .help = "Disturb the job on purpose, to see it recover: kill=rank:3@20s (20 s after the "
+               "workers first ran), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (a tenth of "
+               "its speed), kill=node:1@2m (the agent, too), random=7@20s (seed 7, a fault about "
+               "every 20 s), with commas between them. To be given on each node.",
+       .type = chaos_type(),
+       .default_text = "none",
        .is_own = true},
       {.names = "--log-dir",
        .value = "DIR",
@@ -33866,6 +37458,17 @@ inline void check_signals(const given_options& given, const signal_plan& signals
   }
 }
 
+inline void check_standby(const given_options& given, const option_target& target) {
+  if (target.config.workers.standby.enabled) {
+    if (!target.no_python || target.run_path) return;
+    refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
+  }
+  for (const char* name : {"--preload", "--standby-delay"}) {
+    const auto value = given.find(name);
+    if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
+  }
+}
+
 ELASTIC_DECL void check_workers(const given_options& given, const launch_config& config) {
   check_affinity(given, config);
   validate(config.workers.restart);
@@ -33904,6 +37507,7 @@ ELASTIC_DECL void check_output(const given_options& given, const launch_config& 
 ELASTIC_DECL void settle_program(const given_options& given,
                                  const std::vector<std::string>& operands, option_target& target) {
   launch_config& config = target.config;
+  check_standby(given, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {
     refuse_options(fmt::format("{} and {} exclude each other", given.find("--module")->source,
@@ -34467,6 +38071,10 @@ ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::stri
   return chosen().report_failure(std::move(what));
 }
 
+ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
+  return chosen_ ? chosen_->wait_for_fence() : rendezvous_handler::wait_for_fence();
+}
+
 ELASTIC_DECL task<int> chosen_rendezvous::num_nodes_waiting() {
   if (!chosen_) co_return 0;
   co_return co_await chosen_->num_nodes_waiting();
@@ -34671,6 +38279,10 @@ ELASTIC_DECL task<void> etcd_rendezvous_backend::say_gone() {
   json body;
   body["ID"] = std::to_string(std::exchange(lease_, 0));
   co_await client_->call(std::string("/v3/lease/revoke"), std::move(body));
+  // Nothing is changed any more.
+  json mark;
+  mark["key"] = to_base64(marker_->key());
+  co_await client_->call(std::string("/v3/kv/deleterange"), std::move(mark));
 }
 
 ELASTIC_DECL auto etcd_rendezvous_backend::range_of_nodes() const -> json {
@@ -34979,7 +38591,8 @@ ELASTIC_DECL legacy_lease::legacy_lease(std::shared_ptr<leased_keys> keys, job_k
     : keys_(std::move(keys)),
       keep_job_(std::move(keep_job)),
       time_(std::move(time)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      sign_(time_, legacy_ttl::lease) {}
 
 ELASTIC_DECL void legacy_lease::start(asio::any_io_executor executor) {
   if (ended_) return;
@@ -35000,7 +38613,7 @@ ELASTIC_DECL task<void> legacy_lease::stop() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
-  co_await keys_->prolong(key, legacy_ttl::lease);
+  co_await prolong(key);
   held_ = std::move(key);
 }
 
@@ -35015,6 +38628,12 @@ ELASTIC_DECL task<void> legacy_lease::remove() {
   if (!key.empty()) co_await keys_->erase(key);
 }
 
+ELASTIC_DECL task<void> legacy_lease::prolong(std::string key) {
+  const time_point begun = time_->now();
+  co_await keys_->prolong(std::move(key), legacy_ttl::lease);
+  sign_.heard(begun);
+}
+
 ELASTIC_DECL task<void> legacy_lease::keep() {
   // Two may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
@@ -35023,13 +38642,14 @@ ELASTIC_DECL task<void> legacy_lease::keep() {
     co_await time_->sleep_until(time_->now() + interval);
     idle_->reset();
     try {
-      if (!held_.empty()) co_await keys_->prolong(held_, legacy_ttl::lease);
+      if (!held_.empty()) co_await prolong(held_);
       if (keep_job_ && time_->now() >= job_due) {
         co_await keep_job_();
         job_due = time_->now() + duration(legacy_ttl::job) / 2;
       }
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.
+      last_problem_ = failure.what();
       log_.debug("this node could not say that it lives: {}", failure.what());
     }
     idle_->set();
@@ -35251,6 +38871,22 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
+  if (!change_) co_await race(note_change(), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::wait_for_fence() {
+  return lease_->sign().wait_for_kill();
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::give_up_in_time() {
+  co_await lease_->sign().wait_for_notice();
+  // Whose workers are done has none to stop.
+  if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
+  throw cut_off_error(lease_->sign(), lease_->last_problem());
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
   while (!change_) {
     view current = co_await shared_.look();
     if (is_closed(current)) {
@@ -35268,17 +38904,20 @@ ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
     const time_point limit = now() + legacy_ttl::lease;
     co_await shared_.wait_for_change(token, limit);
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
+  co_await race(note_failure(std::move(what)), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string what) {
   const view current = co_await shared_.look();
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
     change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
   }
-  co_return *change_;
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
@@ -35380,8 +39019,8 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
   round.agents = agents_;
   round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    round.master =
-        workers_.serve(co_await asio::this_coro::executor, address_, is_loopback(address_));
+    const meeting_place nowhere;
+    round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   if (round.dialect == agent_dialect::gather) co_return round;
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
@@ -36442,6 +40081,18 @@ inline std::string_view without_quotes(std::string_view text) {
   return is_quoted ? trimmed(text.substr(1, text.size() - 2)) : text;
 }
 
+ELASTIC_DECL option_type chaos_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    try {
+      target.config.chaos = parse_chaos_plan(given.text);
+    } catch (const error& failure) {
+      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+    }
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type settings_type() {
   option_type type;
   type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
@@ -36503,6 +40154,26 @@ ELASTIC_DECL option_type command_type() {
   type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
     if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
     target.config.workers.hang_hook.command = given.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type modules_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    warm_standby terms;
+    std::string_view rest = given.text;
+    for (std::size_t comma = 0; given.text != "auto" && comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      terms.modules.emplace_back(trimmed(rest.substr(0, comma)));
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+    try {
+      validate(terms);
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+    }
+    target.config.workers.standby.modules = std::move(terms.modules);
   };
   return type;
 }

@@ -9,9 +9,9 @@
   compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
 
-Headers: every declaration is read in compiled mode. Header-only, where all definitions are read
-with it, those are that no other header includes, the rest being part of them; and of these only
-what users include, unless --internals is given. A line that ends in "// refused: deleted" must be an
+Headers: every declaration is read in compiled mode. Header-only, those are read that no other
+header includes, the rest being part of them; and of these only what users include, unless
+--internals is given. A line that ends in "// refused: deleted" must be an
 error whose message says that; no other line may be one.
 """
 
