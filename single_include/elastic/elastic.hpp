@@ -6059,8 +6059,11 @@ ELASTIC_DECL std::string_view no_secret_alert();
 /// What a side with a secret answers to one that has none, before it hangs up.
 ELASTIC_DECL std::string_view secret_needed_alert();
 
-/// Whether bytes begin a connection of a side that has a secret.
+/// Whether bytes begin a connection of a side that has a secret; two tell.
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
+
+/// Whether they do as far as they go.
+ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes);
 
 /// Whether the first four bytes or more of an answer to a side without a secret say that one is
 /// needed.
@@ -21757,8 +21760,13 @@ ELASTIC_DECL std::string_view no_secret_alert() { return detail::no_secret_recor
 ELASTIC_DECL std::string_view secret_needed_alert() { return detail::secret_needed_record; }
 
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
-  return bytes.size() >= 2 && bytes[0] == detail::handshake_record &&
-         bytes[1] == detail::record_version;
+  return bytes.size() >= 2 && may_be_secure_greeting(bytes);
+}
+
+ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
+  constexpr std::array<char, 2> greeting = {detail::handshake_record, detail::record_version};
+  const std::size_t known = std::min(bytes.size(), greeting.size());
+  return bytes.substr(0, known) == std::string_view(greeting.data(), known);
 }
 
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
@@ -24180,6 +24188,7 @@ ELASTIC_DECL bool tcp_store_session::decide(std::string_view input, std::size_t&
     fail("it has a secret, and this job has none");
     return false;
   }
+  if (may_be_secure_greeting(input)) return false;
   generation_ = classify(input);
   if (generation_ == first_bytes::modern) done += greeting_bytes;
   if (generation_ == first_bytes::foreign) {

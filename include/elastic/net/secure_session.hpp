@@ -77,8 +77,11 @@ ELASTIC_DECL std::string_view no_secret_alert();
 /// What a side with a secret answers to one that has none, before it hangs up.
 ELASTIC_DECL std::string_view secret_needed_alert();
 
-/// Whether bytes begin a connection of a side that has a secret.
+/// Whether bytes begin a connection of a side that has a secret; two tell.
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
+
+/// Whether they do as far as they go.
+ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes);
 
 /// Whether the first four bytes or more of an answer to a side without a secret say that one is
 /// needed.

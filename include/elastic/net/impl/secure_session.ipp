@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -41,8 +42,13 @@ ELASTIC_DECL std::string_view no_secret_alert() { return detail::no_secret_recor
 ELASTIC_DECL std::string_view secret_needed_alert() { return detail::secret_needed_record; }
 
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
-  return bytes.size() >= 2 && bytes[0] == detail::handshake_record &&
-         bytes[1] == detail::record_version;
+  return bytes.size() >= 2 && may_be_secure_greeting(bytes);
+}
+
+ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
+  constexpr std::array<char, 2> greeting = {detail::handshake_record, detail::record_version};
+  const std::size_t known = std::min(bytes.size(), greeting.size());
+  return bytes.substr(0, known) == std::string_view(greeting.data(), known);
 }
 
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {

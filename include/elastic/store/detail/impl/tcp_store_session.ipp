@@ -130,6 +130,7 @@ ELASTIC_DECL bool tcp_store_session::decide(std::string_view input, std::size_t&
     fail("it has a secret, and this job has none");
     return false;
   }
+  if (may_be_secure_greeting(input)) return false;
   generation_ = classify(input);
   if (generation_ == first_bytes::modern) done += greeting_bytes;
   if (generation_ == first_bytes::foreign) {
