@@ -215,6 +215,23 @@ TEST_CASE("nodes: without the host of the rendezvous the others end, with an err
   CHECK(says(result.err, "lost the rendezvous at localhost:"));
 }
 
+TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of the rendezvous",
+          "[integration][nodes]") {
+  job stopped("1:2");
+  const auto host = stopped.start();
+  host->await_out("/1 ", 2);
+  stopped.work = "trap 'sleep 1; echo saved; exit 0' TERM; while :; do sleep 60 & wait $!; done";
+  const auto other = stopped.start();
+  other->await_out("/2 ", 2);
+  host->signal(SIGTERM);
+  other->signal(SIGTERM);
+  CHECK(host->wait().code == 128 + SIGTERM);
+  const program_result result = other->wait();
+  INFO(result.err);
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK(says(result.out, "saved\nsaved\n"));
+}
+
 TEST_CASE("nodes: one that waits for others ends at Ctrl-C", "[integration][nodes]") {
   job lonely("2");
   lonely.options = {"--rdzv-conf", "last_call_timeout=0.5,join_timeout=1000"};

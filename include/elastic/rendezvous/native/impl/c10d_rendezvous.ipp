@@ -144,6 +144,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
 ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   co_await workers_.stop();
   if (link_) {
+    if (host_) {
+      // Nobody can go on without the server; no effect if the job was closed before.
+      link_->say(rendezvous_messages::close_job{
+          job_end::failed, "the node that hosts the rendezvous has left the job"});
+    }
     link_->say(rendezvous_messages::leave{});
     co_await link_->stop();
   }

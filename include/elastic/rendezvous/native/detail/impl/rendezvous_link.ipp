@@ -296,7 +296,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished&
 }
 
 ELASTIC_DECL time_point rendezvous_link::fence() const {
-  if (!was_connected_) return time_point::max();
+  // Of a job that was closed nobody goes on.
+  if (!was_connected_ || known_.closed) return time_point::max();
   if (is_given_up_) return time_->now();
   const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
   if (!ended_at_) return of_silence;
