@@ -165,7 +165,14 @@ class dynamic_job final : public elastic::test::simulated_job {
   }
   task<void> check_is_placed(const simulated_node& node) {
     const std::int64_t before = node.round ? node.round->round : -1;
-    co_await time_.sleep_until(time_.now() + join_timeout + last_breath);
+    time_point since = time_.now();
+    for (;;) {
+      co_await time_.sleep_until(since + join_timeout + last_breath);
+      // A round that lost a node before this one could start its workers begins the wait anew.
+      const auto completed = completed_at_.find(node.id);
+      if (completed == completed_at_.end() || completed->second <= since) break;
+      since = completed->second;
+    }
     const std::int64_t now = node.round ? node.round->round : -1;
     if (over_ || now != before || was_disturbed(node.id)) co_return;
     complain(fmt::format("node {} is neither placed nor refused", node.id));
@@ -188,6 +195,7 @@ class dynamic_job final : public elastic::test::simulated_job {
     members = after.participants;
     int rank = 0;
     for (const auto& [name, its_rank] : members) {
+      completed_at_[ids_.at(name)] = time_.now();
       if (its_rank != rank++) complain(fmt::format("round {} has no rank {}", after.round, rank));
     }
     note(fmt::format("round {} is complete with {} nodes", after.round, rank));
@@ -262,6 +270,8 @@ class dynamic_job final : public elastic::test::simulated_job {
   std::map<int, time_point> disturbed_until_;
   /// How often each was reached again.
   std::map<int, int> mends_;
+  /// When the last round with each node was complete.
+  std::map<int, time_point> completed_at_;
   /// The rounds that were complete, with the ranks of their nodes.
   std::map<std::int64_t, std::map<node_id, int>> complete_;
 };
