@@ -801,7 +801,7 @@ TEST_CASE("command_line: no abbreviation of torchrun's is lost to an option of o
           "[launch]") {
   CHECK(t::config_of({"--re", "3", "a.py"}).workers.redirects ==
         elastic::stream_selection::parse("3"));
-  CHECK(t::config_of({"--restart-w", "9", "a.py"}).workers.restart.window ==
+  CHECK(t::config_of({"--restart-wi", "9", "a.py"}).workers.restart.window ==
         std::chrono::seconds(9));
   t::check_refusals({{{"--restart-delay-", "1", "--restart", "9", "a.py"}, "is ambiguous"}});
 }

@@ -74,6 +74,7 @@ std::map<std::string, std::string> members_of(const launch_config& config) {
       {"workers.cpu_affinity", text_of(workers.cpu_affinity)},
       {"workers.max_restarts", text_of(workers.max_restarts)},
       {"workers.restart.window", text_of(workers.restart.window)},
+      {"workers.restart.while_progress", std::to_string(workers.restart.while_progress)},
       {"workers.restart.delay", text_of(workers.restart.delay)},
       {"workers.restart.delay_max", text_of(workers.restart.delay_max)},
       {"workers.restart.healthy_uptime", text_of(workers.restart.healthy_uptime)},
