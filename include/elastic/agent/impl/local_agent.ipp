@@ -438,8 +438,11 @@ class agent_run {
   /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
   task<void> keep_standbys() {
     if (!standbys_) co_return co_await stop_requested_.wait();
+    // Restarts that were used up may be there again when the window has passed.
     const bool may_change = attempt_->round.group_world_size > 1;
-    co_await standbys_->keep_warm(may_change || ledger_.has_restart_left(time_.now()));
+    const bool is_windowed = spec_.restart.window > duration::zero();
+    co_await standbys_->keep_warm(may_change || is_windowed ||
+                                  ledger_.has_restart_left(time_.now()));
   }
 
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }

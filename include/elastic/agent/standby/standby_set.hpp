@@ -109,6 +109,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> end_discarded();
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL void note_end();
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait: one that runs no script does.

@@ -100,11 +100,11 @@ def names_in(folder):
     from importlib.machinery import all_suffixes
     suffixes = tuple(all_suffixes())
     names = set()
-    for entry in os.listdir(folder):
-        if entry.endswith(suffixes):
-            names.add(entry.split(".")[0])
-        elif os.path.isfile(os.path.join(folder, entry, "__init__.py")):
-            names.add(entry)
+    for entry in os.scandir(folder):
+        if entry.name.endswith(suffixes):
+            names.add(entry.name.split(".")[0])
+        elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
+            names.add(entry.name)
     return names
 
 
@@ -213,10 +213,11 @@ def opened_device():
 
 def versions_of(modules):
     """When what was imported, and where it was looked for, changed last."""
-    paths = {module.__file__ for name, module in list(modules.items())
-             if "." not in name and getattr(module, "__file__", None)}
+    # By __dict__: a module that is loaded when it is first used is not to be loaded by this.
+    files = (getattr(module, "__dict__", {}).get("__file__") for module in list(modules.values()))
+    paths = {path for path in files if isinstance(path, str)}
     versions = {}
-    for path in sorted(paths | set(sys.path)):
+    for path in paths | set(sys.path):
         try:
             versions[path] = os.stat(path).st_mtime_ns
         except OSError:

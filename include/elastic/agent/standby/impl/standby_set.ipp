@@ -61,6 +61,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
       co_return standby->release();
     }
   }
+  note_end();
   if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
   co_return co_await launcher->launch(std::move(spec));
 }
@@ -102,6 +103,7 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
     answer = co_await first_message(standby, limits::standby_reply);
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
+    plan_.refused(failure.what(), attempt_);
     co_return fmt::format("of its standby: {}", failure.what());
   }
   if (answer.what == kind::refused) {
@@ -182,7 +184,12 @@ ELASTIC_DECL task<void> standby_set::make(std::string key) {
     services_.log.info("a standby could not be made: {}", problem);
     plan_.died(problem, services_.time->now());
   }
-  if (!plan_.off() || std::exchange(is_off_noted_, true)) co_return;
+  note_end();
+}
+
+/// Says once why no more standbys are made.
+ELASTIC_DECL void standby_set::note_end() {
+  if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
   services_.log.warning("no more standbys are made, so that restarts take longer: {}",
                         *plan_.off());
 }
