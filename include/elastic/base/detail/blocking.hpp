@@ -65,10 +65,10 @@ inline std::thread start_thread(std::function<void()> work) {
 }
 
 /// Runs a call that may block, such as one of a network file system, on a thread of its own, which
-/// has ended when this returns.
+/// has ended when this returns; if none can be made, here.
 ///
 /// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
-/// Errors: those of `work`; `std::system_error` if no thread can be made.
+/// Errors: those of `work`.
 /// Cancellation: all types, at once; the call goes on by itself, and what comes of it is dropped.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
@@ -98,8 +98,15 @@ task<Result> run_blocking(std::function<Result()> work) {
   call->executor = co_await asio::this_coro::executor;
   call->ended = &ended;
   scope waiting(call);
-  std::function<void()> body = [call, work = std::move(work)] { call_type::run(call, work); };
-  waiting.thread = start_thread(std::move(body));
+  const auto body = std::make_shared<std::function<void()>>(
+      [call, work = std::move(work)] { call_type::run(call, work); });
+  std::function<void()> shared_body = [body] { (*body)(); };
+  try {
+    waiting.thread = start_thread(std::move(shared_body));
+  } catch (const std::system_error&) {
+    // No thread can be made: better late than not at all.
+    (*body)();
+  }
   co_await ended.wait();
   waiting.has_ended = true;
   // Taken out: the thread may have the call a moment longer, and must not be the last to have what

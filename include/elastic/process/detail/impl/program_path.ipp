@@ -95,9 +95,9 @@ inline bool start_may_hang(const process_spec& spec) {
   for (std::string_view rest = search_path(spec);;) {
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
-    if (may_hang(seen_from(spec.directory, folder.empty() ? "." : std::string(folder)))) {
-      return true;
-    }
+    // It may be a link to another file system than its folder's.
+    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, spec.program);
+    if (may_hang(seen_from(spec.directory, candidate))) return true;
     if (colon == rest.npos) return false;
     rest.remove_prefix(colon + 1);
   }
