@@ -3179,6 +3179,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> end_discarded();
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL void note_end();
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
@@ -12270,10 +12271,10 @@ inline std::thread start_thread(std::function<void()> work) {
 }
 
 /// Runs a call that may block, such as one of a network file system, on a thread of its own, which
-/// has ended when this returns.
+/// has ended when this returns; if none can be made, here.
 ///
 /// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
-/// Errors: those of `work`; `std::system_error` if no thread can be made.
+/// Errors: those of `work`.
 /// Cancellation: all types, at once; the call goes on by itself, and what comes of it is dropped.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
@@ -12303,8 +12304,15 @@ task<Result> run_blocking(std::function<Result()> work) {
   call->executor = co_await asio::this_coro::executor;
   call->ended = &ended;
   scope waiting(call);
-  std::function<void()> body = [call, work = std::move(work)] { call_type::run(call, work); };
-  waiting.thread = start_thread(std::move(body));
+  const auto body = std::make_shared<std::function<void()>>(
+      [call, work = std::move(work)] { call_type::run(call, work); });
+  std::function<void()> shared_body = [body] { (*body)(); };
+  try {
+    waiting.thread = start_thread(std::move(shared_body));
+  } catch (const std::system_error&) {
+    // No thread can be made: better late than not at all.
+    (*body)();
+  }
   co_await ended.wait();
   waiting.has_ended = true;
   // Taken out: the thread may have the call a moment longer, and must not be the last to have what
@@ -14831,8 +14839,11 @@ class agent_run {
   /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
   task<void> keep_standbys() {
     if (!standbys_) co_return co_await stop_requested_.wait();
+    // Restarts that were used up may be there again when the window has passed.
     const bool may_change = attempt_->round.group_world_size > 1;
-    co_await standbys_->keep_warm(may_change || ledger_.has_restart_left(time_.now()));
+    const bool is_windowed = spec_.restart.window > duration::zero();
+    co_await standbys_->keep_warm(may_change || is_windowed ||
+                                  ledger_.has_restart_left(time_.now()));
   }
 
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
@@ -16175,11 +16186,11 @@ def names_in(folder):
     from importlib.machinery import all_suffixes
     suffixes = tuple(all_suffixes())
     names = set()
-    for entry in os.listdir(folder):
-        if entry.endswith(suffixes):
-            names.add(entry.split(".")[0])
-        elif os.path.isfile(os.path.join(folder, entry, "__init__.py")):
-            names.add(entry)
+    for entry in os.scandir(folder):
+        if entry.name.endswith(suffixes):
+            names.add(entry.name.split(".")[0])
+        elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
+            names.add(entry.name)
     return names
 
 def is_installed(name):
@@ -16282,10 +16293,11 @@ def opened_device():
 
 def versions_of(modules):
     """When what was imported, and where it was looked for, changed last."""
-    paths = {module.__file__ for name, module in list(modules.items())
-             if "." not in name and getattr(module, "__file__", None)}
+    # By __dict__: a module that is loaded when it is first used is not to be loaded by this.
+    files = (getattr(module, "__dict__", {}).get("__file__") for module in list(modules.values()))
+    paths = {path for path in files if isinstance(path, str)}
     versions = {}
-    for path in sorted(paths | set(sys.path)):
+    for path in paths | set(sys.path):
         try:
             versions[path] = os.stat(path).st_mtime_ns
         except OSError:
@@ -16727,6 +16739,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
       co_return standby->release();
     }
   }
+  note_end();
   if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
   co_return co_await launcher->launch(std::move(spec));
 }
@@ -16768,6 +16781,7 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
     answer = co_await first_message(standby, limits::standby_reply);
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
+    plan_.refused(failure.what(), attempt_);
     co_return fmt::format("of its standby: {}", failure.what());
   }
   if (answer.what == kind::refused) {
@@ -16848,7 +16862,12 @@ ELASTIC_DECL task<void> standby_set::make(std::string key) {
     services_.log.info("a standby could not be made: {}", problem);
     plan_.died(problem, services_.time->now());
   }
-  if (!plan_.off() || std::exchange(is_off_noted_, true)) co_return;
+  note_end();
+}
+
+/// Says once why no more standbys are made.
+ELASTIC_DECL void standby_set::note_end() {
+  if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
   services_.log.warning("no more standbys are made, so that restarts take longer: {}",
                         *plan_.off());
 }
@@ -20082,9 +20101,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     pass_on(local_rank, progress);
   };
   events.no_restart = [this](int local_rank, const std::string& reason) {
+    attempt_.is_hopeless = true;
     if (attempt_.no_restart) return;
     attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
-    attempt_.is_hopeless = true;
     log_.warning("{}", *attempt_.no_restart);
   };
   events.bad_node = [this](int local_rank, const std::string& reason) {
@@ -22892,9 +22911,9 @@ inline bool start_may_hang(const process_spec& spec) {
   for (std::string_view rest = search_path(spec);;) {
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
-    if (may_hang(seen_from(spec.directory, folder.empty() ? "." : std::string(folder)))) {
-      return true;
-    }
+    // It may be a link to another file system than its folder's.
+    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, spec.program);
+    if (may_hang(seen_from(spec.directory, candidate))) return true;
     if (colon == rest.npos) return false;
     rest.remove_prefix(colon + 1);
   }
@@ -24867,6 +24886,8 @@ ELASTIC_DECL int tcp_store_server_core::try_open(const std::vector<asio::ip::add
 ELASTIC_DECL int tcp_store_server_core::try_open_besides() {
   for (const auto& address : options_.besides) {
     const asio::ip::tcp::endpoint at(address, endpoint_.port);
+    const auto is_it = [&at](const acceptor& entry) { return entry.local_endpoint() == at; };
+    if (std::any_of(acceptors_.begin(), acceptors_.end(), is_it)) continue;
     const int fd = listen_at(at);
     if (fd >= 0) acceptors_.emplace_back(strand_, at.protocol(), fd);
     const bool is_absent = fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT);
@@ -25921,7 +25942,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished&
 }
 
 ELASTIC_DECL time_point rendezvous_link::fence() const {
-  if (!was_connected_) return time_point::max();
+  // Of a job that was closed nobody goes on.
+  if (!was_connected_ || known_.closed) return time_point::max();
   if (is_given_up_) return time_->now();
   const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
   if (!ended_at_) return of_silence;
@@ -26133,6 +26155,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
 ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   co_await workers_.stop();
   if (link_) {
+    if (host_) {
+      // Nobody can go on without the server; no effect if the job was closed before.
+      link_->say(rendezvous_messages::close_job{
+          job_end::failed, "the node that hosts the rendezvous has left the job"});
+    }
     link_->say(rendezvous_messages::leave{});
     co_await link_->stop();
   }

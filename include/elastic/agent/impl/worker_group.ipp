@@ -215,9 +215,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     pass_on(local_rank, progress);
   };
   events.no_restart = [this](int local_rank, const std::string& reason) {
+    attempt_.is_hopeless = true;
     if (attempt_.no_restart) return;
     attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
-    attempt_.is_hopeless = true;
     log_.warning("{}", *attempt_.no_restart);
   };
   events.bad_node = [this](int local_rank, const std::string& reason) {

@@ -206,6 +206,8 @@ ELASTIC_DECL int tcp_store_server_core::try_open(const std::vector<asio::ip::add
 ELASTIC_DECL int tcp_store_server_core::try_open_besides() {
   for (const auto& address : options_.besides) {
     const asio::ip::tcp::endpoint at(address, endpoint_.port);
+    const auto is_it = [&at](const acceptor& entry) { return entry.local_endpoint() == at; };
+    if (std::any_of(acceptors_.begin(), acceptors_.end(), is_it)) continue;
     const int fd = listen_at(at);
     if (fd >= 0) acceptors_.emplace_back(strand_, at.protocol(), fd);
     const bool is_absent = fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT);
