@@ -178,7 +178,11 @@ TEST_CASE("secret: whoever speaks without it is answered by an alert, and change
   const auto second = job.start(",secret_file=" + job.path("secret"));
   second->await_out("1/2 0\n");
   for (const auto* node : {&second, &host}) (*node)->signal(SIGTERM);
-  for (const auto* node : {&second, &host}) CHECK((*node)->wait().code == 128 + SIGTERM);
+  for (const auto* node : {&second, &host}) {
+    const auto result = (*node)->wait();
+    INFO(result.err);
+    CHECK(result.code == 128 + SIGTERM);
+  }
   // Once for an address.
   const std::string& log = host->err();
   const auto first = log.find("turned away");

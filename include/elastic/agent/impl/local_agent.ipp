@@ -430,8 +430,20 @@ class agent_run {
 
   /// Until the workers' outcome is known, the round is to end or a stop is requested.
   task<void> watch() {
-    co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(), report_state(),
-                  pass_on_requests(), group_.watch_uninterruptible(), keep_standbys());
+    std::exception_ptr closed;
+    try {
+      co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(),
+                    report_state(), pass_on_requests(), group_.watch_uninterruptible(),
+                    keep_standbys());
+    } catch (const error& failure) {
+      if (failure.code() != errc::rendezvous_closed) throw;
+      closed = std::current_exception();
+    }
+    if (closed) {
+      // All nodes may be told to stop, and the one that hosts the rendezvous be the first to end.
+      co_await stop_usually();
+      if (!stop_) std::rethrow_exception(closed);
+    }
     if (!stop_) emit_state();
   }
 
