@@ -201,6 +201,8 @@ fi
 export ELASTIC_TEST_PYTHON ELASTIC_TEST_PYTHON_113
 if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
+# The same simulated jobs each time, so that CI fails by a change only: tests/long.sh has new ones.
+if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=200; fi
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 
