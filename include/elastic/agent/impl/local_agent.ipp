@@ -256,7 +256,7 @@ class agent_run {
         case action::leave_job: co_return co_await leave_job();
         case action::stop: co_return co_await finish_stopped();
         case action::finish_succeeded: co_return finish_succeeded();
-        case action::finish_failed: co_return finish(worker_state::failed, end_reason_);
+        case action::finish_failed: co_return finish_unreported();
         case action::finish_late: co_return finish_late();
       }
     }
@@ -649,6 +649,14 @@ class agent_run {
     run_result result = finish(worker_state::failed,
                                fmt::format("{}: {}", attempt_->change->what, decision.reason));
     result.is_hopeless = decision.is_hopeless;
+    return result;
+  }
+
+  /// Workers failed, and the other nodes could not be told. They may go on without this one: it is
+  /// not for this node to end the job, which it could do when they are reached again.
+  run_result finish_unreported() {
+    run_result result = finish(worker_state::failed, end_reason_);
+    job_end_.reset();
     return result;
   }
 
