@@ -12,6 +12,8 @@
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -34,15 +36,19 @@ class worker_store_host {
  public:
   /// Whether each store is served at a port of its own, or all at that of the first.
   enum class ports { fresh, kept };
+  /// For what a name stands here; see `find_listen_point`.
+  using look_up = std::function<task<listen_point>(std::string)>;
 
   ELASTIC_DECL explicit worker_store_host(const rendezvous_parameters& parameters,
-                                          ports choice = ports::fresh);
+                                          ports choice = ports::fresh,
+                                          look_up names = find_listen_point);
 
   /// Serves a new store and says where: at the address that the user chose for this
   /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
   /// of rank 0. The port is open at that address and at loopback, as `listen_point` says; at every
   /// address if the user wants that, or if `reachable` is a loopback address and other hosts
-  /// take part, which know this one by another.
+  /// take part, which know this one by another. A name stands for what it stood for when it was
+  /// first found, so that a resolver that fails later opens nothing.
   ///
   /// @param reachable  a numeric address of this host
   /// @param meeting    whose addresses of this host are opened, too; without a host: none
@@ -66,7 +72,8 @@ class worker_store_host {
                                                         tcp_store_server_options options) const;
 
   ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_alone,
-                                            meeting_place meeting) const;
+                                            meeting_place meeting);
+  ELASTIC_DECL task<listen_point> find(std::string host);
 
   std::string address_;
   bool listens_everywhere_;
@@ -76,6 +83,9 @@ class worker_store_host {
   ports choice_;
   std::uint16_t kept_port_ = 0;
   logger log_;
+  look_up look_up_;
+  /// What names stood for, of those that were found.
+  std::map<std::string, listen_point> known_;
   std::unique_ptr<tcp_store_server> server_;
 };
 

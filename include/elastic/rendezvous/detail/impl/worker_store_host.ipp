@@ -15,7 +15,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& parameters,
-                                                  ports choice)
+                                                  ports choice, look_up names)
     : address_(parameters.local_addr),
       listens_everywhere_(parameters.listens_everywhere()),
       share_(parameters.share_worker_store),
@@ -23,7 +23,8 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       has_secret_(parameters.secret ||
                   parameters.conf.find("secret_file") != parameters.conf.end()),
       choice_(choice),
-      log_(parameters.log) {}
+      log_(parameters.log),
+      look_up_(std::move(names)) {}
 
 ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachable, bool is_alone,
                                                             meeting_place meeting) {
@@ -48,15 +49,15 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachabl
 }
 
 ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable, bool is_alone,
-                                                             meeting_place meeting) const {
+                                                             meeting_place meeting) {
   listen_point point;
   if (is_alone) point.address = reachable;
   if (is_alone || listens_everywhere_) co_return point;
   const std::string known_as = address_.empty() ? reachable : address_;
   if (address_.empty() && is_loopback(reachable)) co_return point;
-  point = co_await find_listen_point(known_as);
+  point = co_await find(known_as);
   if (point.address.empty() || meeting.host.empty()) co_return point;
-  listen_point place = co_await find_listen_point(meeting.host);
+  listen_point place = co_await find(meeting.host);
   if (place.address.empty()) {
     if (meeting.is_host) point = listen_point();
     co_return point;
@@ -69,6 +70,14 @@ ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachab
         std::find(point.besides.begin(), point.besides.end(), address) != point.besides.end();
     if (!is_open) point.besides.push_back(address);
   }
+  co_return point;
+}
+
+ELASTIC_DECL task<listen_point> worker_store_host::find(std::string host) {
+  const auto known = known_.find(host);
+  if (known != known_.end()) co_return known->second;
+  listen_point point = co_await look_up_(host);
+  if (!point.address.empty()) known_[host] = point;
   co_return point;
 }
 
