@@ -24,6 +24,7 @@ LAYERS = {
     "net": ["base"],
     "contract": ["base"],
     "telemetry": ["base"],
+    "observe": ["base", "net", "telemetry"],
     "process": ["base"],
     "store": ["base", "net"],
     "health": ["base", "net"],

@@ -114,6 +114,7 @@
 #include <elastic/net/impl/tcp_message_channel.ipp>
 #include <elastic/net/impl/tcp_stream.ipp>
 #include <elastic/net/impl/tls_stream.ipp>
+#include <elastic/observe/detail/impl/http_request_parser.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>

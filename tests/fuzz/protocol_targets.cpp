@@ -10,6 +10,7 @@
 #include <elastic/net/job_secret.hpp>
 #include <elastic/net/message_frame.hpp>
 #include <elastic/net/secure_session.hpp>
+#include <elastic/observe/detail/http_request_parser.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
@@ -392,6 +393,38 @@ void http_response(std::string_view input) {
           "a response does not depend on the pieces in which it arrives");
 }
 
+// Every request of one connection in a line each, and how it ended.
+std::string requests_of(std::string_view bytes, std::size_t piece) {
+  using elastic::detail::http_request_parser;
+  http_request_parser parser;
+  std::string requests;
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    std::string_view rest = bytes.substr(at, piece);
+    while (!rest.empty()) {
+      rest.remove_prefix(parser.feed(rest));
+      if (parser.current() == http_request_parser::state::refused) {
+        return requests + std::to_string(parser.refusal()) + parser.problem();
+      }
+      if (parser.current() == http_request_parser::state::incomplete) continue;
+      require(parser.head().path.substr(0, 1) == "/", "a path begins with a slash");
+      requests += parser.head().method + " " + parser.head().path + "?" + parser.head().query;
+      for (const auto& [name, value] : parser.head().headers) requests += name + ":" + value;
+      requests += '\n';
+      parser.next();
+    }
+  }
+  return requests;
+}
+
+void http_request(std::string_view input) {
+  cutter parts(input);
+  const std::size_t piece = 1 + parts.number(15);
+  const std::string_view bytes = parts.rest();
+  const std::size_t whole = bytes.empty() ? 1 : bytes.size();
+  require(requests_of(bytes, piece) == requests_of(bytes, whole),
+          "requests do not depend on the pieces in which they arrive");
+}
+
 // ---- the job's secret ---------------------------------------------------------------------------
 
 const job_secret& test_secret() {
@@ -478,6 +511,7 @@ std::vector<target> protocol_targets() {
       {"torch_pickle", torch_pickle},
       {"torch_text", torch_text},
       {"legacy_text", legacy_text},
+      {"http_request", http_request},
       {"http_response", http_response},
       {"secure_stranger", secure_stranger},
       {"secure_changed", secure_changed},

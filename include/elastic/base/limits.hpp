@@ -150,6 +150,10 @@ inline constexpr int control_complaints = 20;
 inline constexpr std::size_t learned_names = 256;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
+/// The head of a request to the status server, its headers, and a body, which is skipped.
+inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
+inline constexpr std::size_t http_request_headers = 64;
+inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.
