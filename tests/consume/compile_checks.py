@@ -9,10 +9,10 @@
   compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
 
-Headers: every declaration is read in compiled mode. Header-only, those are read that no other
-header includes, the rest being part of them; and of these only what users include, unless
---internals is given. A line that ends in "// refused: deleted" must be an
-error whose message says that; no other line may be one.
+Headers: those that users include, by themselves in compiled mode, and header-only the umbrella by
+itself and all others that no header includes together. With --internals every header is read in
+both modes by itself, if no other includes it. A line that ends in "// refused: deleted" must be
+an error whose message says that; no other line may be one.
 """
 
 import argparse
@@ -56,23 +56,33 @@ def not_included(headers, root):
     return [header for header in headers if header not in included]
 
 
+def header_jobs(headers, root, internals):
+    """What one run of the compiler reads each, and in which mode."""
+    umbrella = "elastic/elastic.hpp"
+    roots = not_included(headers, root)
+    if internals:
+        return [([header], []) for header in roots] + [([header], [COMPILED]) for header in headers]
+    public = [header for header in headers if "/detail/" not in header]
+    others = [header for header in roots if header in public and header != umbrella]
+    return [([umbrella], []), (others, [])] + [([header], [COMPILED]) for header in public]
+
+
 def check_headers(options, call):
     root = pathlib.Path(options.path)
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
-    source = "elastic/src.hpp"  # all definitions; other tests compile it
-    jobs = [(header, []) for header in not_included(headers, root)
-            if header != source and (options.internals or "/detail/" not in header)]
-    jobs += [(header, [COMPILED]) for header in headers if header != source]
-    calls = [[*call, *WARNINGS, "-fsyntax-only", *mode, "-include", header, "-x", "c++",
-              os.devnull] for header, mode in jobs]
+    headers.remove("elastic/src.hpp")  # all definitions; other tests compile it
+    jobs = header_jobs(headers, root, options.internals)
+    calls = [[*call, *WARNINGS, "-fsyntax-only", *mode,
+              *(word for header in group for word in ("-include", header)), "-x", "c++", os.devnull]
+             for group, mode in jobs]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(compiled, calls))
     failed = 0
-    for (header, mode), (output, content) in zip(jobs, results):
+    for (group, mode), (output, content) in zip(jobs, results):
         if not content:
             failed += 1
-            print(f"==== {header} does not compile alone, {'compiled' if mode else 'header-only'}\n"
-                  f"{output[:3000]}")
+            print(f"==== {', '.join(group)}: does not compile alone, "
+                  f"{'compiled' if mode else 'header-only'}\n{output[:3000]}")
     print(f"{len(headers)} headers, {failed} of {len(jobs)} checks failed")
     return bool(failed) or not headers
 
@@ -162,7 +172,7 @@ def main():
     arguments.add_argument("--include", action="append", default=[])
     arguments.add_argument("--define", action="append", default=[])
     arguments.add_argument("--internals", action="store_true",
-                           help="headers: header-only, those that no user includes as well")
+                           help="headers: those that no user includes as well, each alone")
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     checks = {"headers": check_headers, "alone": check_alone, "forbidden": check_forbidden,
               "mixed": check_mixed, "vtables": check_vtables}
