@@ -19,6 +19,7 @@
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
+#include <support/text.hpp>
 
 #include <asio/thread_pool.hpp>
 
@@ -51,6 +52,7 @@ namespace fs = std::filesystem;
 using test::file_text;
 using test::leftovers;
 using test::log_recorder;
+using test::occurrences;
 using test::temporary_directory;
 
 /// Keeps what is shown, and calls somebody for it.
@@ -66,12 +68,6 @@ class screen final : public output_sink {
 };
 
 /// How often `part` is in `text`.
-int occurrences(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::set<std::string> lines_of(const std::string& text) {
   std::set<std::string> lines;
   std::istringstream in(text);
@@ -171,10 +167,6 @@ void when_ready(job& one, int workers, std::function<void()> act) {
     act();
   };
 }
-
-}  // namespace agent_test
-
-using namespace agent_test;
 
 // ---- what workers are given --------------------------------------------------------------------
 
@@ -768,5 +760,6 @@ TEST_CASE("agent: several on a pool of threads, each ended in its own way",
   CHECK_FALSE(leftovers::has_children());
 }
 
+}  // namespace agent_test
 }  // namespace
 }  // namespace elastic

@@ -11,6 +11,7 @@
 #include <support/io_uring.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/text.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -33,8 +34,10 @@ namespace program_test {
 namespace fs = std::filesystem;
 using elastic::test::contains_text;
 using elastic::test::file_text;
+using elastic::test::occurrences;
 using elastic::test::program_result;
 using elastic::test::running_program;
+using elastic::test::text_between;
 using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
@@ -53,12 +56,6 @@ struct stage : elastic::test::elasticrun_stage {
   }
 };
 
-int occurrences(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::map<std::string, std::string> variables_of(const std::string& text) {
   std::map<std::string, std::string> found;
   std::istringstream in(text);
@@ -76,15 +73,6 @@ words lines_with(const std::string& text, const std::string& part) {
     if (line.find(part) != line.npos) found.push_back(line);
   }
   return found;
-}
-
-/// What stands in `text` between `from` and the next `to`; empty where they do not.
-std::string between(const std::string& text, const std::string& from, const std::string& to) {
-  const auto begin = text.find(from);
-  if (begin == text.npos) return {};
-  const auto end = text.find(to, begin + from.size());
-  if (end == text.npos) return {};
-  return text.substr(begin + from.size(), end - begin - from.size());
 }
 
 /// The events of ends among what was written to stderr, of workers or of the agent; not those of
@@ -109,10 +97,6 @@ words without_threads(words command) {
   command.insert(command.begin(), {"/usr/bin/env", "-u", "OMP_NUM_THREADS"});
   return command;
 }
-
-}  // namespace program_test
-
-using namespace program_test;
 
 // ---- what workers are given --------------------------------------------------------------------
 
@@ -169,9 +153,9 @@ TEST_CASE("elasticrun: a static job of one node has the master that was asked fo
 TEST_CASE("elasticrun: a store that is not shared leaves the master's port to rank 0",
           "[integration][elasticrun]") {
   const stage here;
-  const auto result = here.run({"--standalone", "--log-dir", here.logs(), "-r", "1"},
-                               stage::puppet({"env"}),
-                               {{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1"}});
+  const auto result =
+      here.run({"--standalone", "--log-dir", here.logs(), "-r", "1"}, stage::puppet({"env"}),
+               {{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1"}});
   REQUIRE(result.code == 0);
   auto given = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
   CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "False");
@@ -193,12 +177,11 @@ TEST_CASE("elasticrun: workers have its stdin and its working directory",
 TEST_CASE("elasticrun: restarts are counted, told to the workers and kept apart in the logs",
           "[integration][elasticrun][io]") {
   const stage here;
-  const auto result =
-      here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=2", "--log-dir", here.logs(),
-                "-r", "3"},
-               {"/bin/sh", "-c",
-                "echo attempt $TORCHELASTIC_RESTART_COUNT; echo to stderr >&2; "
-                "exit $((2 - TORCHELASTIC_RESTART_COUNT))"});
+  const auto result = here.run({"--standalone", "--nproc-per-node=2", "--max-restarts=2",
+                                "--log-dir", here.logs(), "-r", "3"},
+                               {"/bin/sh", "-c",
+                                "echo attempt $TORCHELASTIC_RESTART_COUNT; echo to stderr >&2; "
+                                "exit $((2 - TORCHELASTIC_RESTART_COUNT))"});
   CHECK(result.code == 0);
   CHECK_THAT(result.err, contains_text("restart 1 of 2"));
   CHECK_THAT(result.err, contains_text("restart 2 of 2"));
@@ -221,10 +204,8 @@ TEST_CASE("elasticrun: workers die in every way, and are reported by it",
           "[integration][elasticrun]") {
   const stage here;
   const std::vector<std::pair<words, std::string>> ends{
-      {{"exit", "3"}, "exitcode  : 3 (pid:"},
-      {{"die", "9"}, "(SIGKILL)"},
-      {{"die", "11"}, "(SIGSEGV)"},
-      {{"die", "6"}, "(SIGABRT)"},
+      {{"exit", "3"}, "exitcode  : 3 (pid:"}, {{"die", "9"}, "(SIGKILL)"},
+      {{"die", "11"}, "(SIGSEGV)"},           {{"die", "6"}, "(SIGABRT)"},
       {{"die", "15"}, "(SIGTERM)"},
   };
   for (const auto& [acts, said] : ends) {
@@ -264,9 +245,8 @@ TEST_CASE("elasticrun: the prefix of teed lines is the user's", "[integration][e
   const auto by_option = here.run(
       {"--standalone", "-t", "1", "--log-line-prefix-template", "<${role_name} ${rank}> "}, worker);
   CHECK(by_option.out == "<default 0> x\n");
-  const auto by_variable =
-      here.run({"--standalone", "-t", "1"}, worker,
-               {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${local_rank}| "}});
+  const auto by_variable = here.run({"--standalone", "-t", "1"}, worker,
+                                    {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${local_rank}| "}});
   CHECK(by_variable.out == "0| x\n");
   CHECK(fs::is_empty(here.temporary()));
 }
@@ -445,7 +425,7 @@ TEST_CASE("elasticrun: its log names the I/O in use once, and why it is not io_u
   // What --version says of it.
   const auto shown = [](const words& command) {
     const auto result = elastic::test::run_program(command, {{"ELASTIC_IO", ""}});
-    return between(result.out, "(", ")\n");
+    return text_between(result.out, "(", ")\n");
   };
   if (elastic::test::is_io_uring_here()) CHECK(shown(version) == "I/O: io_uring");
   CHECK(logged(restarts_once, "", "INFO") == words{shown(version)});
@@ -544,12 +524,11 @@ TEST_CASE("elasticrun: workers that heed no signal, and their children, are gone
   for (const std::string guard : {"best-effort", "none"}) {
     INFO("guard " << guard);
     const stage here;
-    running_program job(
-        stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout", "0.3",
-                        "--guard", guard},
-                       stage::puppet({"ignore", "15", "fork", "setsid", "fork", "group", "line",
-                                      "ready", "hang"})),
-        here.environment());
+    running_program job(stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout",
+                                        "0.3", "--guard", guard},
+                                       stage::puppet({"ignore", "15", "fork", "setsid", "fork",
+                                                      "group", "line", "ready", "hang"})),
+                        here.environment());
     job.await_out("ready", 2);
     CHECK(here.left.processes().size() == 7);
     job.signal(SIGTERM);
@@ -562,9 +541,9 @@ TEST_CASE("elasticrun: a second SIGINT ends workers and their children at once",
           "[integration][elasticrun]") {
   const stage here;
   running_program job(
-      stage::command({"--standalone", "--nproc-per-node=2", "--shutdown-timeout", "1000"},
-                     stage::puppet({"on", "2", "print", "no", "fork", "setsid", "line", "ready",
-                                    "hang"})),
+      stage::command(
+          {"--standalone", "--nproc-per-node=2", "--shutdown-timeout", "1000"},
+          stage::puppet({"on", "2", "print", "no", "fork", "setsid", "line", "ready", "hang"})),
       here.environment());
   job.await_out("ready", 2);
   job.signal(SIGINT);
@@ -713,4 +692,5 @@ TEST_CASE("elasticrun: a static node whose others never come gives up",
   }
 }
 
+}  // namespace program_test
 }  // namespace

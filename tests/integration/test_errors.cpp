@@ -5,6 +5,7 @@
 #include <support/memory_cgroup.hpp>
 #include <support/run_program.hpp>
 #include <support/skip.hpp>
+#include <support/text.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 namespace {
+namespace errors_test {
 
 using elastic::test::contains_text;
 using elastic::test::file_text;
@@ -27,6 +29,7 @@ using elastic::test::program_result;
 using elastic::test::run_program;
 using elastic::test::skip;
 using elastic::test::temporary_directory;
+using elastic::test::text_between;
 
 // The report that a failed run ends with, in parts.
 struct shown_report {
@@ -34,21 +37,12 @@ struct shown_report {
   std::string root;
 };
 
-// What stands between two lines of a text.
-std::string between(const std::string& text, const std::string& from, const std::string& to) {
-  const std::size_t begin = text.find(from);
-  REQUIRE(begin != std::string::npos);
-  const std::size_t end = text.find(to, begin + from.size());
-  REQUIRE(end != std::string::npos);
-  return text.substr(begin + from.size(), end - begin - from.size());
-}
-
 shown_report report_in(const std::string& text) {
   INFO(text);
   CHECK_THAT(text, contains_text(" FAILED\n-----"));
   shown_report report;
-  report.others = between(text, "\nFailures:\n", "-----");
-  report.root = between(text, "\nRoot Cause (first observed failure):\n", "\n=====") + "\n";
+  report.others = text_between(text, "\nFailures:\n", "-----");
+  report.root = text_between(text, "\nRoot Cause (first observed failure):\n", "\n=====") + "\n";
   return report;
 }
 
@@ -316,4 +310,5 @@ TEST_CASE("errors: a failed run leaves its report for programs in the log direct
   CHECK(report["failures"][1]["stopped_by_agent"] == true);
 }
 
+}  // namespace errors_test
 }  // namespace

@@ -26,6 +26,7 @@
 #include <fmt/format.h>
 
 namespace {
+namespace etcd_test {
 
 using namespace std::chrono_literals;
 using elastic::task;
@@ -615,4 +616,5 @@ TEST_CASE("etcd: a program without TLS says so", "[integration][etcd]") {
 
 #endif
 
+}  // namespace etcd_test
 }  // namespace

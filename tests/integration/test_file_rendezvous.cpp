@@ -12,13 +12,13 @@
 
 // Jobs whose nodes meet in a directory.
 namespace {
+namespace file_rendezvous_test {
 
 using namespace std::chrono_literals;
 using elastic::test::job_of_nodes;
 using elastic::test::temporary_directory;
 
-const std::string quick =
-    "last_call_timeout=1,keep_alive_interval=0.75,keep_alive_max_attempt=4";
+const std::string quick = "last_call_timeout=1,keep_alive_interval=0.75,keep_alive_max_attempt=4";
 
 std::vector<std::string> in(const std::string& directory) {
   return {"--rdzv-backend", "file", "--rdzv-endpoint", directory};
@@ -50,8 +50,7 @@ TEST_CASE("file rendezvous: a node that waits for others can be interrupted",
   elastic::test::check_interrupted_wait(job, "meeting in the directory");
 }
 
-TEST_CASE("file rendezvous: a directory that is not there is told at once",
-          "[integration][file]") {
+TEST_CASE("file rendezvous: a directory that is not there is told at once", "[integration][file]") {
   temporary_directory place;
   job_of_nodes job("2", in(place / "missing"), quick);
   job.node()->check_failure(1, "the directory '" + (place / "missing") + "' cannot be used");
@@ -83,4 +82,5 @@ TEST_CASE("file rendezvous: when the directory is gone, agents stop their worker
   job.check_nothing_left();
 }
 
+}  // namespace file_rendezvous_test
 }  // namespace

@@ -288,10 +288,6 @@ std::vector<start_method> methods() {
   return {start_method::spawn, start_method::fork};
 }
 
-}  // namespace functions_test
-
-using namespace functions_test;
-
 // ---- values -------------------------------------------------------------------------------------
 
 TEST_CASE("functions: what each worker returns comes home by its rank",
@@ -789,5 +785,6 @@ TEST_CASE("functions: each node has the values of its own workers, by rank in th
   }
 }
 
+}  // namespace functions_test
 }  // namespace
 }  // namespace elastic

@@ -284,10 +284,6 @@ words job(const words& options, const std::string& script) {
   return all;
 }
 
-}  // namespace guard_test
-
-using namespace guard_test;
-
 // ---- a worker and its tree ----------------------------------------------------------------------
 
 CO_TEST("guard: what a worker leaves behind is gone before its place is free",
@@ -1109,5 +1105,6 @@ TEST_CASE("guard: if a filter refuses a system call it serves, or says that it c
   }
 }
 
+}  // namespace guard_test
 }  // namespace
 }  // namespace elastic

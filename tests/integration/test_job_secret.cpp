@@ -10,6 +10,7 @@
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/text.hpp>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -34,16 +35,13 @@ namespace {
 
 namespace job_secret_tests {
 
+using elastic::test::has_text;
 using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::running_program;
 using words = std::vector<std::string>;
 
 const std::string secret_text = "correct-horse-battery-staple";
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The nodes of a job on this host, which meet at one port.
 class stage {
@@ -112,9 +110,9 @@ TEST_CASE("secret: nodes that hold it meet, restart and end together",
   CHECK(two.code == 0);
   const std::string all = one.out + two.out;
   // One of the first attempt may be stopped before it has said anything.
-  for (const char* place : {"/2 0\n", "0/2 1\n", "1/2 1\n"}) CHECK(says(all, place));
-  CHECK(!says(all, "ELASTIC_JOB_SECRET_FILE"));
-  CHECK(!says(all + one.err + two.err, secret_text));
+  for (const char* place : {"/2 0\n", "0/2 1\n", "1/2 1\n"}) CHECK(has_text(all, place));
+  CHECK(!has_text(all, "ELASTIC_JOB_SECRET_FILE"));
+  CHECK(!has_text(all + one.err + two.err, secret_text));
 }
 
 TEST_CASE("secret: each who has none, or another one, is told so and turned away",
@@ -151,8 +149,8 @@ TEST_CASE("secret: each who has none, or another one, is told so and turned away
   INFO(refused.err);
   CHECK(refused.code == 2);
   CHECK(refused.out.empty());
-  CHECK(says(refused.err, entry.why));
-  CHECK(!says(refused.err + host->err(), secret_text));
+  CHECK(has_text(refused.err, entry.why));
+  CHECK(!has_text(refused.err + host->err(), secret_text));
   host->signal(SIGTERM);
   const program_result ended = host->wait();
   CHECK(ended.code == 128 + SIGTERM);
@@ -285,8 +283,8 @@ TEST_CASE("secret: a file that cannot be used, or a rendezvous that cannot use i
   INFO(result.err);
   CHECK(result.code == 2);
   CHECK(result.out.empty());
-  CHECK(says(result.err, entry.why));
-  CHECK(!says(result.err, secret_text));
+  CHECK(has_text(result.err, entry.why));
+  CHECK(!has_text(result.err, secret_text));
 }
 
 TEST_CASE("secret: it cannot be used with a dialect of torchrun's", "[integration][secret]") {
@@ -294,7 +292,7 @@ TEST_CASE("secret: it cannot be used with a dialect of torchrun's", "[integratio
   const auto node = job.start(",dialect=1.13,secret_file=" + job.path("secret"));
   const program_result result = node->wait();
   CHECK(result.code == 2);
-  CHECK(says(result.err, "dialect=1.13"));
+  CHECK(has_text(result.err, "dialect=1.13"));
 }
 
 }  // namespace job_secret_tests

@@ -8,6 +8,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
+#include <support/text.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ namespace {
 
 namespace network_tests {
 
+using elastic::test::has_text;
 using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::run_program;
@@ -140,10 +142,6 @@ class job {
   leftovers left_;
 };
 
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 #define NEEDS(network)                                                               \
   if (!(network).why_not.empty()) {                                                  \
     return elastic::test::skip("it takes network namespaces: " + (network).why_not); \
@@ -163,9 +161,9 @@ TEST_CASE("network: nodes on hosts of their own meet, and their workers reach ea
     const program_result result = node->wait();
     CHECK(result.code == 0);
     const std::string place = result.out.substr(0, result.out.find('\n'));
-    CHECK(says(place, "/3 at 10.77.0."));
+    CHECK(has_text(place, "/3 at 10.77.0."));
     masters.insert(place.substr(place.find(" at ")));
-    CHECK(says(result.out, "reached\n"));
+    CHECK(has_text(result.out, "reached\n"));
   }
   CHECK(masters.size() == 1);
 }
@@ -186,7 +184,7 @@ TEST_CASE("network: the workers' address is the one by which the nodes met, or t
     for (const auto* node : {&host, &other}) {
       const program_result result = (*node)->wait();
       CHECK(result.code == 0);
-      CHECK(says(result.out, "/2 at " + address + "\n"));
+      CHECK(has_text(result.out, "/2 at " + address + "\n"));
     }
   }
 }
@@ -255,7 +253,7 @@ TEST_CASE("network: with a secret the workers' store takes the round's hosts alo
   const auto asks = [&](int from) {
     const words command = {"bash", "-c",
                            "MASTER_ADDR=" + address + " MASTER_PORT=" + port + "; " + ask};
-    return says(elastic::test::run_program(network.on(from, command)).out, "reached");
+    return has_text(elastic::test::run_program(network.on(from, command)).out, "reached");
   };
   // A host of no node, though it reaches the port; one that a setting names.
   CHECK_FALSE(asks(3));
@@ -292,7 +290,7 @@ TEST_CASE("network: the others go on without a node whose cable is cut, which st
   // It has lost the others: its workers are stopped, and it looks for the rendezvous in vain.
   const program_result lost = third->wait();
   CHECK(lost.code == 1);
-  CHECK(says(lost.err, "10.77.0.1:29411"));
+  CHECK(has_text(lost.err, "10.77.0.1:29411"));
   network.mend(3);
   const auto again = all.start(3);
   for (const auto* node : {&first, &second}) (*node)->await_out("/3 at", 2);

@@ -7,6 +7,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
+#include <support/text.hpp>
 
 #include <signal.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
 
 namespace {
 
+using elastic::test::has_text;
 using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::running_program;
@@ -73,10 +75,6 @@ class job {
   leftovers left_;
 };
 
-bool says(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
-}
-
 TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") {
   job two("2");
   two.work = "exit 0";
@@ -88,7 +86,7 @@ TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") 
   CHECK(other.code == 0);
   const std::string all = one.out + other.out;
   for (int rank = 0; rank < 4; ++rank) {
-    CHECK(says(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+    CHECK(has_text(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
   }
 }
 
@@ -103,7 +101,7 @@ TEST_CASE("nodes: one that joins makes the world larger, and costs no restart",
   const auto third = growing.start();
   for (const auto* node : {&first, &second, &third}) {
     (*node)->await_out("/3 ", 2);
-    CHECK(says((*node)->out(), "/6 0\n"));
+    CHECK(has_text((*node)->out(), "/6 0\n"));
   }
   for (const auto* node : {&third, &second, &first}) {
     (*node)->signal(SIGTERM);
@@ -133,10 +131,10 @@ TEST_CASE("nodes: two agents of the same host name and pid are two nodes", "[int
   const auto second = twins.start();
   first->await_out("/4 0\n", 2);
   second->await_out("/4 0\n", 2);
-  CHECK(says(first->err(), "_1_0"));
+  CHECK(has_text(first->err(), "_1_0"));
   const std::string all = first->out() + second->out();
   for (int rank = 0; rank < 4; ++rank) {
-    CHECK(says(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+    CHECK(has_text(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
   }
   // A first process of a namespace gets no signal that it does not handle; elasticrun handles it.
   for (const auto* node : {&second, &first}) {
@@ -178,11 +176,11 @@ TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to
   CHECK(one.code == 1);
   CHECK(other.code == 1);
   const std::string errors = one.err + other.err;
-  CHECK(says(errors, "rank 3 ended: exit code 7: restart 1 of 2"));
-  CHECK(says(errors, "rank 3 ended: exit code 7: restart 2 of 2"));
-  CHECK(says(errors, "rank 3 ended: exit code 7: all 2 restarts are used up"));
-  CHECK(says(errors, "exitcode  : 7"));
-  CHECK(says(errors, "FAILED, not on this node"));
+  CHECK(has_text(errors, "rank 3 ended: exit code 7: restart 1 of 2"));
+  CHECK(has_text(errors, "rank 3 ended: exit code 7: restart 2 of 2"));
+  CHECK(has_text(errors, "rank 3 ended: exit code 7: all 2 restarts are used up"));
+  CHECK(has_text(errors, "exitcode  : 7"));
+  CHECK(has_text(errors, "FAILED, not on this node"));
 }
 
 TEST_CASE("nodes: a job that is over is over for one that comes late, and for a spare",
@@ -198,7 +196,7 @@ TEST_CASE("nodes: a job that is over is over for one that comes late, and for a 
   const program_result third = spare->wait();
   CHECK(third.code == 0);
   CHECK(third.out.empty());
-  CHECK(says(third.err, "nothing left to do"));
+  CHECK(has_text(third.err, "nothing left to do"));
 }
 
 TEST_CASE("nodes: without the host of the rendezvous the others end, with an error",
@@ -212,7 +210,7 @@ TEST_CASE("nodes: without the host of the rendezvous the others end, with an err
   CHECK(host->wait().code == -SIGKILL);
   const program_result result = other->wait();
   CHECK(result.code == 1);
-  CHECK(says(result.err, "lost the rendezvous at localhost:"));
+  CHECK(has_text(result.err, "lost the rendezvous at localhost:"));
 }
 
 TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of the rendezvous",
@@ -229,7 +227,7 @@ TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of t
   const program_result result = other->wait();
   INFO(result.err);
   CHECK(result.code == 128 + SIGTERM);
-  CHECK(says(result.out, "saved\nsaved\n"));
+  CHECK(has_text(result.out, "saved\nsaved\n"));
 }
 
 TEST_CASE("nodes: one that waits for others ends at Ctrl-C", "[integration][nodes]") {
@@ -249,7 +247,7 @@ TEST_CASE("nodes: a job of another size at the same place is refused, both sizes
   small.options = {"--nnodes", "1:4"};
   const program_result refused = small.start()->wait();
   CHECK(refused.code == 2);
-  CHECK(says(refused.err, "begun with 1:2 nodes, this node was told 1:4"));
+  CHECK(has_text(refused.err, "begun with 1:2 nodes, this node was told 1:4"));
   first->signal(SIGTERM);
   first->wait();
 }

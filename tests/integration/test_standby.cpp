@@ -10,6 +10,7 @@
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/text.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -33,21 +34,13 @@ namespace standby_test {
 namespace fs = std::filesystem;
 using test::comes_true;
 using test::file_text;
+using test::has_text;
+using test::occurrences;
 using test::running_program;
 using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
 const std::string scripts = ELASTIC_SOURCE_DIR "/tests/integration/python/";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-int occurrences(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 
 /// A start of the script, as it noted it itself.
 struct noted_start {
@@ -176,9 +169,9 @@ TEST_CASE("standby: after a failure the workers are those that have waited",
   std::sort(waited.begin(), waited.end());
   std::sort(started.begin(), started.end());
   CHECK(waited == started);
-  CHECK(has(result.err, "local rank 0 starts warm"));
-  CHECK(has(result.err, "local rank 1 starts warm"));
-  CHECK(has(result.out, "attempt 1 of True"));
+  CHECK(has_text(result.err, "local rank 0 starts warm"));
+  CHECK(has_text(result.err, "local rank 1 starts warm"));
+  CHECK(has_text(result.out, "attempt 1 of True"));
 }
 
 TEST_CASE("standby: the script cannot tell a warm start from a cold one",
@@ -200,14 +193,14 @@ TEST_CASE("standby: the script cannot tell a warm start from a cold one",
   INFO(result.err);
   CHECK(result.code == 0);
   job.check_starts(1, 2);
-  CHECK(has(result.err, "starts warm"));
+  CHECK(has_text(result.err, "starts warm"));
   const std::string cold = file_text(job.starts_file() + ".0");
   CHECK(cold.size() > 4000);
   CHECK(file_text(job.starts_file() + ".1") == cold);
   // What the script wrote is where it is in any other attempt.
   const bool is_shown = option != "--redirects";
-  CHECK(has(result.out, "out of 0") == is_shown);
-  CHECK(has(result.err, "err of 0") == is_shown);
+  CHECK(has_text(result.out, "out of 0") == is_shown);
+  CHECK(has_text(result.err, "err of 0") == is_shown);
 }
 
 TEST_CASE("standby: an interpreter that skips the hook runs no script by mistake",
@@ -231,7 +224,7 @@ TEST_CASE("standby: an interpreter that skips the hook runs no script by mistake
   INFO(result.err);
   CHECK(result.code == 0);
   job.check_starts(1, 2);
-  CHECK(has(result.err, "starts cold, because there are no standbys"));
+  CHECK(has_text(result.err, "starts cold, because there are no standbys"));
 }
 
 TEST_CASE("standby: a user's own sitecustomize runs once in each process",
@@ -248,7 +241,7 @@ TEST_CASE("standby: a user's own sitecustomize runs once in each process",
   INFO(result.err);
   CHECK(result.code == 0);
   job.check_starts(1, 2);
-  CHECK(has(result.err, "starts warm"));
+  CHECK(has_text(result.err, "starts warm"));
   for (const noted_start& start : job.starts()) {
     CHECK(occurrences(file_text(job.folder / "sites"), fmt::format("{}\n", start.pid)) == 1);
   }
@@ -298,7 +291,7 @@ TEST_CASE("standby: an import that does harm costs no restart and runs no script
   CHECK(result.code == 0);
   CHECK(result.out.size() < 1000);
   job.check_starts(1, 2);
-  CHECK(has(result.err, row.says));
+  CHECK(has_text(result.err, row.says));
 }
 
 TEST_CASE("standby: what changed since is not used", "[integration][standby]") {
@@ -322,8 +315,8 @@ TEST_CASE("standby: what changed since is not used", "[integration][standby]") {
   CHECK(result.code == 0);
   CHECK(job.await_start(2, 0, "1").importer == 1);
   job.check_starts(1, 2);
-  CHECK(has(result.err, what == "module" ? "because what it imported was changed since"
-                                         : "because the script's folder has its own"));
+  CHECK(has_text(result.err, what == "module" ? "because what it imported was changed since"
+                                              : "because the script's folder has its own"));
   CHECK(job.left.processes().empty());
 }
 
@@ -341,14 +334,14 @@ TEST_CASE("standby: one that is killed or stopped while it waits costs no restar
   const std::string state = number == SIGKILL ? "" : ") T";
   REQUIRE(comes_true([&] {
     const std::string text = file_text(fmt::format("/proc/{}/stat", standby));
-    return state.empty() ? text.empty() : has(text, state);
+    return state.empty() ? text.empty() : has_text(text, state);
   }));
   ::kill(first.pid, SIGKILL);
   const auto result = program.wait();
   INFO(result.err);
   CHECK(result.code == 0);
   job.check_starts(1, 2);
-  CHECK(has(result.err, "starts cold, because"));
+  CHECK(has_text(result.err, "starts cold, because"));
   CHECK(job.left.processes().empty());
 }
 
@@ -372,7 +365,7 @@ TEST_CASE("standby: a worker that dies during the imports starts again without t
   INFO(result.err);
   CHECK(result.code == 0);
   job.check_starts(1, 2);
-  CHECK(has(result.err, "starts cold, because no standby was ready"));
+  CHECK(has_text(result.err, "starts cold, because no standby was ready"));
   CHECK(job.left.processes().empty());
 }
 
@@ -422,9 +415,9 @@ TEST_CASE("standby: none is made if no restart is left, or the option is not giv
   CHECK(job.left.processes().size() == 2);
   ::kill(first.pid, SIGKILL);
   const auto result = program.wait();
-  CHECK_FALSE(has(result.err, "has a standby"));
-  CHECK_FALSE(has(result.err, "starts warm"));
-  CHECK_FALSE(has(result.err, "starts cold"));
+  CHECK_FALSE(has_text(result.err, "has a standby"));
+  CHECK_FALSE(has_text(result.err, "starts warm"));
+  CHECK_FALSE(has_text(result.err, "starts cold"));
   CHECK(job.left.processes().empty());
 }
 
@@ -454,7 +447,7 @@ TEST_CASE("standby: a job of PyTorch 2.13 goes on with processes that have impor
   job.check_starts(2, 2);
   for (const noted_start& start : job.starts()) CHECK(start.importer == start.pid);
   CHECK(occurrences(result.err, "starts warm") == 2);
-  CHECK(has(result.out, "attempt 1: step 1 of 2"));
+  CHECK(has_text(result.out, "attempt 1: step 1 of 2"));
   CHECK(job.left.processes().empty());
 }
 

@@ -22,6 +22,7 @@
 // What a user of PyTorch 2.13 does, with the real one.
 namespace elastic {
 namespace {
+namespace torch_213_test {
 
 using test::elasticrun_stage;
 
@@ -186,5 +187,6 @@ TEST_CASE("PyTorch 2.13: a training by Lightning loses a worker and goes on", "[
                        "attempt 1, from epoch 1, 2 workers, TorchElasticEnvironment, equal: True;");
 }
 
+}  // namespace torch_213_test
 }  // namespace
 }  // namespace elastic

@@ -67,10 +67,6 @@ bool in_order(const std::string& text, const words& parts) {
   return true;
 }
 
-}  // namespace channel_test
-
-using namespace channel_test;
-
 // ---- hung workers ------------------------------------------------------------------------------
 
 TEST_CASE("worker channel: a time-out that was learned ends a worker that was in time before",
@@ -504,4 +500,5 @@ TEST_CASE("worker channel: a timer file that is no FIFO is named and left alone"
   CHECK(file_text(elsewhere / "precious") == "data");
 }
 
+}  // namespace channel_test
 }  // namespace
