@@ -92,6 +92,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   elastic::agent_services services;
   services.log = log;
   services.worker_parent = co_await asio::this_coro::executor;
+  services.open_files = elastic::raise_open_files();
   const std::string terminal =
       elastic::find_variable(config.workers.environment, "TERM").value_or("");
   std::shared_ptr<elastic::worker_observer> progress;

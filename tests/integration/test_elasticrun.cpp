@@ -660,6 +660,34 @@ TEST_CASE("elasticrun: two static nodes number their workers together and both e
   }
 }
 
+TEST_CASE("elasticrun: it may open more files than its workers, which keep the limit of before",
+          "[integration][elasticrun]") {
+  const stage here;
+  // More connections than the workers may open without raising their own limit.
+  const char* const script = R"(
+import os, resource, socket
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+store = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+connections = [socket.create_connection(store, 10) for _ in range(100)]
+for connection in connections:
+    connection.sendall(b"\x06")
+    assert len(connection.recv(8)) == 8
+print(soft)
+)";
+  for (const std::string guard : {"required", "none"}) {
+    INFO("guard " << guard);
+    words command{"/bin/sh", "-c", "ulimit -Sn 64; exec \"$@\"", "sh"};
+    for (const std::string& word :
+         stage::command({"--standalone", "--guard", guard}, {"/usr/bin/python3", "-c", script})) {
+      command.push_back(word);
+    }
+    const auto result = here.run_command(command);
+    CHECK(result.code == 0);
+    CHECK(result.out == "64\n");
+  }
+}
+
 TEST_CASE("elasticrun: a static node that waits for the others can be stopped",
           "[integration][elasticrun]") {
   const stage here;

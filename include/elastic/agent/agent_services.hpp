@@ -12,6 +12,7 @@
 #include <elastic/telemetry/metric_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +23,7 @@ class logs_specs;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
-  /// How workers are started. Default: a `guarded_launcher`, made from the next three.
+  /// How workers are started. Default: a `guarded_launcher`, made from the next four.
   std::shared_ptr<process_launcher> launcher = {};
   /// How the hook of the worker_spec for hung workers is started, which is a program even if
   /// workers are functions. Default: as workers without a launcher of their own are.
@@ -37,6 +38,9 @@ struct agent_services {
   /// as they do. They are started there, and die with it, and so with this process, however it
   /// dies. Default: none, and a line of the log says what is then lost.
   asio::any_io_executor worker_parent = {};
+  /// How many files workers and hooks may open, if this process has raised its own limit since it
+  /// began (`raise_open_files`). Default: as many as this process.
+  std::optional<std::uint64_t> open_files = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
   /// Default: events are discarded.

@@ -47,6 +47,8 @@ inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 inline constexpr std::size_t store_watches_per_client = 1024;
 /// File descriptors of the process that a store server leaves to others, at most.
 inline constexpr std::size_t store_spared_descriptors = 256;
+/// To how many open files a program raises its limit, since each connection takes memory, too.
+inline constexpr std::size_t open_files = 65'536;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// The lines before the body of an HTTP response, and those between its chunks.

@@ -6,6 +6,8 @@
 
 #include <elastic/base/config.hpp>
 
+#include <cstdint>
+
 namespace elastic {
 
 /// What a program that runs jobs does first in `main`: makes it independent of how its own parent
@@ -15,6 +17,14 @@ namespace elastic {
 /// default: a parent that ignores it would hide how workers end. A standard stream that is closed
 /// becomes /dev/null, so that no descriptor of the job takes its number.
 ELASTIC_DECL void set_up_program();
+
+/// Lets this process open as many files as it may (the hard limit), up to `limits::open_files`: a
+/// host that serves the store of a large job has a connection to each worker. What it starts
+/// inherits that, unless it is told the limit before (`agent_services::open_files`), as is right
+/// for programs that use `select`.
+///
+/// Result: the soft limit before.
+ELASTIC_DECL std::uint64_t raise_open_files();
 
 }  // namespace elastic
 

@@ -29,7 +29,7 @@ struct guarded_launcher_options {
   /// The program of the guard, such as the installed one; empty: the bytes that this library
   /// carries, from memory or, if that is forbidden, from a file without a name.
   std::string guard_file = {};
-  /// For processes that get no guard.
+  /// For processes that get no guard; `open_files` for all.
   pidfd_launcher_options unguarded = {};
   logger log = {};
 };

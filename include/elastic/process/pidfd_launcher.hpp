@@ -10,7 +10,9 @@
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic {
@@ -26,6 +28,9 @@ struct pidfd_launcher_options {
   /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
   /// of a pool ends.
   asio::any_io_executor parent = {};
+  /// How many files each process may open (the soft limit), at most its hard limit. None: as many
+  /// as this one, which may have raised its own.
+  std::optional<std::uint64_t> open_files = {};
 };
 
 /// Starts processes of this machine and holds each by its pidfd.

@@ -61,6 +61,7 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_servi
   options.policy = services.guard.value_or(guard_policy::best_effort);
   options.guard_file = services.guard_file;
   options.unguarded.parent = services.worker_parent;
+  options.unguarded.open_files = services.open_files;
   options.log = services.log;
   return std::make_shared<guarded_launcher>(strand, std::move(options));
 }

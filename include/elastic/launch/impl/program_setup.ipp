@@ -4,8 +4,13 @@
 
 #include <elastic/launch/program_setup.hpp>
 
+#include <elastic/base/limits.hpp>
+
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 
 namespace elastic {
 
@@ -16,6 +21,16 @@ ELASTIC_DECL void set_up_program() {
     // The lowest free number is the one that is missing.
     if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return;
   }
+}
+
+ELASTIC_DECL std::uint64_t raise_open_files() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const std::uint64_t before = files.rlim_cur;
+  const rlim_t most = std::min<rlim_t>(files.rlim_max, limits::open_files);
+  files.rlim_cur = std::max(files.rlim_cur, most);
+  if (files.rlim_cur != before) ::setrlimit(RLIMIT_NOFILE, &files);
+  return before;
 }
 
 }  // namespace elastic

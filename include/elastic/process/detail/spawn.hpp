@@ -10,14 +10,17 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +88,8 @@ struct child_plan {
   /// A bit for each processor; null: those of the parent.
   const unsigned long* processors;
   std::size_t processor_bytes;
+  /// The soft and the hard limit, as the kernel has them; null: those of the parent.
+  const std::uint64_t* open_files;
   int streams[3];
   int passed[2];
   int program;
@@ -227,6 +232,8 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;
   close_others(plan);
+  // It was raised before, so that it can be lowered.
+  if (plan.open_files) ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, plan.open_files, nullptr);
   static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
   if (plan.program >= 0) {
@@ -272,6 +279,8 @@ struct spawn_request {
   /// From the program's name on.
   std::vector<char*> arguments;
   bool die_with_parent = false;
+  /// Its soft limit of open files; none: that of this process.
+  std::optional<std::uint64_t> open_files = {};
   /// An open file to be executed; -1: none. It and what is passed have numbers over 4.
   int program = -1;
   /// What becomes descriptors 3 and 4; -1: nothing.
@@ -292,6 +301,11 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
   }
   const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
   const std::vector<unsigned long> processors = spec.processors.mask();
+  rlimit own_files{};
+  ::getrlimit(RLIMIT_NOFILE, &own_files);
+  const std::uint64_t hard_limit = own_files.rlim_max;
+  const std::uint64_t open_files[] = {std::min(request.open_files.value_or(0), hard_limit),
+                                      hard_limit};
   child_plan plan{.calls = &calls,
                   .path = request.path.c_str(),
                   .arguments = request.arguments.data(),
@@ -299,6 +313,7 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .processors = processors.empty() ? nullptr : processors.data(),
                   .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .open_files = request.open_files ? open_files : nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {request.passed[0], request.passed[1]},
                   .program = request.program,

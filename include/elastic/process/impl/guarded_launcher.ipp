@@ -143,6 +143,7 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
   const detail::spawn_request request{.spec = spec,
                                       .path = file_.name,
                                       .arguments = std::move(arguments),
+                                      .open_files = options_.unguarded.open_files,
                                       .program = file_.fd.get(),
                                       .passed = {socket, agent_.get()}};
   return detail::spawn(request, stack_, calls_);

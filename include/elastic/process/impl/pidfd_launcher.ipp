@@ -42,7 +42,8 @@ ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& sp
       .spec = spec,
       .path = path,
       .arguments = detail::pointers_to(&spec.program, spec.arguments),
-      .die_with_parent = static_cast<bool>(options_.parent)};
+      .die_with_parent = static_cast<bool>(options_.parent),
+      .open_files = options_.open_files};
   const detail::spawn_result started = detail::spawn(request, stack_, calls_);
   if (started.failure) detail::throw_start_error(spec, path, started);
   return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_);

@@ -148,6 +148,7 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .processors = processors.empty() ? nullptr : processors.data(),
                   .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .open_files = nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {-1, -1},
                   .program = socket,
