@@ -30,10 +30,10 @@ LAYERS = {
     "health": ["base", "net"],
     "rendezvous": ["base", "net", "telemetry", "store"],
     "worker": ["base", "contract", "store", "health"],
-    "agent": ["base", "net", "contract", "telemetry", "process", "store", "health",
+    "agent": ["base", "net", "contract", "telemetry", "observe", "process", "store", "health",
               "rendezvous"],
-    "launch": ["base", "net", "contract", "telemetry", "process", "rendezvous", "worker",
-               "agent"],
+    "launch": ["base", "net", "contract", "telemetry", "observe", "process", "rendezvous",
+               "worker", "agent"],
 }
 
 # What is internal to the library and serves other modules than its own, too. The rest of detail/

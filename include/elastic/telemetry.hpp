@@ -7,5 +7,6 @@
 #include <elastic/telemetry/event.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
+#include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>

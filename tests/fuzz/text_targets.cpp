@@ -16,6 +16,7 @@
 #include <elastic/launch/command_line.hpp>
 #include <elastic/launch/detail/chaos_schedule.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/observe/journal_record.hpp>
 
 #include <string>
 #include <variant>
@@ -77,6 +78,14 @@ void chaos_text(std::string_view input) {
   }
 }
 
+void journal_line(std::string_view input) {
+  const journal_record record = parse_journal_line(input);
+  const std::string line = to_json_line(record);
+  require(line.size() <= limits::journal_line_bytes, "a line keeps to its bound");
+  require(line.find('\n') == line.npos, "a line has no end within it");
+  require(to_json_line(parse_journal_line(line)) == line, "what is written can be read");
+}
+
 // Arguments, then "PET_" variables, each ended by a zero.
 void arguments(std::string_view input) {
   cutter parts(input);
@@ -99,6 +108,7 @@ std::vector<target> text_targets() {
       {"error_file", error_file},     {"function_value", function_value},
       {"line_prefix", line_prefix},   {"endpoint_text", endpoint_text},
       {"arguments", arguments},       {"chaos_text", chaos_text},
+      {"journal_line", journal_line},
   };
 }
 

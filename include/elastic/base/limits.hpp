@@ -109,6 +109,19 @@ inline constexpr std::chrono::milliseconds file_after_stop{1000};
 /// How long the agent waits at its end for a log directory that may hang: for what a failed worker
 /// left in files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
+/// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
+/// how much of it is read.
+inline constexpr std::size_t journal_records = 256;
+inline constexpr std::size_t journal_line_bytes = 128 * 1024;
+inline constexpr std::size_t journal_text_bytes = 2048;
+inline constexpr std::size_t journal_pids = 4096;
+inline constexpr std::uint64_t journal_file_bytes = 16 * 1024 * 1024;
+inline constexpr int journal_files = 4;
+inline constexpr std::size_t journal_pending_lines = 1000;
+inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
+/// How long the last lines of a journal that hangs are waited for.
+inline constexpr std::chrono::milliseconds journal_patience{1000};
 /// How long a guard has to tell whether its worker runs, when the start is cancelled.
 inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 /// How long the kernel has to end a process that was killed, before each look at what holds it up;

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: following what a job does: its journal, and what is made of it.
+
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/journal_file.hpp>
+#include <elastic/observe/journal_reader.hpp>
+#include <elastic/observe/journal_record.hpp>
+#include <elastic/observe/journal_sink.hpp>

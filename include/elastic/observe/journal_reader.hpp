@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/observe/journal_record.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic {
+
+/// The name of a journal in the log directory of a run.
+inline constexpr std::string_view journal_file_name = "journal.jsonl";
+
+/// What was read of a journal.
+struct journal_contents {
+  /// In the order of the file.
+  std::vector<journal_record> records;
+  /// How many whole lines are no records, and what is wrong with the first.
+  std::int64_t refused_lines = 0;
+  std::string first_refusal;
+  /// The last line has no end: whoever wrote it was ended meanwhile.
+  bool is_torn = false;
+};
+
+/// Reads the text of a journal. A last line without an end counts if it is whole.
+ELASTIC_DECL journal_contents parse_journal(std::string_view text);
+
+/// Reads a journal with the files that were put aside, oldest first; blocks.
+/// @param path  a file
+/// Errors: `errc::file_access`, naming the file: it cannot be read, or is larger than
+/// `limits::journal_read_bytes`.
+ELASTIC_DECL journal_contents read_journal(const std::string& path);
+
+/// The journals of a run: `path` itself if it is a file; that of the log directory `path`; or those
+/// of the newest run of which a log directory lies in it, one for each node that wrote there.
+/// Errors: `errc::file_access`, saying what was looked for.
+ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/observe/impl/journal_reader.ipp>
+#endif

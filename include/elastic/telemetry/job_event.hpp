@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+
+/// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans, and
+/// say how many `seconds` these took.
+enum class job_event_kind {
+  agent_started,
+  rendezvous_started,
+  round_joined,
+  workers_starting,
+  workers_started,
+  worker_ended,
+  worker_hung,
+  workers_judged,
+  checkpoint_ended,
+  round_ended,
+  restart_decided,
+  failure_decided,
+  stop_requested,
+  fence_reached,
+  workers_stopping,
+  workers_stopped,
+  exit_barrier_started,
+  exit_barrier_ended,
+  agent_ended,
+};
+
+/// Their names in files and on pages.
+inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 19> job_event_kinds{{
+    {job_event_kind::agent_started, "agent_started"},
+    {job_event_kind::rendezvous_started, "rendezvous_started"},
+    {job_event_kind::round_joined, "round_joined"},
+    {job_event_kind::workers_starting, "workers_starting"},
+    {job_event_kind::workers_started, "workers_started"},
+    {job_event_kind::worker_ended, "worker_ended"},
+    {job_event_kind::worker_hung, "worker_hung"},
+    {job_event_kind::workers_judged, "workers_judged"},
+    {job_event_kind::checkpoint_ended, "checkpoint_ended"},
+    {job_event_kind::round_ended, "round_ended"},
+    {job_event_kind::restart_decided, "restart_decided"},
+    {job_event_kind::failure_decided, "failure_decided"},
+    {job_event_kind::stop_requested, "stop_requested"},
+    {job_event_kind::fence_reached, "fence_reached"},
+    {job_event_kind::workers_stopping, "workers_stopping"},
+    {job_event_kind::workers_stopped, "workers_stopped"},
+    {job_event_kind::exit_barrier_started, "exit_barrier_started"},
+    {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
+    {job_event_kind::agent_ended, "agent_ended"},
+}};
+
+constexpr std::string_view to_string(job_event_kind kind) {
+  for (const auto& [value, name] : job_event_kinds) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name) {
+  for (const auto& [value, text] : job_event_kinds) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+/// One thing that an agent decided or that happened to it, with what is known of it. A field that
+/// an event does not have is empty.
+struct job_event {
+  job_event_kind kind = job_event_kind::agent_started;
+  /// Why, or what: half a sentence.
+  std::string reason = {};
+  /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
+  /// "node_waiting", "node_lost", "worker_failed" of round_ended; "passed", "changed" or
+  /// "timed_out" of exit_barrier_ended.
+  std::string state = {};
+  /// Of agent_started.
+  std::string run_id = {};
+  std::string backend = {};
+  std::string role = {};
+
+  std::optional<std::int64_t> round = {};
+  /// How often workers of the job had failed before: the number of the attempt's log directory.
+  std::optional<std::int64_t> attempt = {};
+  /// The worker that an event is about.
+  std::optional<std::int64_t> rank = {};
+  std::optional<std::int64_t> local_rank = {};
+  std::optional<std::int64_t> pid = {};
+  /// How it ended: one of the two, or neither if nobody can say.
+  std::optional<std::int64_t> exit_code = {};
+  std::optional<std::int64_t> signal = {};
+  /// The place of this node among those of the round, of round_joined and workers_started.
+  std::optional<std::int64_t> group_rank = {};
+  std::optional<std::int64_t> group_world_size = {};
+  std::optional<std::int64_t> world_size = {};
+  /// The rank of this node's first worker, and how many it has.
+  std::optional<std::int64_t> base_rank = {};
+  std::optional<std::int64_t> local_world_size = {};
+  /// How often workers of the job have failed by now, and how often that is allowed.
+  std::optional<std::int64_t> restarts = {};
+  std::optional<std::int64_t> max_restarts = {};
+  /// The furthest step that a worker of this node has reported in the attempt.
+  std::optional<std::int64_t> step = {};
+  /// How many workers: that were stopped, or that saved a checkpoint.
+  std::optional<std::int64_t> count = {};
+
+  /// What a span took, at its end.
+  std::optional<double> seconds = {};
+  /// The time that something gets: workers to end (workers_stopping), a restart to wait.
+  std::optional<double> allowed = {};
+  /// Of workers_started, by local rank.
+  std::vector<std::int64_t> pids = {};
+
+  friend bool operator==(const job_event&, const job_event&) = default;
+};
+
+}  // namespace elastic

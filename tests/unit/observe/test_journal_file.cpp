@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/base/detail/mount_table.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/journal_file.hpp>
+#include <elastic/observe/journal_reader.hpp>
+
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
+#include <support/run_program.hpp>
+#include <support/skip.hpp>
+#include <support/stalling_mount.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace journal_file_tests {
+
+using namespace elastic;
+using test::contains_text;
+
+struct journal_in_folder {
+  test::temporary_directory folder;
+  std::string path = folder / "journal.jsonl";
+  std::shared_ptr<test::log_recorder> log = std::make_shared<test::log_recorder>();
+
+  journal_file_options options() {
+    journal_file_options made;
+    made.path = path;
+    made.log = log->log();
+    return made;
+  }
+};
+
+journal_record record_of(std::int64_t sequence, std::int64_t epoch = 5) {
+  journal_record record;
+  record.sequence = sequence;
+  record.epoch = epoch;
+  record.node = "n";
+  record.event.run_id = "job";
+  return record;
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path) << text;
+}
+
+TEST_CASE("observe: a journal is written and read, and a later agent writes on", "[observe]") {
+  journal_in_folder place;
+  journal_file(place.options()).take(record_of(1));
+  journal_file(place.options()).take(record_of(1, 6));
+  const journal_contents contents = read_journal(place.path);
+  REQUIRE(contents.records.size() == 2);
+  CHECK(contents.records[0] == record_of(1));
+  CHECK(contents.records[1] == record_of(1, 6));
+  CHECK_FALSE(contents.is_torn);
+  CHECK(place.log->text().empty());
+}
+
+TEST_CASE("observe: half a line of an agent that died ends before the next one's", "[observe]") {
+  journal_in_folder place;
+  write(place.path, to_json_line(record_of(1)) + "\n{\"seq\": 2, \"ep");
+  const journal_contents before = read_journal(place.path);
+  CHECK(before.records.size() == 1);
+  CHECK(before.is_torn);
+  CHECK(before.refused_lines == 0);
+  journal_file(place.options()).take(record_of(1, 6));
+  const journal_contents after = read_journal(place.path);
+  CHECK(after.records.size() == 2);
+  CHECK_FALSE(after.is_torn);
+  CHECK(after.refused_lines == 1);
+  CHECK_THAT(after.first_refusal, contains_text("is no JSON object"));
+}
+
+TEST_CASE("observe: a journal is put aside when it is full, and read as a whole", "[observe]") {
+  journal_in_folder place;
+  auto options = place.options();
+  options.max_size = 2 * to_json_line(record_of(1)).size() + 2;
+  options.max_files = 3;
+  journal_file file(options);
+  for (int sequence = 1; sequence <= 9; ++sequence) file.take(record_of(sequence));
+  CHECK(std::filesystem::exists(place.path + ".2"));
+  CHECK_FALSE(std::filesystem::exists(place.path + ".3"));
+  const auto records = read_journal(place.path).records;
+  REQUIRE(records.size() == 5);
+  CHECK(records.front().sequence == 5);
+  CHECK(records.back().sequence == 9);
+}
+
+TEST_CASE("observe: a full disk is said once, and the journal goes on", "[observe]") {
+  journal_in_folder place;
+  place.path = "/dev/full";
+  job_journal_options options;
+  options.log = place.log->log();
+  job_journal journal(options);
+  journal.add(std::make_shared<journal_file>(place.options()));
+  for (int count = 0; count < 3; ++count) journal.record({});
+  CHECK(place.log->count("the journal '/dev/full' cannot be written, records are lost: No space") ==
+        1);
+  CHECK(journal.after(0).size() == 3);
+}
+
+TEST_CASE("observe: a journal that cannot be opened holds up nobody", "[observe]") {
+  journal_in_folder place;
+  place.path = place.folder / "missing/journal.jsonl";
+  journal_file(place.options()).take(record_of(1));
+  CHECK(place.log->has("cannot be opened, records are lost: No such file"));
+  // A pipe that nobody reads.
+  place.path = place.folder / "pipe";
+  REQUIRE(::mkfifo(place.path.c_str(), 0600) == 0);
+  journal_file(place.options()).take(record_of(1));
+  CHECK(place.log->has("pipe' cannot be opened, records are lost: "));
+}
+
+CO_TEST("observe: a journal on a file system that hangs holds up nobody", "[observe]") {
+  const std::string missing = test::stalling_mount::missing();
+  if (!missing.empty()) co_return test::skip(missing);
+  const test::stalling_mount mount;
+  journal_in_folder place;
+  place.path = mount.path() + "/journal.jsonl";
+  // Mounts are looked at again after a second.
+  while (!detail::may_hang(place.path)) std::this_thread::yield();
+  journal_file file(place.options());
+  file.take(record_of(1));
+  co_await file.finish();
+  CHECK(read_journal(mount.behind() + "/journal.jsonl").records.size() == 1);
+  mount.stall();
+  for (int count = 0; count < 3 + static_cast<int>(limits::journal_pending_lines); ++count) {
+    file.take(record_of(2 + count));
+  }
+  CHECK(place.log->count("takes no records, which are lost") == 1);
+  co_await file.finish();
+  CHECK(place.log->count("does not answer: its end is lost") == 1);
+  mount.go_on();
+  co_await file.finish();
+  CHECK(read_journal(mount.behind() + "/journal.jsonl").records.size() >
+        limits::journal_pending_lines);
+}
+
+TEST_CASE("observe: which journals a path means", "[observe]") {
+  const test::temporary_directory folder;
+  const auto line = [](std::int64_t epoch, const std::string& run_id) {
+    journal_record record = record_of(1, epoch);
+    record.event.run_id = run_id;
+    return to_json_line(record) + "\n";
+  };
+  CHECK_THROWS_WITH(find_journals(folder / "nothing"), contains_text("does not exist"));
+  CHECK_THROWS_WITH(find_journals(folder.path()), contains_text("journal.jsonl is looked for"));
+  write(folder / "job_aaaaaaaa/journal.jsonl", line(10, "job"));
+  write(folder / "job_bbbbbbbb/journal.jsonl", line(11, "job"));
+  write(folder / "old_cccccccc/journal.jsonl", line(9, "old"));
+  write(folder / "bad_dddddddd/journal.jsonl", "no record\n");
+  const std::string first = folder / "job_aaaaaaaa/journal.jsonl";
+  CHECK(find_journals(first) == std::vector<std::string>{first});
+  CHECK(find_journals(folder / "job_aaaaaaaa") == std::vector<std::string>{first});
+  CHECK(find_journals(folder.path()) ==
+        std::vector<std::string>{first, folder / "job_bbbbbbbb/journal.jsonl"});
+  CHECK_THROWS_WITH(read_journal(folder.path()), contains_text("is not a file"));
+}
+
+TEST_CASE("observe: an empty journal has no records, a whole last line counts", "[observe]") {
+  CHECK(parse_journal("").records.empty());
+  CHECK_FALSE(parse_journal("").is_torn);
+  const journal_contents contents = parse_journal("\n" + to_json_line(record_of(1)));
+  CHECK(contents.records.size() == 1);
+  CHECK_FALSE(contents.is_torn);
+}
+
+}  // namespace journal_file_tests
