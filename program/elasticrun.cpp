@@ -140,13 +140,14 @@ int main(int count, char** values) {
   if (const auto* version = std::get_if<elastic::version_request>(&parsed)) {
     return leave(elastic::show_version(version->io));
   }
-  const auto& [config, threshold, io, warnings] = std::get<elastic::command_line>(parsed);
+  const auto& [config, threshold, io, warnings, notes] = std::get<elastic::command_line>(parsed);
   if (const auto exit = elastic::check_files(config)) return leave(*exit);
   if (const auto exit = elastic::check_io(io)) return leave(*exit);
 
   const auto clock = std::make_shared<elastic::system_time>();
   const elastic::logger log(std::make_shared<elastic::console_log>(clock), threshold);
   for (const std::string& warning : warnings) log.warning("{}", warning);
+  for (const std::string& note : notes) log.info("{}", note);
   if (log.enabled(elastic::log_level::info)) {
     log.info("{}", elastic::describe(elastic::find_io(io)));
   }

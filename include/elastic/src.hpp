@@ -83,6 +83,8 @@
 #include <elastic/launch/detail/impl/processor_topology.ipp>
 #include <elastic/launch/detail/impl/progress_line.ipp>
 #include <elastic/launch/detail/impl/single_option_types.ipp>
+#include <elastic/launch/detail/impl/slurm_hosts.ipp>
+#include <elastic/launch/detail/impl/slurm_step.ipp>
 #include <elastic/launch/impl/chaos.ipp>
 #include <elastic/launch/impl/chaos_plan.ipp>
 #include <elastic/launch/impl/command_line.ipp>

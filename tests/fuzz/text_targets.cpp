@@ -15,6 +15,7 @@
 #include <elastic/launch/chaos_plan.hpp>
 #include <elastic/launch/command_line.hpp>
 #include <elastic/launch/detail/chaos_schedule.hpp>
+#include <elastic/launch/detail/slurm_hosts.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/observe/journal_record.hpp>
 
@@ -86,6 +87,16 @@ void journal_line(std::string_view input) {
   require(to_json_line(parse_journal_line(line)) == line, "what is written can be read");
 }
 
+void slurm_hosts(std::string_view input) {
+  const std::vector<std::string> hosts = elastic::detail::parse_slurm_hosts(input);
+  require(!hosts.empty(), "a list has a first host");
+  require(hosts.size() <= static_cast<std::size_t>(limits::nodes), "a list keeps to its bound");
+  for (const std::string& host : {hosts.front(), hosts.back()}) {
+    require(!host.empty() && host.size() <= limits::host_name_bytes, "a host has a name");
+    require(elastic::detail::parse_slurm_hosts(host).front() == host, "a name is a list");
+  }
+}
+
 // Arguments, then "PET_" variables, each ended by a zero.
 void arguments(std::string_view input) {
   cutter parts(input);
@@ -108,7 +119,7 @@ std::vector<target> text_targets() {
       {"error_file", error_file},     {"function_value", function_value},
       {"line_prefix", line_prefix},   {"endpoint_text", endpoint_text},
       {"arguments", arguments},       {"chaos_text", chaos_text},
-      {"journal_line", journal_line},
+      {"journal_line", journal_line}, {"slurm_hosts", slurm_hosts},
   };
 }
 

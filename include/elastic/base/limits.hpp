@@ -82,6 +82,8 @@ inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
+/// The name of a host.
+inline constexpr std::size_t host_name_bytes = 255;
 /// Nodes of one job.
 inline constexpr int nodes = 100'000;
 /// An error file written by a worker; larger ones are cut and count as not parsable.

@@ -26,6 +26,8 @@ struct command_line {
   io_choice io = io_choice::automatic;
   /// What is allowed but surely not meant, one sentence each.
   std::vector<std::string> warnings;
+  /// What was taken from elsewhere than options and PET_ variables, one sentence each.
+  std::vector<std::string> notes;
 };
 
 /// The version was asked for: see `show_version`.
@@ -38,7 +40,8 @@ struct version_request {
 ///
 /// The options are torchrun's. Names may be written with dashes or underscores and be shortened as
 /// long as they stay unique; of a repeated option the last counts; what follows the script is the
-/// script's. An option that is not given has the value of PET_<NAME>, if that is not empty.
+/// script's. An option that is not given has the value of PET_<NAME>, if that is not empty; those
+/// of the rendezvous what Slurm's variables say, in a step that has several nodes.
 ///
 /// A pure function: it looks at no file, device or environment but `facts`.
 ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(

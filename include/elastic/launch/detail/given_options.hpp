@@ -30,6 +30,11 @@ class given_options {
   /// and elasticrun has not.
   ELASTIC_DECL void read_into(option_target& target, const command_line_facts& facts) const;
 
+  /// Takes a value from elsewhere for an option that was not given, and reads it into its field.
+  /// Errors: those of `read_into`.
+  ELASTIC_DECL void adopt(std::string_view long_name, option_value value,
+                          const command_line_facts& facts, option_target& target);
+
  private:
   ELASTIC_DECL static std::optional<option_value> in_environment(
       const option_row& row, const environment_map& environment);

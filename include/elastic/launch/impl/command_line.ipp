@@ -13,6 +13,7 @@
 #include <elastic/launch/detail/option_row.hpp>
 #include <elastic/launch/detail/option_scan.hpp>
 #include <elastic/launch/detail/option_types.hpp>
+#include <elastic/launch/detail/slurm_step.hpp>
 
 #include <string_view>
 #include <utility>
@@ -90,12 +91,15 @@ inline std::string text_to_show(const scanned_arguments& scanned, const command_
 }
 
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
-  const given_options given(scanned.options, facts.environment);
+  given_options given(scanned.options, facts.environment);
   command_line result;
   option_target target;
   target.config.workers.environment = facts.environment;
   target.config.workers.program = facts.python;
   given.read_into(target, facts);
+  slurm_words slurm = adopt_slurm_step(given, facts, target);
+  result.notes = std::move(slurm.notes);
+  result.warnings = std::move(slurm.warnings);
   result.threshold = read_log_level(facts.environment, result.warnings);
   result.io = read_io(facts.environment);
   for (std::string& sentence : misspelt_variables(facts.environment)) {

@@ -50,6 +50,13 @@ ELASTIC_DECL void given_options::read_into(option_target& target,
   }
 }
 
+ELASTIC_DECL void given_options::adopt(std::string_view long_name, option_value value,
+                                       const command_line_facts& facts, option_target& target) {
+  const option_row& row = option_named(long_name);
+  row.type.read(value, facts, target);
+  values_[&row] = {std::move(value)};
+}
+
 ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& environment) {
   const auto without_lines = [](std::string name) {
     std::erase(name, '_');
