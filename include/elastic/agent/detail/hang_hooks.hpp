@@ -120,15 +120,16 @@ class hang_hooks {
   };
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL void run(task<void> work);
-  ELASTIC_DECL static supervised_process what_to_run(const state& all, const hang_hook_call& call);
+  ELASTIC_DECL static supervised_process hook_process(const state& shared,
+                                                      const hang_hook_call& call);
 
   // A worker names its sections and timers as it likes.
   ELASTIC_DECL static std::string without_zero_bytes(std::string text);
-  ELASTIC_DECL static task<void> start_one(state_pointer all, std::size_t place,
-                                           hang_hook_call call);
-  ELASTIC_DECL static task<void> run_round(state_pointer all);
-  ELASTIC_DECL static void note_late(state& all);
-  ELASTIC_DECL static task<void> end_all(state_pointer all, stop_plan at_once);
+  ELASTIC_DECL static task<void> start_hook(state_pointer shared, std::size_t slot,
+                                            hang_hook_call call);
+  ELASTIC_DECL static task<void> run_round(state_pointer shared);
+  ELASTIC_DECL static void note_late(state& shared);
+  ELASTIC_DECL static task<void> end_processes(state_pointer shared, stop_plan at_once);
 
   state_pointer state_;
 };

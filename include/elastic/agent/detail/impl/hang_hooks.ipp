@@ -30,21 +30,21 @@ ELASTIC_DECL bool hang_hooks::accepts() const {
 }
 
 ELASTIC_DECL bool hang_hooks::begin(hang_hook_call call) {
-  state& all = *state_;
+  state& shared = *state_;
   if (!accepts()) return false;
-  const bool is_first = !all.is_running;
+  const bool is_first = !shared.is_running;
   if (is_first) {
-    all.is_running = all.is_open = true;
-    all.hurried = false;
-    all.deadline = deadline_after(all.services.time->now(), all.settings.timeout);
-    all.over.reset();
-    all.ended.reset();
+    shared.is_running = shared.is_open = true;
+    shared.hurried = false;
+    shared.deadline = deadline_after(shared.services.time->now(), shared.settings.timeout);
+    shared.over.reset();
+    shared.ended.reset();
   }
-  const auto place = static_cast<std::size_t>(call.worker.local_rank);
-  all.hooks[place] = {call.worker.rank, call.output_file, false};
-  ++all.open;
-  ++all.starting;
-  run(start_one(state_, place, std::move(call)));
+  const auto slot = static_cast<std::size_t>(call.worker.local_rank);
+  shared.hooks[slot] = {call.worker.rank, call.output_file, false};
+  ++shared.open;
+  ++shared.starting;
+  run(start_hook(state_, slot, std::move(call)));
   if (is_first) run(run_round(state_));
   return true;
 }
@@ -89,49 +89,49 @@ ELASTIC_DECL process_set_services hang_hooks::state::set_services() {
 }
 
 ELASTIC_DECL void hang_hooks::state::note(const process_end& end) {
-  const auto found = hooks.find(end.index);
-  if (found == hooks.end() || std::exchange(found->second.has_ended, true)) return;
-  const hook& one = found->second;
+  const auto position = hooks.find(end.index);
+  if (position == hooks.end() || std::exchange(position->second.has_ended, true)) return;
+  const hook& entry = position->second;
   --open;
   changed.set();
   const std::string where =
-      one.output_file.empty() ? "" : fmt::format("; its output: {}", one.output_file);
+      entry.output_file.empty() ? "" : fmt::format("; its output: {}", entry.output_file);
   if (end.status.success()) {
-    services.log.info("the hang hook of rank {} has ended{}", one.rank, where);
+    services.log.info("the hang hook of rank {} has ended{}", entry.rank, where);
   } else if (hurried) {
     services.log.info("the hang hook of rank {} was killed, since the workers are stopped",
-                      one.rank);
+                      entry.rank);
   } else {
-    services.log.warning("the hang hook of rank {} failed: {}{}", one.rank, end.status.text(),
+    services.log.warning("the hang hook of rank {} failed: {}{}", entry.rank, end.status.text(),
                          where);
   }
 }
 
 ELASTIC_DECL void hang_hooks::run(task<void> work) {
-  asio::co_spawn(state_->strand, std::move(work), [all = state_](std::exception_ptr) {});
+  asio::co_spawn(state_->strand, std::move(work), [shared = state_](std::exception_ptr) {});
 }
 
-ELASTIC_DECL supervised_process hang_hooks::what_to_run(const state& all,
-                                                        const hang_hook_call& call) {
+ELASTIC_DECL supervised_process hang_hooks::hook_process(const state& shared,
+                                                         const hang_hook_call& call) {
   environment_map variables = call.environment;
   variables["ELASTIC_HUNG_RANK"] = std::to_string(call.worker.rank);
   variables["ELASTIC_HUNG_LOCAL_RANK"] = std::to_string(call.worker.local_rank);
   variables["ELASTIC_HUNG_PID"] = std::to_string(call.worker.pid);
   variables["ELASTIC_HUNG_REASON"] = without_zero_bytes(call.worker.reason);
   variables["ELASTIC_HUNG_LOG_DIR"] = call.log_directory;
-  supervised_process what;
-  what.process.program = "/bin/sh";
-  what.process.arguments = {"-c", all.settings.command};
-  what.process.environment = environment_entries(variables);
-  what.process.directory = call.directory;
-  what.has_empty_input = true;
-  what.out.kind = call.output_file.empty() ? output_plan::how::copy : output_plan::how::file;
-  what.out.file = call.output_file;
+  supervised_process supervised;
+  supervised.process.program = "/bin/sh";
+  supervised.process.arguments = {"-c", shared.settings.command};
+  supervised.process.environment = environment_entries(variables);
+  supervised.process.directory = call.directory;
+  supervised.has_empty_input = true;
+  supervised.out.kind = call.output_file.empty() ? output_plan::how::copy : output_plan::how::file;
+  supervised.out.file = call.output_file;
   if (call.output_file.empty()) {
-    what.out.prefix = fmt::format("[hang hook of rank {}]:", call.worker.rank);
+    supervised.out.prefix = fmt::format("[hang hook of rank {}]:", call.worker.rank);
   }
-  what.err = what.out;
-  return what;
+  supervised.err = supervised.out;
+  return supervised;
 }
 
 ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
@@ -139,66 +139,66 @@ ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
   return text;
 }
 
-ELASTIC_DECL task<void> hang_hooks::start_one(state_pointer all, std::size_t place,
-                                              hang_hook_call call) {
+ELASTIC_DECL task<void> hang_hooks::start_hook(state_pointer shared, std::size_t slot,
+                                               hang_hook_call call) {
   std::string problem;
   try {
-    const supervised_process what = what_to_run(*all, call);
-    co_await all->processes.start(place, what);
+    const supervised_process supervised = hook_process(*shared, call);
+    co_await shared->processes.start(slot, supervised);
   } catch (const std::exception& failure) {
     problem = failure.what();
   }
-  --all->starting;
+  --shared->starting;
   if (!problem.empty()) {
-    all->hooks.at(place).has_ended = true;
-    --all->open;
-    all->services.log.warning("the hang hook of rank {} cannot be started: {}", call.worker.rank,
-                              problem);
+    shared->hooks.at(slot).has_ended = true;
+    --shared->open;
+    shared->services.log.warning("the hang hook of rank {} cannot be started: {}", call.worker.rank,
+                                 problem);
   }
-  all->changed.set();
+  shared->changed.set();
 }
 
-ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer all) {
-  time_source& time = *all->services.time;
-  while (all->open > 0 && !all->hurried && time.now() < all->deadline) {
-    all->changed.reset();
-    co_await with_deadline(time, all->deadline, all->changed.wait());
+ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
+  time_source& time = *shared->services.time;
+  while (shared->open > 0 && !shared->hurried && time.now() < shared->deadline) {
+    shared->changed.reset();
+    co_await with_deadline(time, shared->deadline, shared->changed.wait());
   }
-  if (!all->hurried) note_late(*all);
+  if (!shared->hurried) note_late(*shared);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   at_once.grace = duration::zero();
-  all->processes.begin_stop(at_once);
+  shared->processes.begin_stop(at_once);
   // Nobody waits for what even SIGKILL ends slowly.
-  all->is_open = false;
-  if (all->services.over) all->services.over();
-  all->over.set();
-  co_await end_all(all, at_once);
-  all->hooks.clear();
-  all->is_running = false;
-  all->ended.set();
+  shared->is_open = false;
+  if (shared->services.over) shared->services.over();
+  shared->over.set();
+  co_await end_processes(shared, at_once);
+  shared->hooks.clear();
+  shared->is_running = false;
+  shared->ended.set();
 }
 
-ELASTIC_DECL void hang_hooks::note_late(state& all) {
-  for (auto& [place, one] : all.hooks) {
-    if (std::exchange(one.has_ended, true)) continue;
-    --all.open;
-    all.services.log.warning(
-        "the hang hook of rank {} did not end within {} s and is killed{}", one.rank,
-        std::chrono::duration<double>(all.settings.timeout).count(),
-        one.output_file.empty() ? "" : fmt::format("; its output: {}", one.output_file));
+ELASTIC_DECL void hang_hooks::note_late(state& shared) {
+  for (auto& [slot, entry] : shared.hooks) {
+    if (std::exchange(entry.has_ended, true)) continue;
+    --shared.open;
+    shared.services.log.warning(
+        "the hang hook of rank {} did not end within {} s and is killed{}", entry.rank,
+        std::chrono::duration<double>(shared.settings.timeout).count(),
+        entry.output_file.empty() ? "" : fmt::format("; its output: {}", entry.output_file));
   }
 }
 
-ELASTIC_DECL task<void> hang_hooks::end_all(state_pointer all, stop_plan at_once) {
-  while (all->starting > 0) {
-    all->changed.reset();
-    co_await all->changed.wait();
+ELASTIC_DECL task<void> hang_hooks::end_processes(state_pointer shared, stop_plan at_once) {
+  while (shared->starting > 0) {
+    shared->changed.reset();
+    co_await shared->changed.wait();
   }
   try {
-    co_await all->processes.stop(at_once);
+    co_await shared->processes.stop(at_once);
   } catch (const std::exception& failure) {
-    all->services.log.warning("a hang hook was not ended: {}", failure.what());
+    shared->services.log.warning("a hang hook was not ended: {}", failure.what());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/life_sign.hpp>
 #include <elastic/store/leased_keys.hpp>
@@ -14,8 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <asio/cancellation_signal.hpp>
 
 namespace elastic::detail {
 
@@ -53,7 +52,8 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   const std::string& last_problem() const { return last_problem_; }
 
  private:
-  ELASTIC_DECL task<void> keep();
+  ELASTIC_DECL static task<void> keep(std::shared_ptr<legacy_lease> lease);
+  ELASTIC_DECL task<void> refresh();
   ELASTIC_DECL task<void> prolong(std::string key);
 
   const std::shared_ptr<leased_keys> keys_;
@@ -63,9 +63,9 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   life_sign sign_;
   std::string last_problem_ = "no reply";
   std::string held_;
-  std::optional<event_flag> ended_;
+  time_point job_due_{};
+  std::optional<task_group> refreshing_;
   std::optional<event_flag> idle_;
-  asio::cancellation_signal cancel_;
 };
 
 }  // namespace elastic::detail

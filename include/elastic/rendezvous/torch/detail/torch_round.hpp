@@ -4,10 +4,10 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/life_sign.hpp>
 #include <elastic/rendezvous/detail/round_machine.hpp>
@@ -29,8 +29,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <asio/cancellation_signal.hpp>
 
 namespace elastic::detail {
 
@@ -193,7 +191,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   // ---- heartbeats -----------------------------------------------------------------------------
 
-  ELASTIC_DECL task<void> keep_alive();
+  ELASTIC_DECL static task<void> keep_alive(std::shared_ptr<torch_round> round);
   ELASTIC_DECL task<void> beat();
 
   const std::string run_id_;
@@ -209,8 +207,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   torch_state_clock clock_;
   std::optional<own_deadline> own_deadline_;
   torch_time heartbeat_{};
-  std::optional<event_flag> ended_;
-  asio::cancellation_signal cancel_;
+  std::optional<task_group> heartbeats_;
   bool spares_ended_ = false;
   bool was_reached_ = false;
   bool is_patient_ = true;

@@ -4,11 +4,9 @@
 
 #include <elastic/rendezvous/etcd/detail/legacy_lease.hpp>
 
-#include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_machine.hpp>
 
-#include <exception>
 #include <utility>
 
 namespace elastic::detail {
@@ -22,21 +20,16 @@ ELASTIC_DECL legacy_lease::legacy_lease(std::shared_ptr<leased_keys> keys, job_k
       sign_(time_, legacy_ttl::lease) {}
 
 ELASTIC_DECL void legacy_lease::start(asio::any_io_executor executor) {
-  if (ended_) return;
-  ended_.emplace(executor);
+  if (refreshing_) return;
   idle_.emplace(executor);
   idle_->set();
-  auto on_end = [self = shared_from_this()](std::exception_ptr) {
-    self->idle_->set();
-    self->ended_->set();
-  };
-  asio::co_spawn(executor, keep(), asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  job_due_ = time_->now() + duration(legacy_ttl::job) / 2;
+  refreshing_.emplace(executor);
+  refreshing_->spawn(keep(shared_from_this()));
 }
 
 ELASTIC_DECL task<void> legacy_lease::stop() {
-  if (!ended_) co_return;
-  cancel_.emit(asio::cancellation_type::terminal);
-  co_await ended_->wait();
+  if (refreshing_) co_await refreshing_->stop();
 }
 
 ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
@@ -61,25 +54,31 @@ ELASTIC_DECL task<void> legacy_lease::prolong(std::string key) {
   sign_.heard(begun);
 }
 
-ELASTIC_DECL task<void> legacy_lease::keep() {
+ELASTIC_DECL task<void> legacy_lease::refresh() {
+  if (!held_.empty()) co_await prolong(held_);
+  if (!keep_job_ || time_->now() < job_due_) co_return;
+  co_await keep_job_();
+  job_due_ = time_->now() + duration(legacy_ttl::job) / 2;
+}
+
+ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) {
   // Two may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
-  time_point job_due = time_->now() + duration(legacy_ttl::job) / 2;
+  time_source& time = *lease->time_;
   for (;;) {
-    co_await time_->sleep_until(time_->now() + interval);
-    idle_->reset();
+    co_await time.sleep_until(time.now() + interval);
+    lease->idle_->reset();
     try {
-      if (!held_.empty()) co_await prolong(held_);
-      if (keep_job_ && time_->now() >= job_due) {
-        co_await keep_job_();
-        job_due = time_->now() + duration(legacy_ttl::job) / 2;
-      }
+      co_await lease->refresh();
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.
-      last_problem_ = failure.what();
-      log_.debug("this node could not say that it lives: {}", failure.what());
+      lease->last_problem_ = failure.what();
+      lease->log_.debug("this node could not say that it lives: {}", failure.what());
+    } catch (...) {
+      lease->idle_->set();
+      throw;
     }
-    idle_->set();
+    lease->idle_->set();
   }
 }
 

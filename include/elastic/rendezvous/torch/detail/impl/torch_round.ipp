@@ -112,17 +112,13 @@ ELASTIC_DECL task<void> torch_round::refresh_sign() {
 ELASTIC_DECL task<void> torch_round::withdraw() { co_await backend_->say_gone(); }
 
 ELASTIC_DECL void torch_round::start_heartbeats(asio::any_io_executor executor) {
-  if (ended_) return;
-  ended_.emplace(executor);
-  auto on_end = [self = shared_from_this()](std::exception_ptr) { self->ended_->set(); };
-  asio::co_spawn(executor, keep_alive(),
-                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  if (heartbeats_) return;
+  heartbeats_.emplace(executor);
+  heartbeats_->spawn(keep_alive(shared_from_this()));
 }
 
 ELASTIC_DECL task<void> torch_round::stop_heartbeats() {
-  if (!ended_) co_return;
-  cancel_.emit(asio::cancellation_type::terminal);
-  co_await ended_->wait();
+  if (heartbeats_) co_await heartbeats_->stop();
 }
 
 ELASTIC_DECL task<bool> torch_round::answered(task<void> work) {
@@ -271,14 +267,15 @@ ELASTIC_DECL bool torch_round::shows_heartbeat(const torch_state& stored) const 
   return mine != stored.last_heartbeats.end() && mine->second == heartbeat_;
 }
 
-ELASTIC_DECL task<void> torch_round::keep_alive() {
+ELASTIC_DECL task<void> torch_round::keep_alive(std::shared_ptr<torch_round> round) {
+  time_source& time = *round->time_;
   for (;;) {
-    co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
+    co_await time.sleep_until(time.now() + round->settings_.keep_alive_interval);
     try {
-      co_await beat();
+      co_await round->beat();
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.
-      log_.debug("this node could not say that it lives: {}", failure.what());
+      round->log_.debug("this node could not say that it lives: {}", failure.what());
     }
   }
 }
