@@ -191,6 +191,10 @@ class worker_group {
   /// left a value. To be asked after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
 
+  /// A process beside the workers was killed: if that was for want of memory, it is not to be
+  /// taken for a worker's end.
+  ELASTIC_DECL void forgive_oom_kill();
+
  private:
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);

@@ -145,6 +145,8 @@ inline constexpr std::chrono::seconds standby_probe{60};
 inline constexpr std::chrono::seconds standby_import{900};
 /// Standbys that may end in a row before they are ready.
 inline constexpr int standby_deaths = 3;
+/// Standbys of a job that may end while they wait.
+inline constexpr int standby_losses = 10;
 /// How long a standby that was killed is waited for.
 inline constexpr std::chrono::seconds standby_end{5};
 /// One line of the control channel, its end included.

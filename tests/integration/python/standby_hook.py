@@ -58,6 +58,22 @@ assert imports_of("module", "p.m", {"p/__init__": "import a", "p/m": "import b"}
 assert imports_of("module", "installed.m") == [("installed", ())]
 assert imports_of("code", "") == []
 
+# Who reads variables, and who keeps them.
+own = {b"RANK": b"7", b"WORLD_SIZE": b"9", b"A": b"1"}
+real = os.environ._data
+asked = os.environ._data = hook["Asked"](own)
+assert len(dict(os.environ.items())) == 3 and list(os.environ.values()) == ["7", "9", "1"]
+assert asked.are_listed and asked.names == set()
+assert os.environ.get("WORLD_SIZE") == "9" and asked.names == {b"WORLD_SIZE"}
+assert not hook["is_copied"](own, (own,))
+for make in (os.environ.copy, lambda: {"RANK": "7"}, lambda: {b"RANK": b"7"}):
+    copy = make()
+    assert hook["is_copied"](own, (own,)), copy
+    assert not hook["is_copied"](own, (own, copy))
+copy = [{"RANK": "8"}, {"A": "1"}]
+assert not hook["is_copied"](own, (own,))
+os.environ._data = real
+
 # An import that opens a device.
 assert hook["opened_device"]() is None
 with tempfile.NamedTemporaryFile(prefix="nvidia") as device:

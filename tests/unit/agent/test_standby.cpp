@@ -88,6 +88,17 @@ TEST_CASE("standby_plan: a refusal for the same reason in another attempt is the
   CHECK(plan.off() == "x");
 }
 
+TEST_CASE("standby_plan: the tenth that ends while it waits is the last", "[standby]") {
+  standby_plan plan(10s);
+  for (int loss = 1; loss < limits::standby_losses; ++loss) {
+    plan.lost("a", start + 20s * loss);
+    CHECK(step_of(plan, 20s * loss).until == start + 20s * loss + 10s);
+    plan.ready();
+  }
+  plan.lost("SIGKILL", start + 1h);
+  CHECK(plan.off() == "10 of them ended while they waited, the last: SIGKILL");
+}
+
 TEST_CASE("standby_plan: a module is dropped once", "[standby]") {
   standby_plan plan(10s);
   CHECK(plan.dropped("a"));

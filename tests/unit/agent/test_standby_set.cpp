@@ -262,19 +262,71 @@ TEST_CASE("standby_set: another program, directory or variable starts cold", "[s
   CHECK(job.launcher->started[2]->tree_ended);
 }
 
-TEST_CASE("standby_set: without a probe that answers there are no standbys", "[standby]") {
+TEST_CASE("standby_set: a probe that answers wrongly is the last", "[standby]") {
   stage job;
   job.launch("1");
   job.keep_warm();
   job.pass(10s);
-  SECTION("it ends") { job.hang_up(1); }
-  SECTION("it says nothing") { job.pass(limits::standby_probe); }
   SECTION("it is another process") { job.say(1, ready_of(7)); }
-  SECTION("it says something else") { job.say(1, GENERATE("prepared"s, "x"s, "refused\0x"s)); }
+  SECTION("it says something else") { job.say(1, GENERATE("prepared"s, "refused\0x"s)); }
   job.pass(1h);
   CHECK(job.launcher->started.size() == 2);
   CHECK(job.launcher->started[1]->tree_ended);
   CHECK(job.log->has("no more standbys are made"));
+}
+
+TEST_CASE("standby_set: a probe that does not answer is tried twice again", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  const bool ends = GENERATE(true, false);
+  const std::size_t answers = GENERATE(2, 3, 4);
+  for (std::size_t index = 1; index < answers; ++index) {
+    job.pass(10s);
+    REQUIRE(job.launcher->started.size() == index + 1);
+    if (ends) {
+      job.hang_up(index);
+    } else {
+      job.pass(limits::standby_probe);
+    }
+    CHECK(job.launcher->started[index]->tree_ended);
+  }
+  const bool is_off = job.log->has("no more standbys are made");
+  CHECK(is_off == (answers == 4));
+  if (is_off) return;
+  job.pass(10s);
+  job.say(answers, ready_of(static_cast<pid_t>(1000 + answers)));
+  CHECK(job.launcher->started.size() == answers + 2);
+}
+
+TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") {
+  stage job;
+  std::vector<std::string> ends;
+  job.set.on_end([&](const exit_status& end) { ends.push_back(end.text()); });
+  job.launch("1");
+  job.keep_warm();
+  job.pass(10s);
+  job.say(1, ready_of(1001));
+  job.say(2, ready_of(1002));
+  REQUIRE(job.set.ready() == 1);
+  SECTION("it ends") {
+    job.sockets[2].reset();
+    job.launcher->started[2]->end(exit_status::signalled(SIGKILL));
+    job.pass();
+    CHECK(ends == std::vector<std::string>{"SIGKILL"});
+  }
+  SECTION("it says something") {
+    job.say(2, "prepared");
+    job.pass(limits::standby_reply);
+    CHECK(ends.empty());
+  }
+  CHECK(job.set.ready() == 0);
+  CHECK(job.launcher->started[2]->tree_ended);
+  CHECK(job.log->has("the standby of local rank 0, process 1002, is lost"));
+  job.pass(10s);
+  job.say(3, ready_of(1003));
+  job.say(4, ready_of(1004));
+  CHECK(job.set.ready() == 1);
 }
 
 TEST_CASE("standby_set: a module that cannot be imported is left out from then on", "[standby]") {

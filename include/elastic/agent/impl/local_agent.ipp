@@ -141,6 +141,11 @@ class agent_run {
         requests_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
     group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+    if (standbys_) {
+      standbys_->on_end([this](const exit_status& end) {
+        if (end.signal() == SIGKILL) group_.forgive_oom_kill();
+      });
+    }
   }
 
   agent_run(const agent_run&) = delete;

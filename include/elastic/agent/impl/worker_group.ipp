@@ -446,6 +446,11 @@ ELASTIC_DECL void worker_group::note_cause(const process_end& end) {
   entry.out_of_memory = kills && attempt_.oom_kills && *kills > *attempt_.oom_kills;
 }
 
+ELASTIC_DECL void worker_group::forgive_oom_kill() {
+  const auto kills = detail::count_oom_kills();
+  if (kills && attempt_.oom_kills && *kills > *attempt_.oom_kills) ++*attempt_.oom_kills;
+}
+
 ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   detail::attempt_tally tally;
   tally.workers = workers.size();

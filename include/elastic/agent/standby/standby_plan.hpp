@@ -51,6 +51,9 @@ class standby_plan {
   /// One has ended, or broke the protocol, before it was ready. Three in a row: no more are made.
   ELASTIC_DECL void died(std::string reason, time_point now);
 
+  /// One has ended while it waited. The tenth (`limits::standby_losses`): no more are made.
+  ELASTIC_DECL void lost(std::string reason, time_point now);
+
   /// One could not become a worker. In a second attempt for the same reason: no more are made.
   ELASTIC_DECL void refused(const std::string& reason, int attempt);
 
@@ -71,6 +74,7 @@ class standby_plan {
  private:
   duration delay_;
   int deaths_ = 0;
+  int losses_ = 0;
   std::optional<time_point> died_at_;
   /// The attempt in which there was each.
   std::map<std::string, int> refusals_;

@@ -10,15 +10,19 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/child.hpp>
+#include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace elastic {
@@ -65,7 +69,7 @@ class standby_set final : public process_launcher {
   /// What was launched until now is not what is to have standbys; what is launched next is.
   ELASTIC_DECL void begin_attempt();
 
-  /// Makes standbys for what was launched, one after the other.
+  /// Makes standbys for what was launched, one after the other, and others for those that end.
   /// @param may_restart  whether any of it can be started again; if not, none is made
   ///
   /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
@@ -79,11 +83,15 @@ class standby_set final : public process_launcher {
   /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
   ELASTIC_DECL task<void> stop();
 
+  /// Has `callback`, which must not throw, called when a standby has ended that was not ended by
+  /// this: one that the kernel kills for want of memory, say.
+  void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
+
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
  private:
-  using standby_pointer = std::unique_ptr<detail::standby_process>;
+  using standby_pointer = std::shared_ptr<detail::standby_process>;
 
   /// A process that was launched, and its standby.
   struct slot {
@@ -94,6 +102,8 @@ class standby_set final : public process_launcher {
     process_spec made_for;
     /// It was launched in this attempt.
     bool is_used = true;
+    /// Its standby is watched.
+    bool is_watched = false;
   };
 
   /// Ends a standby that is not to be used, on each way out of what works with it.
@@ -107,6 +117,9 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void discard(standby_pointer standby);
   ELASTIC_DECL void discard_unused();
   ELASTIC_DECL task<void> end_discarded();
+  ELASTIC_DECL task<void> make_all(bool may_restart, task_group& watches);
+  ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
+  ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
   ELASTIC_DECL void note_end();
@@ -132,6 +145,7 @@ class standby_set final : public process_launcher {
   std::vector<standby_pointer> discarded_;
   bool is_off_noted_ = false;
   event_flag changed_;
+  std::function<void(const exit_status&)> on_end_;
 };
 
 }  // namespace elastic

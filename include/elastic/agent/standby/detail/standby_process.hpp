@@ -8,6 +8,7 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/child.hpp>
+#include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
 
@@ -54,7 +55,13 @@ class standby_process {
   /// Whether it has neither ended nor said anything that was not read.
   ELASTIC_DECL bool is_silent();
 
+  /// Until it is no longer silent. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<void> until_heard();
+
   ELASTIC_DECL void kill() noexcept;
+
+  /// Until it has ended. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<exit_status> wait();
 
   /// Kills what is left of its tree and waits until it is gone.
   /// Cancellation: all types; the kill was sent already.

@@ -20,6 +20,13 @@ ELASTIC_DECL void standby_plan::died(std::string reason, time_point now) {
                       std::move(reason)));
 }
 
+ELASTIC_DECL void standby_plan::lost(std::string reason, time_point now) {
+  died_at_ = now;
+  if (++losses_ < limits::standby_losses) return;
+  give_up(
+      fmt::format("{} of them ended while they waited, the last: {}", losses_, std::move(reason)));
+}
+
 ELASTIC_DECL void standby_plan::refused(const std::string& reason, int attempt) {
   const bool is_again = refusals_.emplace(reason, attempt).first->second != attempt;
   if (is_again || refusals_.size() > limits::standby_modules) give_up(reason);

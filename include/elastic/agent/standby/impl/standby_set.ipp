@@ -12,6 +12,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/base/scope.hpp>
 #include <elastic/contract/environment.hpp>
 
 #include <fcntl.h>
@@ -57,8 +58,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
     reason = co_await hand_over(*used.standby, made_for, spec);
     if (reason.empty()) {
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
-      const standby_pointer standby = std::move(used.standby);
-      co_return standby->release();
+      co_return std::exchange(used.standby, nullptr)->release();
     }
   }
   note_end();
@@ -136,10 +136,47 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
   discard_unused();
+  for (auto& [key, entry] : slots_) entry.is_watched = false;
+  task_group watches(co_await asio::this_coro::executor);
+  task<void> making = make_all(may_restart, watches);
+  co_await with_cleanup(std::move(making), watches.stop());
+}
+
+ELASTIC_DECL task<void> standby_set::make_all(bool may_restart, task_group& watches) {
   for (;;) {
+    for (auto& [key, entry] : slots_) {
+      if (entry.standby && !std::exchange(entry.is_watched, true)) {
+        watches.spawn(watch(key, entry.standby));
+      }
+    }
     co_await end_discarded();
     co_await make_next(may_restart);
   }
+}
+
+/// Until a standby that waits ends, or says something: it has nothing to say.
+ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer standby) {
+  co_await standby->until_heard();
+  const auto position = slots_.find(key);
+  if (position == slots_.end() || position->second.standby != standby) co_return;
+  const std::string name = name_of(position->second.spec);
+  const pid_t pid = standby->pid();
+  const discarder lost{*this, std::move(position->second.standby)};
+  const std::string how = co_await end_of(standby);
+  services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
+  plan_.lost(how, services_.time->now());
+  note_end();
+  changed_.set();
+}
+
+/// How one has ended that was not ended by this.
+ELASTIC_DECL task<std::string> standby_set::end_of(standby_pointer standby) {
+  const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
+  const std::optional<exit_status> end =
+      co_await with_deadline(*services_.time, deadline, standby->wait());
+  if (!end) co_return "it broke the protocol";
+  if (on_end_) on_end_(*end);
+  co_return end->text();
 }
 
 ELASTIC_DECL void standby_set::discard_unused() {
@@ -211,7 +248,18 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   what.name = command->name;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   discarder made{*this, std::move(started)};
-  const standby_message message = co_await first_message(*made.standby, limits::standby_import);
+  std::optional<standby_message> answer;
+  std::exception_ptr failure;
+  try {
+    answer = co_await first_message(*made.standby, limits::standby_import);
+  } catch (const error&) {
+    failure = std::current_exception();
+  }
+  if (failure) {
+    co_await end_of(made.standby);
+    std::rethrow_exception(failure);
+  }
+  const standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
       if (plan_.dropped(message.module)) {
@@ -236,6 +284,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
+  position->second.is_watched = false;
   co_return true;
 }
 
@@ -258,8 +307,10 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
       problem = "the interpreter is not the process that is started";
     }
   } catch (const error&) {
-    problem =
-        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program);
+    // It may have been bad luck: one more try has to tell.
+    throw error(
+        errc::start_failed,
+        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program));
   }
   if (!problem.empty()) plan_.give_up(problem);
   co_return problem.empty();

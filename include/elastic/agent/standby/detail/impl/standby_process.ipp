@@ -25,7 +25,7 @@
 namespace elastic::detail {
 
 inline unique_fd open_standby_file(std::string_view content) {
-  unique_fd file(::memfd_create("elastic-standby", MFD_CLOEXEC));
+  unique_fd file(::memfd_create("elastic-standby", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto size = static_cast<ssize_t>(content.size());
   if (file && ::write(file.get(), content.data(), content.size()) == size) return file;
   throw error(errc::start_failed,
@@ -117,9 +117,15 @@ ELASTIC_DECL bool standby_process::is_silent() {
   return size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+ELASTIC_DECL task<void> standby_process::until_heard() {
+  co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
 ELASTIC_DECL void standby_process::kill() noexcept {
   if (process_) process_->signal(SIGKILL);
 }
+
+ELASTIC_DECL task<exit_status> standby_process::wait() { return process_->wait(); }
 
 ELASTIC_DECL task<void> standby_process::end() { return process_->end_tree(); }
 
