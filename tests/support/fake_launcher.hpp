@@ -171,7 +171,8 @@ class fake_launcher final : public process_launcher {
   /// Called for each before it counts as started: gives it its behaviour, or throws, which fails
   /// its start.
   std::function<void(fake_process&)> on_start;
-  /// The start that is asked for as this one, counted from 0, waits until it is cancelled.
+  /// The start that is asked for as this one, counted from 0, waits until it is cancelled or
+  /// `let_go` is called.
   std::optional<std::size_t> hold_at;
 
   /// Every process, in the order of the starts.
@@ -179,6 +180,7 @@ class fake_launcher final : public process_launcher {
   std::shared_ptr<journal> notes;
   /// How many starts wait.
   int holding = 0;
+  void let_go() { held_->set(); }
 
   std::size_t running() const {
     return static_cast<std::size_t>(std::count_if(
@@ -194,13 +196,13 @@ class fake_launcher final : public process_launcher {
   task<std::unique_ptr<child>> launch(process_spec spec) override {
     auto executor = co_await asio::this_coro::executor;
     if (hold_at == asked_++) {
-      event_flag never(executor);
+      const auto held = held_ = std::make_shared<event_flag>(executor);
       ++holding;
       const struct let_go {
         int& holding;
         ~let_go() { --holding; }
       } counted{holding};
-      co_await never.wait();
+      co_await held->wait();
     }
     auto process =
         std::make_shared<fake_process>(executor, started.size(), std::move(spec), notes);
@@ -212,6 +214,7 @@ class fake_launcher final : public process_launcher {
 
  private:
   std::size_t asked_ = 0;
+  std::shared_ptr<event_flag> held_;
 };
 
 }  // namespace elastic::test

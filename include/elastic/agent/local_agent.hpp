@@ -72,8 +72,9 @@ class local_agent {
   /// second request kills at once. May be called before `run`, and after it without effect.
   ELASTIC_DECL void stop(stop_request request);
 
-  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; it is
-  /// lost if none runs. May be called before `run`, and after it without effect.
+  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; to
+  /// those that are being started as soon as they run. It is lost if there are none. May be called
+  /// before `run`, and after it without effect.
   ELASTIC_DECL void signal(int number);
 
   /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on

@@ -163,7 +163,8 @@ class worker_group {
   /// Tells the observer that the workers run.
   ELASTIC_DECL void announce(const started_workers& start);
 
-  /// Passes a signal on to every worker that runs.
+  /// Passes a signal on to every worker that runs, and to those that are being started as soon as
+  /// they run.
   void signal(int number) { processes_.signal(number); }
 
   /// The same for one of them.
@@ -176,6 +177,9 @@ class worker_group {
 
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
+
+  /// How many are being started.
+  std::size_t starting() const { return processes_.starting(); }
 
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return attempt_.workers; }

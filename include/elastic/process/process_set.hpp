@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -117,10 +118,11 @@ class process_set {
   /// The ends that were not told yet, in the order of time.
   ELASTIC_DECL std::vector<process_end> take_ends();
 
-  /// Sends a signal to every process that runs, and its process group.
-  void signal(int number) { signal_all(*state_, number); }
+  /// Sends a signal to every process that runs, and its process group; to those that are being
+  /// started as soon as they run.
+  ELASTIC_DECL void signal(int number);
 
-  /// The same for one slot; nothing if no process runs.
+  /// The same for one slot, if a process runs there.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
@@ -159,6 +161,9 @@ class process_set {
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
+  /// How many are being started.
+  std::size_t starting() const { return state_->starting.size(); }
+
   /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
@@ -181,6 +186,8 @@ class process_set {
     std::vector<slot_pointer> slots;
     std::deque<process_end> ends;
     std::size_t running = 0;
+    /// By slot, the signals for processes that are being started.
+    std::map<std::size_t, std::vector<int>> starting;
     bool hurry = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;

@@ -438,6 +438,60 @@ TIME_TEST(
   CHECK(stage.is_clean());
 }
 
+TIME_TEST("agent: no worker is started any more if the others can go on without the node",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->holding == 1);
+  stage.rendezvous->fence();
+  co_await stage.quiet();
+  CHECK(stage.launcher->holding == 0);
+  CHECK_FALSE(stage.worker(0).running());
+  co_await stage.end();
+  CHECK(stage.launcher->started.size() == 1);
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: workers whose start the fence has ended are started in the next round",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->fence();
+  co_await stage.pass(1s);
+  REQUIRE(stage.launcher->running() == 2);
+  stage.worker(1).exit(0);
+  stage.worker(2).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a signal to be passed on reaches workers that are being started", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->holding == 1);
+  stage.agent().signal(SIGUSR1);
+  co_await stage.quiet();
+  stage.launcher->let_go();
+  co_await stage.quiet();
+  const std::vector<int> only_user_signal{SIGUSR1};
+  for (const std::size_t index : {0, 1}) {
+    CHECK(stage.worker(index).signals == only_user_signal);
+    stage.worker(index).exit(0);
+  }
+  co_await stage.end();
+  CHECK(stage.is_clean());
+}
+
 TIME_TEST("agent: a rendezvous that breaks as a worker fails leaves no worker", "[agent]") {
   agent_stage stage(time);
   stage.start();

@@ -137,6 +137,7 @@ class agent_run {
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
         ledger_(spec.max_restarts, spec.restart),
         started_(strand),
+        fenced_(strand),
         stop_requested_(strand),
         requests_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
@@ -153,7 +154,8 @@ class agent_run {
 
   /// A signal to be passed on; between two attempts no worker is there to get it.
   void take(const signal_request& request) {
-    log_.info("{} passed on to {} workers", signal_name(request.number), group_.running());
+    log_.info("{} passed on to {} workers", signal_name(request.number),
+              group_.running() + group_.starting());
     group_.signal(request.number);
   }
 
@@ -279,6 +281,7 @@ class agent_run {
         log_.error("killing the workers: the other nodes can go on without this one");
       }
       group_.kill();
+      fenced_.set();
     }
   }
 
@@ -344,11 +347,10 @@ class agent_run {
     const std::optional<assigned_ranks> ranks = **joined;
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
-    started_.set();
     if (standbys_) standbys_->begin_attempt();
-    co_await telemetry_.timed("LocalElasticAgent._start_workers",
-                              group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
-    // Those that were started after the fence.
+    const bool all_run = co_await start_before_fence(round, *ranks);
+    if (!all_run) co_return;
+    // The last may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
     telemetry_.record_start(group_);
@@ -359,6 +361,23 @@ class agent_run {
               round.group_rank, round.group_world_size, ranks->base_rank,
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
+  }
+
+  /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
+  task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks) {
+    fenced_.reset();
+    started_.set();
+    bool all_run = false;
+    task<void> starting =
+        note_end(group_.start(round, ranks, rendezvous_->run_id(), restarts_), all_run);
+    co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
+                  fenced_.wait());
+    co_return all_run;
+  }
+
+  static task<void> note_end(task<void> work, bool& has_ended) {
+    co_await std::move(work);
+    has_ended = true;
   }
 
   /// Says from time to time that this node waits for others, so that nobody wonders why it is
@@ -789,6 +808,8 @@ class agent_run {
   int restarts_ = 0;
   /// Workers were started of whom the fence does not know.
   event_flag started_;
+  /// Those that were started last had to go.
+  event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
   /// For the workers. Bounded by the callers of `ask`.

@@ -33,6 +33,36 @@ ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
   return ends;
 }
 
+namespace detail {
+
+/// Notes that the process of a slot is being started, and the signals that come for it meanwhile.
+class start_under_way {
+ public:
+  using signals = std::map<std::size_t, std::vector<int>>;
+
+  start_under_way(signals& noted, std::size_t index) : noted_(noted), index_(index) {
+    noted_[index_];
+  }
+  ~start_under_way() { noted_.erase(index_); }
+  start_under_way(const start_under_way&) = delete;
+  start_under_way& operator=(const start_under_way&) = delete;
+
+  void deliver(child& started) const {
+    for (const int number : noted_[index_]) started.signal(number);
+  }
+
+ private:
+  signals& noted_;
+  std::size_t index_;
+};
+
+}  // namespace detail
+
+ELASTIC_DECL void process_set::signal(int number) {
+  signal_all(*state_, number);
+  for (auto& [index, signals] : state_->starting) signals.push_back(number);
+}
+
 ELASTIC_DECL void process_set::signal(std::size_t index, int number) {
   const auto slot = find(*state_, index);
   if (slot && slot->running()) slot->process->signal(number);
@@ -111,6 +141,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->begun.reset();
 
   const process_set_services& services = self->services;
+  const detail::start_under_way under_way(self->starting, index);
   task<detail::opened_stream> opening_out = open(services, what.out);
   detail::opened_stream out = co_await std::move(opening_out);
   task<detail::opened_stream> opening_err = open(services, what.err);
@@ -135,6 +166,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   slot->begin(std::move(started));
   self->slots[index] = slot;
   ++self->running;
+  under_way.deliver(*slot->process);
   slot->run(watch(self, slot), slot->cancel_watch, [](const std::exception_ptr&) {});
 }
 
