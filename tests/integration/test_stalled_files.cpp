@@ -113,6 +113,34 @@ TEST_CASE("stalled files: a job whose logs hang is stopped all the same", "[elas
   CHECK(job.wait().code == 128 + SIGTERM);
 }
 
+TEST_CASE("stalled files: a working directory that hangs costs a report the core file alone",
+          "[elasticrun]") {
+  if (const std::string why = stalling_mount::missing(); !why.empty()) return skip(why);
+  const stage s;
+  const stalling_mount mount;
+  const std::string act =
+      "cd " + s.folder.path() + "; ulimit -c unlimited; echo last words >&2; > " + s.written() +
+      "; until [ -e " + s.go() + " ]; do sleep 0.01; done; kill -SEGV $$$$";
+  words command = {"/bin/sh", "-c", "cd " + mount.path() + "; exec \"$@\"", "sh"};
+  for (const std::string& word :
+       s.elasticrun({{"--standalone", "--log-dir", s.logs(), "--redirects", "3", "--no-python"},
+                     {"/bin/sh", "-c", act}})) {
+    command.push_back(word);
+  }
+  running_program job(command, s.environment());
+  s.await_file(s.written());
+  mount.stall();
+  s.make(s.go());
+  job.await_err("FAILED");
+  mount.go_on();
+  const auto result = job.wait();
+  CHECK(result.code == 1);
+  if (result.err.find("core dumped") == std::string::npos) return skip("no core is dumped here");
+  CHECK(result.err.find("last words") != std::string::npos);
+  CHECK(result.err.find("core files are not looked for") != std::string::npos);
+  CHECK(fs::exists(s.log_root() / "report.json"));
+}
+
 TEST_CASE("stalled files: a start that hangs is stopped", "[elasticrun]") {
   if (const std::string why = stalling_mount::missing(); !why.empty()) return skip(why);
   const stage s;

@@ -258,13 +258,19 @@ class worker_group {
     std::vector<std::string> last_stderr;
     std::string core_file;
   };
-  using leftovers_reader = std::function<leftovers()>;
+  using leftovers_by_slot = std::map<std::size_t, leftovers>;
+  using leftovers_reader = std::function<void(leftovers&)>;
+  using leftovers_readers = std::vector<std::pair<std::size_t, leftovers_reader>>;
 
   ELASTIC_DECL task<void> make_directories(int restart_count);
-  // For any thread.
-  ELASTIC_DECL leftovers_reader reader_of(const worker& failed) const;
-  ELASTIC_DECL bool leftovers_may_hang(const worker& failed) const;
+  // For any thread: what is in the log directory, and the core file.
+  ELASTIC_DECL leftovers_reader log_reader_of(const worker& failed) const;
+  ELASTIC_DECL leftovers_reader core_reader_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
+
+  // Nothing is read if that takes longer than the patience; the readers go on then.
+  ELASTIC_DECL task<void> read_within(duration patience, leftovers_readers readers,
+                                      std::optional<leftovers_by_slot>& read);
 
   /// What belongs to one attempt. Made anew for each.
   struct attempt {

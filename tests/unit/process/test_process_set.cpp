@@ -632,6 +632,44 @@ class hasty_time final : public time_source {
   time_point now_{};
 };
 
+// Cannot say the time of day at first.
+class broken_clock final : public time_source {
+ public:
+  time_point now() const override { return system_.now(); }
+  wall_time wall_now() const override {
+    if (!std::exchange(has_failed_, true)) throw std::runtime_error("the clock is broken");
+    return system_.wall_now();
+  }
+  task<void> sleep_until(time_point deadline) override { return system_.sleep_until(deadline); }
+
+ private:
+  system_time system_;
+  mutable bool has_failed_ = false;
+};
+
+class silent_console final : public output_sink {
+  task<void> write(std::string_view) override { co_return; }
+};
+
+CO_TEST("process_set: that output cannot be copied any more is logged", "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto records = std::make_shared<test::log_recorder>();
+  process_set_services services;
+  services.launcher = std::make_shared<writing_launcher>(executor);
+  services.log = records->log();
+  services.time = std::make_shared<broken_clock>();
+  services.console_out = std::make_shared<silent_console>();
+  process_set set(executor, services);
+  supervised_process writes;
+  writes.out.kind = output_plan::how::copy;
+  writes.out.prefix.add_time();
+  co_await set.start(0, writes);
+  set.kill();
+  co_await set.stop(set_plan(SIGKILL, 0s));
+  CHECK(records->has("the output of process 1000 is read no more: the clock is broken",
+                     log_level::warning));
+}
+
 CO_TEST("process_set: a log file that hangs is given up when nobody waits for the output",
         "[process]") {
   const auto executor = co_await asio::this_coro::executor;

@@ -494,7 +494,13 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
   const auto known = attempt_.leftovers.find(slot);
-  leftovers left = known != attempt_.leftovers.end() ? known->second : reader_of(failed)();
+  leftovers left;
+  if (known != attempt_.leftovers.end()) {
+    left = known->second;
+  } else {
+    log_reader_of(failed)(left);
+    core_reader_of(failed)(left);
+  }
   failure.error = std::move(left.error);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = std::move(left.last_stderr);
@@ -519,53 +525,67 @@ ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
   layout_ = std::move(made);
 }
 
-ELASTIC_DECL auto worker_group::reader_of(const worker& failed) const -> leftovers_reader {
+ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> leftovers_reader {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  // The directory is that in which the agent's programs start: relative names are of there.
   return
-      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot), pid = failed.pid,
-       has_core = failed.end->status.core_dumped(), directory = spec_.directory,
-       since = std::chrono::system_clock::to_time_t(attempt_.started)] {
-        leftovers left;
+      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot)](leftovers& left) {
         left.error = read_error_file(error_file);
         left.last_stderr = read_tail();
-        if (has_core) left.core_file = detail::find_core(pid, directory, since);
-        return left;
       };
 }
 
-ELASTIC_DECL bool worker_group::leftovers_may_hang(const worker& failed) const {
-  if (layout_.may_hang()) return true;
-  const std::string& directory = spec_.directory;
-  return failed.end->status.core_dumped() && detail::may_hang(directory.empty() ? "." : directory);
+ELASTIC_DECL auto worker_group::core_reader_of(const worker& failed) const -> leftovers_reader {
+  if (!failed.end->status.core_dumped()) return [](leftovers&) {};
+  // The directory is that in which the agent's programs start: relative names are of there.
+  return [pid = failed.pid, directory = spec_.directory,
+          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& left) {
+    left.core_file = detail::find_core(pid, directory, since);
+  };
 }
 
 ELASTIC_DECL task<void> worker_group::read_leftovers() {
-  std::vector<std::pair<std::size_t, leftovers_reader>> readers;
+  const bool cores_may_hang = detail::may_hang(spec_.directory.empty() ? "." : spec_.directory);
+  leftovers_readers logs;
+  leftovers_readers cores;
   for (const std::size_t slot : attempt_.ended) {
     const worker& entry = attempt_.workers[slot];
     if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
-    if (leftovers_may_hang(entry)) readers.emplace_back(slot, reader_of(entry));
+    const bool may_hang = entry.end->status.core_dumped() && cores_may_hang;
+    if (!layout_.may_hang() && !may_hang) continue;
+    logs.emplace_back(slot, log_reader_of(entry));
+    cores.emplace_back(slot, core_reader_of(entry));
   }
-  if (readers.empty()) co_return;
-  using contents = std::map<std::size_t, leftovers>;
-  std::function<contents()> work = [readers] {
-    contents read;
-    for (const auto& [slot, reader] : readers) read[slot] = reader();
-    return read;
+  if (logs.empty()) co_return;
+  // Nothing is read if nobody is to wait. That one of the two hangs says nothing about the other.
+  const duration patience = limits::log_directory_patience;
+  const bool is_given_up = layout_.is_given_up();
+  std::optional<leftovers_by_slot> in_logs;
+  std::optional<leftovers_by_slot> in_cores;
+  std::vector<task<void>> reading;
+  reading.push_back(read_within(is_given_up ? duration::zero() : patience, logs, in_logs));
+  reading.push_back(read_within(patience, cores, in_cores));
+  co_await when_all(std::move(reading));
+  if (!in_logs) layout_.give_up();
+  if (!in_cores) {
+    log_.warning("the working directory does not answer: core files are not looked for there");
+  }
+  for (const auto& [slot, reader] : logs) {
+    leftovers& left = attempt_.leftovers[slot];
+    if (in_logs) left = std::move((*in_logs)[slot]);
+    if (in_cores) left.core_file = std::move((*in_cores)[slot].core_file);
+  }
+}
+
+ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_readers readers,
+                                                  std::optional<leftovers_by_slot>& read) {
+  std::function<leftovers_by_slot()> work = [readers = std::move(readers)] {
+    leftovers_by_slot left;
+    for (const auto& [slot, reader] : readers) reader(left[slot]);
+    return left;
   };
-  // Nothing is read if nobody is to wait.
-  const duration patience =
-      layout_.is_given_up() ? duration::zero() : duration(limits::log_directory_patience);
   const time_point deadline = deadline_after(time_->now(), patience);
-  task<contents> reading = detail::run_blocking<contents>(std::move(work));
-  std::optional<contents> read = co_await with_deadline(*time_, deadline, std::move(reading));
-  if (!read) {
-    layout_.give_up();
-    read.emplace();
-    for (const auto& [slot, reader] : readers) (*read)[slot] = {};
-  }
-  attempt_.leftovers.merge(*read);
+  task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
+  read = co_await with_deadline(*time_, deadline, std::move(reading));
 }
 
 }  // namespace elastic

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -58,6 +59,7 @@ ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
   outlets.keep_tail = plan.keep_tail;
   outlets.time = time;
   outlets.log = log;
+  log_ = log;
   return std::make_unique<tee>(executor_, std::move(stream.pipe), std::move(outlets));
 }
 
@@ -132,9 +134,22 @@ ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,
   if (!stream) return;
   stream->begin(pid);
   ++copying_;
-  run(stream->run(), cancel, [this](const std::exception_ptr&) {
+  run(stream->run(), cancel, [this](const std::exception_ptr& failure) {
+    note_copied(failure);
     if (--copying_ == 0) copied.set();
   });
+}
+
+ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const std::exception& thrown) {
+    const auto* const failed = dynamic_cast<const std::system_error*>(&thrown);
+    if (failed && failed->code() == asio::error::operation_aborted) return;
+    log_.warning("the output of process {} is read no more: {}", pid, thrown.what());
+  } catch (...) {
+    log_.warning("the output of process {} is read no more", pid);
+  }
 }
 
 ELASTIC_DECL void process_slot::finish_copies() {
