@@ -334,9 +334,14 @@ TIME_TEST("legacy rendezvous: a node that is cut off gives up the others before 
   const auto fence = start(time, passed(two->wait_for_fence()));
   two.keys->cut();
   while (!cut_off->ended) co_await place.pass(50ms);
-  CHECK(cut_off->code() == errc::connection_failed);
+  REQUIRE(cut_off->value);
+  CHECK(cut_off->value->kind == change_kind::node_lost);
   while (!fence->ended) co_await place.pass(50ms);
   CHECK_FALSE(lost->ended);
+  const auto again = start(time, two->next_round());
+  co_await place.pass(3s);
+  CHECK(again->code() == errc::connection_failed);
+  CHECK(again->what().find("this node could not tell the others for ") == 0);
   co_await leave(one, two);
 }
 

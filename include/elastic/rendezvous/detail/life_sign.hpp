@@ -3,11 +3,12 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/fencing.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ class life_sign {
   /// How long ago that was; 0 if it has said nothing yet.
   ELASTIC_DECL duration age() const;
 
+  /// How long its workers may run on if it is not heard again.
+  ELASTIC_DECL duration left() const;
+
   /// Waits until this node has to give up the others, unless it is heard again before; for ever if
   /// it has said nothing yet.
   ///
@@ -46,9 +50,26 @@ class life_sign {
   std::optional<time_point> heard_at_;
 };
 
-/// The error of a node that gives up the others.
+/// Why a node gives up the others.
 /// @param problem  half a sentence: what the last attempt to reach them failed by
-ELASTIC_DECL error cut_off_error(const life_sign& sign, const std::string& problem);
+ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem);
+
+/// What ends the round of a node that gives up the others. It can meet them again as a node that
+/// comes anew.
+ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
+                                              int restarts);
+
+/// How long it looks for the place where they are to meet.
+inline constexpr std::chrono::seconds second_look{2};
+
+/// Looks once more for the place where the others meet, after a `cut_off_change`.
+///
+/// @param looking  asks something of the place
+/// Errors: `errc::connection_failed` with `why`, if it does not answer within
+/// `second_look`; others of `looking`.
+/// Cancellation: all types.
+ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
+                                    std::string why);
 
 }  // namespace elastic::detail
 

@@ -151,6 +151,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // Throws when this node has to give up the others, however long the state is looked for.
   ELASTIC_DECL task<void> give_up_in_time();
+
+  // Before it meets the others again that it has given up.
+  ELASTIC_DECL task<void> come_back();
+  ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL task<void> note_failure(std::string what);
 
   // ---- what happens in a round ----------------------------------------------------------------
@@ -202,6 +206,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// Where the workers of the last round met.
   std::optional<master_endpoint> master_;
   std::optional<rendezvous_change> change_;
+  /// It has given up the others, and not looked for them since.
+  bool is_cut_off_ = false;
   job_failures failures_;
   /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
   /// have said.

@@ -5,9 +5,11 @@
 #include <elastic/rendezvous/detail/life_sign.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,10 @@ ELASTIC_DECL void life_sign::heard(time_point begun) {
 
 ELASTIC_DECL duration life_sign::age() const {
   return heard_at_ ? time_->now() - *heard_at_ : duration::zero();
+}
+
+ELASTIC_DECL duration life_sign::left() const {
+  return std::max(times_.kill - age(), duration::zero());
 }
 
 ELASTIC_DECL task<void> life_sign::wait_for_notice() const { return wait_for_age(times_.notice); }
@@ -33,11 +39,27 @@ ELASTIC_DECL task<void> life_sign::wait_for_age(duration limit) const {
   }
 }
 
-ELASTIC_DECL error cut_off_error(const life_sign& sign, const std::string& problem) {
+ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(sign.age());
-  return error(errc::connection_failed,
-               fmt::format("this node could not tell the others for {} s that it lives: {}",
-                           seconds.count(), problem));
+  return fmt::format("this node could not tell the others for {} s that it lives: {}",
+                     seconds.count(), problem);
+}
+
+ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
+                                              int restarts) {
+  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.left()};
+}
+
+ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
+                                    std::string why) {
+  bool is_reached = false;
+  try {
+    const time_point deadline = time->now() + second_look;
+    is_reached = co_await with_deadline(*time, deadline, std::move(looking));
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+  }
+  if (!is_reached) throw error(errc::connection_failed, why);
 }
 
 }  // namespace elastic::detail

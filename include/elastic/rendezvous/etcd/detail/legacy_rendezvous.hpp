@@ -94,6 +94,10 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   // Throws when this node has to give up the others, however long etcd is looked for.
   ELASTIC_DECL task<void> give_up_in_time();
+
+  // Before it meets the others again that it has given up.
+  ELASTIC_DECL task<void> come_back();
+  ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
@@ -116,6 +120,8 @@ class legacy_rendezvous final : public rendezvous_handler {
   int size_ = 0;
   std::shared_ptr<store> agents_;
   std::optional<rendezvous_change> change_;
+  /// It has given up the others, and not looked for them since.
+  bool is_cut_off_ = false;
   int restarts_ = 0;
   torch_exit exit_;
 };

@@ -186,8 +186,8 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // Each is another one, also if the clock was set back: others look at whether it changes.
   ELASTIC_DECL torch_time next_heartbeat();
 
-  // Whether others see the last heartbeat of this node in it.
-  ELASTIC_DECL bool shows_heartbeat(const torch_state& stored) const;
+  // Whether others see that heartbeat of this node in it.
+  ELASTIC_DECL bool shows(const torch_state& stored, torch_time heartbeat) const;
 
   // ---- heartbeats -----------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
   for (;;) {
     co_await workers_.stop();
     shared_->start_heartbeats(executor);
+    co_await come_back();
     const bool has_failed = change_ && change_->kind == change_kind::worker_failed;
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
@@ -75,8 +76,19 @@ ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
   co_await shared_->sign().wait_for_notice();
   // Whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
-  throw detail::cut_off_error(shared_->sign(), shared_->last_problem());
+  note(detail::cut_off_change(shared_->sign(), shared_->last_problem(), restarts_));
+  is_cut_off_ = true;
 }
+
+ELASTIC_DECL task<void> dynamic_rendezvous::come_back() {
+  if (!is_cut_off_) co_return;
+  task<void> looking = look_once();
+  std::string why = detail::cut_off_text(shared_->sign(), shared_->last_problem());
+  co_await detail::reach_again(parameters_.time, std::move(looking), std::move(why));
+  is_cut_off_ = false;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::look_once() { co_await shared_->look(); }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
   while (!change_) {

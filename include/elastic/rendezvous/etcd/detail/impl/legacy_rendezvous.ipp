@@ -38,6 +38,7 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
   co_await workers_.stop();
   auto executor = co_await asio::this_coro::executor;
   lease_->start(executor);
+  co_await come_back();
   change_.reset();
   exit_ = {};
   co_await with_rollback(join(), give_up());
@@ -57,8 +58,21 @@ ELASTIC_DECL task<void> legacy_rendezvous::give_up_in_time() {
   co_await lease_->sign().wait_for_notice();
   // Whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
-  throw cut_off_error(lease_->sign(), lease_->last_problem());
+  if (!change_) {
+    change_ = cut_off_change(lease_->sign(), lease_->last_problem(), restarts_);
+  }
+  is_cut_off_ = true;
 }
+
+ELASTIC_DECL task<void> legacy_rendezvous::come_back() {
+  if (!is_cut_off_) co_return;
+  task<void> looking = look_once();
+  std::string why = cut_off_text(lease_->sign(), lease_->last_problem());
+  co_await reach_again(parameters_.time, std::move(looking), std::move(why));
+  is_cut_off_ = false;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::look_once() { co_await shared_.look(); }
 
 ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
   while (!change_) {

@@ -41,10 +41,11 @@ ELASTIC_DECL auto torch_round::carry_out(view current, round_action action) -> t
   const time_point now = time_->now();
   apply(current.state, action, node_, settings_, now);
   const bool has_place = is_named(current.state);
-  if (has_place) current.stored.last_heartbeats[node_] = next_heartbeat();
+  const torch_time heartbeat = next_heartbeat();
+  if (has_place) current.stored.last_heartbeats[node_] = heartbeat;
   if (!has_place) current.stored.last_heartbeats.erase(node_);
   view written = co_await write(std::move(current));
-  if (shows_heartbeat(written.stored)) sign_.heard(now);
+  if (shows(written.stored, heartbeat)) sign_.heard(now);
   co_return written;
 }
 
@@ -261,10 +262,10 @@ ELASTIC_DECL torch_time torch_round::next_heartbeat() {
   return heartbeat_;
 }
 
-ELASTIC_DECL bool torch_round::shows_heartbeat(const torch_state& stored) const {
+ELASTIC_DECL bool torch_round::shows(const torch_state& stored, torch_time heartbeat) const {
   if (backend_->watches_over_nodes()) return false;
   const auto mine = stored.last_heartbeats.find(node_);
-  return mine != stored.last_heartbeats.end() && mine->second == heartbeat_;
+  return mine != stored.last_heartbeats.end() && mine->second == heartbeat;
 }
 
 ELASTIC_DECL task<void> torch_round::keep_alive(std::shared_ptr<torch_round> round) {
@@ -290,10 +291,11 @@ ELASTIC_DECL task<void> torch_round::beat() {
     const auto mine = current.stored.last_heartbeats.find(node_);
     if (mine == current.stored.last_heartbeats.end()) co_return;
     const torch_time before = mine->second;
-    mine->second = next_heartbeat();
+    const torch_time heartbeat = next_heartbeat();
+    mine->second = heartbeat;
     const time_point begun = time_->now();
     current = co_await write(std::move(current));
-    if (shows_heartbeat(current.stored)) sign_.heard(begun);
+    if (shows(current.stored, heartbeat)) sign_.heard(begun);
     const auto now = current.stored.last_heartbeats.find(node_);
     if (now == current.stored.last_heartbeats.end() || now->second > before) co_return;
   }
