@@ -4,7 +4,10 @@
 
 // Opt-in: following what a job does: its journal, and what is made of it.
 
+#include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/job_metrics.hpp>
+#include <elastic/observe/job_view.hpp>
 #include <elastic/observe/journal_file.hpp>
 #include <elastic/observe/journal_reader.hpp>
 #include <elastic/observe/journal_record.hpp>

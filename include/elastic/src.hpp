@@ -117,7 +117,10 @@
 #include <elastic/net/impl/tcp_stream.ipp>
 #include <elastic/net/impl/tls_stream.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
+#include <elastic/observe/impl/job_document.ipp>
 #include <elastic/observe/impl/job_journal.ipp>
+#include <elastic/observe/impl/job_metrics.ipp>
+#include <elastic/observe/impl/job_view.ipp>
 #include <elastic/observe/impl/journal_file.ipp>
 #include <elastic/observe/impl/journal_reader.ipp>
 #include <elastic/observe/impl/journal_record.ipp>

@@ -173,6 +173,11 @@ inline constexpr std::chrono::milliseconds watch_lateness{1000};
 inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
 inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
+/// One answer of the status server.
+inline constexpr std::size_t status_answer_bytes = 2 * 1024 * 1024;
+/// What is shown of a job: its last attempts, and the ways in which workers ended.
+inline constexpr std::size_t viewed_attempts = 64;
+inline constexpr std::size_t viewed_exits = 512;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.
