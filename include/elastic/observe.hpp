@@ -7,8 +7,11 @@
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_metrics.hpp>
+#include <elastic/observe/job_monitor.hpp>
 #include <elastic/observe/job_view.hpp>
 #include <elastic/observe/journal_file.hpp>
 #include <elastic/observe/journal_reader.hpp>
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/observe/journal_sink.hpp>
+#include <elastic/observe/status_address.hpp>
+#include <elastic/observe/status_server.hpp>

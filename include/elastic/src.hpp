@@ -104,6 +104,7 @@
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
+#include <elastic/net/detail/impl/stream_listener.ipp>
 #include <elastic/net/impl/address_filter.ipp>
 #include <elastic/net/impl/endpoint.ipp>
 #include <elastic/net/impl/free_port.ipp>
@@ -117,13 +118,18 @@
 #include <elastic/net/impl/tcp_stream.ipp>
 #include <elastic/net/impl/tls_stream.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
+#include <elastic/observe/detail/impl/status_answer.ipp>
+#include <elastic/observe/detail/impl/status_gate.ipp>
 #include <elastic/observe/impl/job_document.ipp>
 #include <elastic/observe/impl/job_journal.ipp>
 #include <elastic/observe/impl/job_metrics.ipp>
+#include <elastic/observe/impl/job_monitor.ipp>
 #include <elastic/observe/impl/job_view.ipp>
 #include <elastic/observe/impl/journal_file.ipp>
 #include <elastic/observe/impl/journal_reader.ipp>
 #include <elastic/observe/impl/journal_record.ipp>
+#include <elastic/observe/impl/status_address.ipp>
+#include <elastic/observe/impl/status_server.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>

@@ -175,6 +175,21 @@ inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// One answer of the status server.
 inline constexpr std::size_t status_answer_bytes = 2 * 1024 * 1024;
+/// Connections to the status server, and those of them that follow events: there is always room for
+/// a probe.
+inline constexpr std::size_t status_connections = 16;
+inline constexpr std::size_t status_followers = 12;
+/// How long a client of it may take for a request, or to read an answer.
+inline constexpr std::chrono::seconds status_request{5};
+/// How often those who follow events hear that the server is there.
+inline constexpr std::chrono::seconds status_heartbeat{15};
+/// How long a server that stops waits for those who follow events to take the last.
+inline constexpr std::chrono::milliseconds status_farewell{200};
+/// How long it rests if the system has no room for a connection.
+inline constexpr std::chrono::milliseconds status_pause{200};
+/// What clients of a server have to know that others can reach.
+inline constexpr std::size_t status_token_least_bytes = 16;
+inline constexpr std::size_t status_token_bytes = 256;
 /// What is shown of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;

@@ -73,6 +73,9 @@ class http_request_parser {
   std::string problem_;
 };
 
+/// The text in small letters, as far as it is ASCII: names of headers and hosts.
+ELASTIC_DECL std::string http_lower_case(std::string_view text);
+
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)

@@ -41,8 +41,7 @@ inline bool is_field_value(std::string_view text) {
   });
 }
 
-/// In small letters, as far as they are ASCII.
-inline std::string http_lower_case(std::string_view text) {
+ELASTIC_DECL std::string http_lower_case(std::string_view text) {
   std::string result(text);
   for (char& letter : result) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');

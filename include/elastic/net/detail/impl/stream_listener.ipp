@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/detail/stream_listener.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/error.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/ip/tcp.hpp>
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// A connection of whatever family.
+class socket_stream final : public byte_stream {
+ public:
+  socket_stream(asio::any_io_executor executor, int fd, int family)
+      : socket_(std::move(executor), asio::generic::stream_protocol(family, 0), fd) {}
+
+  task<std::size_t> read_some(asio::mutable_buffer into) override {
+    auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+    if (failure == asio::error::eof) co_return 0;
+    throw_if(failure);
+    co_return size;
+  }
+
+  task<void> write(std::string bytes) override {
+    auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
+    throw_if(failure);
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void throw_if(asio::error_code failure) const {
+    if (!failure) return;
+    if (failure == asio::error::operation_aborted && socket_.is_open()) {
+      throw std::system_error(failure);
+    }
+    throw error(errc::connection_failed,
+                fmt::format("the connection broke: {}", failure.message()));
+  }
+
+  asio::generic::stream_protocol::socket socket_;
+};
+
+inline sockaddr_un unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("the socket '{}' cannot be used: the path has {} bytes; 1 to {} are allowed",
+                    path, path.size(), sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+/// Whether the path is a socket that nobody listens at.
+inline bool is_left_socket(const std::string& path, const sockaddr_un& address) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return false;
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(probe.get(), at, sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+[[noreturn]] inline void refuse_place(const std::string& place, int failure) {
+  if (failure == EADDRINUSE) {
+    throw error(errc::address_in_use,
+                fmt::format("cannot listen at {}: it is in use, or the file exists", place));
+  }
+  if (failure == EADDRNOTAVAIL) {
+    throw error(errc::invalid_argument,
+                fmt::format("cannot listen at {}: this is not an address of this host", place));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("cannot listen at {}: {}", place, errno_text(failure)));
+}
+
+ELASTIC_DECL stream_listener::stream_listener(asio::any_io_executor executor, int fd, int family)
+    : listening_(std::move(executor), fd), family_(family) {}
+
+ELASTIC_DECL stream_listener::~stream_listener() { close(); }
+
+ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
+                                                         const endpoint& at) {
+  asio::error_code failure;
+  const asio::ip::address address = asio::ip::make_address(at.host, failure);
+  if (failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("cannot listen at {}: an IP address is needed", to_text(at)));
+  }
+  const asio::ip::tcp::endpoint place(address, at.port);
+  const int family = place.protocol().family();
+  unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) refuse_place(to_text(at), errno);
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) != 0 ||
+      ::listen(fd.get(), SOMAXCONN) != 0) {
+    refuse_place(to_text(at), errno);
+  }
+  asio::ip::tcp::endpoint bound = place;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(at), errno);
+  stream_listener listener(std::move(executor), fd.release(), family);
+  listener.port_ = bound.port();
+  return listener;
+}
+
+ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor executor,
+                                                      const std::string& path) {
+  const sockaddr_un address = unix_address(path);
+  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const std::string place = fmt::format("'{}'", path);
+  if (!fd) refuse_place(place, errno);
+  // Linux gives the file that bind makes the mode of the socket: nobody else gets in meanwhile.
+  if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  int bound = ::bind(fd.get(), at, sizeof address);
+  if (bound != 0 && errno == EADDRINUSE) {
+    const bool is_left = is_left_socket(path, address);
+    if (is_left) ::unlink(path.c_str());
+    bound = ::bind(fd.get(), at, sizeof address);
+  }
+  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) refuse_place(place, errno);
+  stream_listener listener(std::move(executor), fd.release(), AF_UNIX);
+  listener.path_ = path;
+  return listener;
+}
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> stream_listener::accept() {
+  for (;;) {
+    const int fd =
+        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+      const int on = 1;
+      if (port_ != 0) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      co_return std::make_unique<socket_stream>(listening_.get_executor(), fd, family_);
+    }
+    const int problem = errno;
+    if (problem == EINTR || problem == ECONNABORTED) continue;
+    if (problem != EAGAIN && problem != EWOULDBLOCK) {
+      throw error(errc::connection_failed,
+                  fmt::format("no connection can be accepted: {}", errno_text(problem)));
+    }
+    auto [failure] =
+        co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+    if (failure == asio::error::operation_aborted && listening_.is_open()) {
+      throw std::system_error(failure);
+    }
+    if (failure) throw error(errc::connection_failed, "it is listened no more");
+  }
+}
+
+ELASTIC_DECL void stream_listener::close() {
+  if (!listening_.is_open()) return;
+  asio::error_code ignored;
+  listening_.close(ignored);
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
+  const sockaddr_un address = unix_address(path);
+  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  // It never has to be waited for: a socket whose queue is full refuses.
+  if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
+    throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
+  }
+  co_return std::make_unique<socket_stream>(co_await asio::this_coro::executor, fd.release(),
+                                            AF_UNIX);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for servers of the library.
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/byte_stream.hpp>
+#include <elastic/net/endpoint.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <asio/posix/stream_descriptor.hpp>
+
+namespace elastic::detail {
+
+/// Accepts connections at a TCP port, or at a Unix socket in the file system.
+///
+/// Thread-safety: one strand at a time, that of the executor.
+class stream_listener {
+ public:
+  /// Listens at an IP address of this host; port 0: one that the system picks.
+  /// Errors: `errc::address_in_use`; `errc::invalid_argument` if this is no IP address, or none of
+  /// this host, or may not be used.
+  ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
+                                                 const endpoint& at);
+
+  /// Listens at a Unix socket that only this user can connect to (mode 0600). One that nobody
+  /// listens at, because its agent was killed, is replaced.
+  /// Errors: `errc::address_in_use` if the path exists; `errc::invalid_argument` if it is too long,
+  /// or cannot be made.
+  ELASTIC_DECL static stream_listener at_path(asio::any_io_executor executor,
+                                              const std::string& path);
+
+  stream_listener(stream_listener&&) = default;
+  stream_listener& operator=(stream_listener&&) = delete;
+  ELASTIC_DECL ~stream_listener();
+
+  /// The port on which it listens; 0: a Unix socket.
+  std::uint16_t port() const { return port_; }
+
+  /// The next connection.
+  ///
+  /// Errors: `errc::connection_failed` if the system has no room for it, or after `close`.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<std::unique_ptr<byte_stream>> accept();
+
+  /// Listens no more; the path is removed.
+  ELASTIC_DECL void close();
+
+ private:
+  ELASTIC_DECL stream_listener(asio::any_io_executor executor, int fd, int family);
+
+  asio::posix::stream_descriptor listening_;
+  int family_;
+  std::uint16_t port_ = 0;
+  std::string path_;
+};
+
+/// Connects to a Unix socket in the file system.
+/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long.
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/detail/impl/stream_listener.ipp>
+#endif

@@ -1,0 +1,449 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elastic::detail {
+
+// The page that a status server shows, as it is sent: under 30 KB together, without a framework and
+// without anything from elsewhere. What workers have said goes into it by textContent alone.
+
+inline constexpr char status_page_html[] = R"page(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>elastic</title>
+<link rel="stylesheet" href="page.css">
+<script src="page.js" defer></script>
+<header>
+  <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
+  <p id="reason"></p>
+  <p id="notice" role="alert" hidden></p>
+  <dl id="facts"></dl>
+</header>
+<section id="progress" hidden>
+  <h2>Progress</h2>
+  <progress id="bar" max="1" value="0"></progress>
+  <p id="steps"></p>
+</section>
+<section>
+  <h2>Attempts</h2>
+  <p class="hint">Each line is one life of the workers: striped while the nodes met and the workers
+    started, solid while they ran.</p>
+  <div id="attempts"></div>
+</section>
+<section>
+  <h2>Workers</h2>
+  <p class="hint">One row for each node, one cell for each rank. Choose one by a click or the arrow
+    keys.</p>
+  <canvas id="grid" tabindex="0" role="img" aria-label="ranks by nodes"></canvas>
+  <p id="legend" class="hint"></p>
+  <div id="rank" aria-live="polite"></div>
+</section>
+<section>
+  <h2>What happened</h2>
+  <ol id="events" reversed></ol>
+</section>
+</html>
+)page";
+
+inline constexpr char status_page_css[] = R"page(:root {
+  color-scheme: light dark;
+  --back: #fff; --text: #1b1f24; --faint: #667; --line: #d5d9e0;
+  --run: #2a7d46; --wait: #8893a5; --bad: #c0262d; --slow: #b26a00; --stop: #6b5ca5;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --back: #14171c; --text: #e6e9ee; --faint: #98a2b3; --line: #333a45;
+    --run: #4fb574; --wait: #5d6778; --bad: #ff6b70; --slow: #f0a93b; --stop: #a797e6;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 0 1rem 3rem; max-width: 75rem; background: var(--back);
+  color: var(--text); font: 15px/1.45 system-ui, sans-serif; overflow-wrap: anywhere;
+}
+h1 { font-size: 1.4rem; margin: 1rem 0 0; }
+h2 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
+p { margin: .2rem 0; }
+.hint { color: var(--faint); font-size: .85rem; }
+#state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
+#state.running, #state.succeeded { background: var(--run); }
+#state.failed, #state.stopping { background: var(--bad); }
+#notice { color: var(--bad); font-weight: 600; }
+#facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
+#facts div { display: flex; gap: .4em; }
+dt { color: var(--faint); }
+dd { margin: 0; font-weight: 600; }
+progress { width: 100%; height: .9rem; accent-color: var(--run); }
+.attempt { display: grid; grid-template-columns: 7.5rem 1fr; gap: .1rem .6rem; margin: .5rem 0; }
+.track { position: relative; height: 1.2rem; border-bottom: 1px solid var(--line); }
+.part { position: absolute; top: 0; height: 100%; min-width: 2px; background: var(--run); }
+.part.met { background: repeating-linear-gradient(45deg, var(--wait) 0 4px, transparent 4px 8px); }
+.why { grid-column: 2; }
+.mark { font-weight: 700; }
+.failure .mark, .hang .mark { color: var(--bad); }
+.membership .mark, .request .mark { color: var(--stop); }
+.success .mark { color: var(--run); }
+canvas { display: block; width: 100%; touch-action: manipulation; }
+canvas:focus-visible { outline: 2px solid var(--slow); }
+#rank { border-left: 3px solid var(--line); padding-left: .8rem; margin-top: .6rem; }
+pre { margin: .3rem 0; white-space: pre-wrap; font: 13px/1.4 ui-monospace, monospace; }
+#events { padding-left: 3rem; max-height: 22rem; overflow: auto; font-size: .9rem; }
+#events time { color: var(--faint); margin-right: .6em; }
+@media (max-width: 40rem) {
+  .attempt { grid-template-columns: 1fr; }
+  .why { grid-column: 1; }
+}
+@media (prefers-reduced-motion: no-preference) { .part { transition: width .3s; } }
+)page";
+
+inline constexpr char status_page_js[] = R"page("use strict";
+// Whatever workers and nodes have said goes into the page by textContent alone.
+const $ = id => document.getElementById(id);
+const make = (tag, kind, text) => {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+let job = null, skew = 0, selected = null, cells = null, source = null;
+let fetching = false, stale = false;
+const now = () => Date.now() * 1000 + skew;
+const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
+const span = seconds => {
+  if (seconds < 60) return seconds.toFixed(1) + " s";
+  const whole = Math.floor(seconds), hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
+};
+const over = () => ["succeeded", "failed", "stopped"].includes(job.state);
+const last = () => job.attempts[job.attempts.length - 1];
+const slow = worker => worker.ratio > 1.25 && worker.state === "running";
+
+function showHead() {
+  document.title = job.state + " · " + job.run_id;
+  $("job").textContent = job.run_id;
+  $("state").textContent = job.state;
+  $("state").className = job.state;
+  $("reason").textContent = job.reason;
+  const facts = [];
+  if (last() && last().round) {
+    facts.push(["round", last().round], ["world", last().world_size + " workers"],
+      ["node", job.node + " (" + job.group_rank + " of " + last().nodes + ")"]);
+  }
+  facts.push(["restarts", job.restarts + " of " + job.max_restarts]);
+  if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
+  facts.push(["begun", clock(job.began_us)]);
+  $("facts").replaceChildren(...facts.map(([name, value]) => {
+    const pair = make("div");
+    pair.append(make("dt", "", name), make("dd", "", value));
+    return pair;
+  }));
+}
+
+function showProgress() {
+  const at = job.progress, slowest = job.workers.filter(w => w.step >= 0)
+    .reduce((a, b) => a && a.step <= b.step ? a : b, null);
+  $("progress").hidden = !slowest;
+  if (!slowest) return;
+  const total = slowest.total || 0;
+  $("bar").hidden = !total;
+  if (total) $("bar").value = Math.min(1, slowest.step / total);
+  let text = "step " + slowest.step + (total ? " of " + total : "");
+  if (at.step_seconds) {
+    text += " · " + at.step_seconds.toPrecision(3) + " s a step";
+    if (total > slowest.step && !over()) {
+      text += " · " + span(at.step_seconds * (total - slowest.step)) + " left";
+    }
+  }
+  if (at.text) text += " · " + at.text;
+  const stragglers = job.workers.filter(slow);
+  if (stragglers.length) {
+    text += " · slow: " + stragglers.slice(0, 8).map(w => "rank " + w.rank + " (" +
+      w.ratio.toFixed(1) + " × the median)").join(", ");
+  }
+  $("steps").textContent = text;
+}
+
+const marks = { failure: "✕ failure", hang: "✕ hang", membership: "↻ nodes",
+  request: "■ stopped", success: "✓ success", "": "" };
+
+function showAttempts() {
+  const begin = job.attempts.length ? job.attempts[0].began_us : 0;
+  const end = over() && last() ? last().ended_us || now() : now();
+  const whole = Math.max(1, end - begin);
+  $("attempts").replaceChildren(...job.attempts.map(attempt => {
+    const row = make("div", "attempt " + attempt.end);
+    const until = attempt.ended_us || end, started = attempt.started_us;
+    const track = make("div", "track");
+    const part = (kind, from, to, title) => {
+      const bar = make("div", "part " + kind);
+      bar.style.left = (from - begin) / whole * 100 + "%";
+      bar.style.width = Math.max(0, to - from) / whole * 100 + "%";
+      bar.title = title;
+      track.append(bar);
+    };
+    part("met", attempt.began_us, started || until, "met and started");
+    if (started) part("ran", started, until, "ran");
+    const label = attempt.round ? "round " + attempt.round : "meeting";
+    row.append(make("div", "", label + " · " + clock(attempt.began_us)), track);
+    const why = make("div", "why");
+    if (attempt.end) why.append(make("span", "mark", marks[attempt.end]));
+    const ran = started ? span((until - started) / 1e6) : "";
+    let text = started ? " after " + ran : "";
+    if (!attempt.end) text = started ? "runs for " + ran : "not yet running";
+    if (attempt.reason && attempt.end !== "success") text += ": " + attempt.reason;
+    if (attempt.lost_seconds !== undefined) text += " · lost " + span(attempt.lost_seconds);
+    if (attempt.decision) text += " · " + attempt.decision;
+    why.append(make("span", "", text));
+    row.append(why);
+    return row;
+  }));
+}
+
+// ---- ranks by nodes ---------------------------------------------------------------------------
+
+function layOut() {
+  const own = job.workers.length, attempt = last();
+  const world = Math.max(attempt ? attempt.world_size : 0, job.base_rank + own);
+  const nodes = attempt && attempt.nodes ? attempt.nodes : 1;
+  const even = own > 0 && world === own * nodes && job.base_rank % own === 0;
+  const width = $("grid").clientWidth || 300;
+  const size = world > 512 ? 12 : 22, label = 64;
+  const fit = Math.max(1, Math.floor((width - label) / size));
+  const rows = [];
+  const add = (name, first, count) => {
+    for (let at = 0; at < count; at += fit) {
+      rows.push({ name: at ? "" : name, first: first + at, count: Math.min(fit, count - at) });
+    }
+  };
+  if (even) {
+    for (let node = 0; node < nodes; ++node) {
+      add(node === job.group_rank ? "this node" : "node " + node, node * own, own);
+    }
+  } else {
+    add("this node", job.base_rank, own);
+  }
+  return { rows, size, label, width };
+}
+
+const glyphs = { failed: "✕", hung: "!", stopped: "■", succeeded: "✓" };
+
+function drawGrid() {
+  cells = layOut();
+  const canvas = $("grid"), scale = window.devicePixelRatio || 1;
+  const { rows, size, label, width } = cells, height = Math.max(size, rows.length * size);
+  canvas.style.height = height + "px";
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+  const colour = name => style.getPropertyValue("--" + name).trim();
+  const colours = { running: colour("run"), waiting: colour("wait"), succeeded: colour("run"),
+    failed: colour("bad"), hung: colour("bad"), stopped: colour("stop") };
+  const faint = colour("line"), text = colour("text"), back = colour("back"), lag = colour("slow");
+  pen.scale(scale, scale);
+  pen.textBaseline = "middle";
+  rows.forEach((row, y) => {
+    pen.textAlign = "left";
+    pen.fillStyle = text;
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText(row.name, 0, y * size + size / 2);
+    pen.textAlign = "center";
+    pen.font = "bold " + (size - 9) + "px system-ui, sans-serif";
+    for (let x = 0; x < row.count; ++x) {
+      const worker = job.workers[row.first + x - job.base_rank];
+      const left = label + x * size + 1, top = y * size + 1, side = size - 3;
+      if (!worker) {
+        pen.strokeStyle = faint;
+        pen.strokeRect(left + .5, top + .5, side - 1, side - 1);
+      } else {
+        const lags = slow(worker);
+        pen.fillStyle = lags ? lag : colours[worker.state];
+        pen.fillRect(left, top, side, side);
+        const glyph = lags ? "◧" : glyphs[worker.state];
+        pen.fillStyle = back;
+        if (glyph && size > 14) pen.fillText(glyph, left + side / 2, top + side / 2 + 1);
+      }
+      if (row.first + x === selected) {
+        pen.strokeStyle = text;
+        pen.lineWidth = 2;
+        pen.strokeRect(left - .5, top - .5, side + 1, side + 1);
+        pen.lineWidth = 1;
+      }
+    }
+  });
+  const counts = {};
+  for (const worker of job.workers) counts[worker.state] = (counts[worker.state] || 0) + 1;
+  const words = Object.entries(counts).map(([state, count]) =>
+    count + " " + state + (glyphs[state] ? " " + glyphs[state] : ""));
+  const lagging = job.workers.filter(slow).length;
+  if (lagging) words.push(lagging + " slow ◧");
+  const others = (last() ? last().world_size : 0) - job.workers.length;
+  if (others > 0) words.push(others + " on other nodes, which show them ▢");
+  $("legend").textContent = words.join(" · ");
+  canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
+}
+
+function showRank() {
+  const box = $("rank");
+  const worker = selected === null ? null : job.workers[selected - job.base_rank];
+  if (!worker) {
+    box.replaceChildren();
+    if (selected !== null) box.append(make("p", "", "rank " + selected + " is another node's"));
+    return;
+  }
+  let head = "rank " + worker.rank + " · " + job.node + " · local " + worker.local_rank;
+  if (worker.pid) head += " · pid " + worker.pid;
+  head += " · " + worker.state;
+  if (worker.exit_code !== undefined) head += " · exit code " + worker.exit_code;
+  if (worker.signal !== undefined) head += " · signal " + worker.signal;
+  const lines = [make("b", "", head)];
+  const attempt = job.attempts.filter(a => a.failed_rank === worker.rank).pop();
+  if (attempt) {
+    lines.push(make("p", "", "what ended round " + attempt.round + ": " + attempt.reason));
+  }
+  if (worker.step >= 0) {
+    let text = "step " + worker.step + (worker.total ? " of " + worker.total : "");
+    if (worker.step_seconds) text += " · " + worker.step_seconds.toPrecision(3) + " s a step";
+    if (worker.ratio) text += " · " + worker.ratio.toFixed(2) + " × the median";
+    if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
+    lines.push(make("p", "", text));
+  }
+  if (worker.text) lines.push(make("p", "", worker.text));
+  if (worker.reason) lines.push(make("pre", "", worker.reason));
+  box.replaceChildren(...lines);
+}
+
+function select(rank) {
+  selected = rank;
+  drawGrid();
+  showRank();
+}
+
+$("grid").addEventListener("click", event => {
+  if (!cells) return;
+  const box = $("grid").getBoundingClientRect();
+  const row = cells.rows[Math.floor((event.clientY - box.top) / cells.size)];
+  const column = Math.floor((event.clientX - box.left - cells.label) / cells.size);
+  if (row && column >= 0 && column < row.count) select(row.first + column);
+});
+
+$("grid").addEventListener("keydown", event => {
+  if (!cells || !cells.rows.length) return;
+  const wide = cells.rows[0].count;
+  const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[event.key];
+  if (event.key === "Escape") return select(null);
+  if (step === undefined) return;
+  event.preventDefault();
+  const first = cells.rows[0].first, end = cells.rows[cells.rows.length - 1];
+  const most = end.first + end.count - 1;
+  const next = selected === null ? job.base_rank : selected + step;
+  select(Math.min(most, Math.max(first, next)));
+});
+
+// ---- what the agent tells -----------------------------------------------------------------------
+
+function showAll() {
+  showHead();
+  showProgress();
+  showAttempts();
+  drawGrid();
+  showRank();
+}
+
+function notice(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+async function refresh() {
+  if (fetching) {
+    stale = true;
+    return;
+  }
+  fetching = true;
+  try {
+    const answer = await fetch("api/v1/job", { cache: "no-store" });
+    if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
+    if (!answer.ok) throw new Error("the agent answered " + answer.status);
+    job = await answer.json();
+    skew = job.time_us - Date.now() * 1000;
+    showAll();
+    if (!source) follow();
+  } catch (failure) {
+    notice("No answer from the agent (" + failure.message + "). Trying again…");
+    if (!source) setTimeout(refresh, 2000);
+  } finally {
+    // Many records in a row are looked at together.
+    setTimeout(() => {
+      fetching = false;
+      if (stale) {
+        stale = false;
+        refresh();
+      }
+    }, 100);
+  }
+}
+
+const told = { epoch: 0, seq: 0 };
+
+function tell(record) {
+  if (record.epoch === told.epoch && record.seq <= told.seq) return;
+  Object.assign(told, { epoch: record.epoch, seq: record.seq });
+  const line = make("li");
+  line.append(make("time", "", clock(record.time_us)));
+  let text = record.kind.replaceAll("_", " ");
+  for (const name of ["round", "rank", "exit_code", "signal", "state"]) {
+    if (record[name] !== undefined) text += " · " + name.replace("_", " ") + " " + record[name];
+  }
+  if (record.seconds !== undefined) text += " · " + span(record.seconds);
+  if (record.reason) text += " · " + record.reason;
+  line.append(make("span", "", text));
+  line.dataset.sequence = record.seq;
+  $("events").prepend(line);
+  while ($("events").children.length > 300) $("events").lastChild.remove();
+}
+
+function follow() {
+  source = new EventSource("api/v1/events");
+  source.onopen = () => {
+    notice("");
+    refresh();
+  };
+  source.onmessage = event => {
+    tell(JSON.parse(event.data));
+    refresh();
+  };
+  source.addEventListener("reset", refresh);
+  source.addEventListener("progress", event => {
+    for (const [local, step, total, seconds] of JSON.parse(event.data).workers) {
+      const worker = job && job.workers[local];
+      if (!worker) continue;
+      Object.assign(worker, { step, total, step_seconds: seconds, progress_us: now() });
+      if (job.progress.step_seconds) worker.ratio = seconds / job.progress.step_seconds;
+    }
+    if (!job) return;
+    const spans = job.workers.map(w => w.step_seconds || 0).filter(s => s > 0);
+    spans.sort((a, b) => a - b);
+    if (spans.length) job.progress.step_seconds = spans[spans.length >> 1];
+    showProgress();
+    drawGrid();
+    showRank();
+  });
+  source.onerror = () => {
+    notice(job && over() ? "The agent has ended."
+      : "The connection to the agent is lost. Trying again…");
+    if (source.readyState !== EventSource.CLOSED) return;
+    source = null;
+    setTimeout(refresh, 2000);
+  };
+}
+
+setInterval(() => { if (job && !over() && !document.hidden) showAttempts(); }, 1000);
+addEventListener("resize", () => { if (job) drawGrid(); });
+matchMedia("(prefers-color-scheme: dark)")
+  .addEventListener("change", () => { if (job) drawGrid(); });
+refresh();
+)page";
+
+}  // namespace elastic::detail

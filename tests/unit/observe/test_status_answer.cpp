@@ -1,0 +1,258 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/observe/detail/status_answer.hpp>
+#include <elastic/observe/detail/status_gate.hpp>
+#include <elastic/observe/detail/status_page.hpp>
+#include <elastic/observe/status_address.hpp>
+
+#include <elastic/base/error.hpp>
+#include <support/catch.hpp>
+#include <support/journal_story.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace status_answer_tests {
+
+using elastic::job_view;
+using elastic::parse_status_address;
+using elastic::status_address;
+using elastic::detail::admission;
+using elastic::detail::answer_of;
+using elastic::detail::event_cursor;
+using elastic::detail::http_request_head;
+using elastic::detail::status_answer;
+using elastic::detail::status_gate;
+using elastic::test::contains_text;
+using elastic::test::journal_story;
+
+const std::string token = "0123456789abcdef";
+
+http_request_head get(std::string target, std::string header = {}, std::string value = {}) {
+  http_request_head request;
+  request.method = "GET";
+  const std::size_t question = target.find('?');
+  request.path = target.substr(0, question);
+  if (question != std::string::npos) request.query = target.substr(question + 1);
+  request.headers["host"] = "localhost:8080";
+  if (!header.empty()) request.headers[header] = value;
+  return request;
+}
+
+TEST_CASE("status address: what it may be", "[observe]") {
+  struct row {
+    const char* text;
+    const char* meaning;
+    bool is_local;
+  };
+  const row rows[] = {{"8080", "127.0.0.1:8080", true},
+                      {"0", "127.0.0.1:0", true},
+                      {"localhost:1", "127.0.0.1:1", true},
+                      {"127.0.0.2:65535", "127.0.0.2:65535", true},
+                      {"0.0.0.0:8080", "0.0.0.0:8080", false},
+                      {"10.0.0.7:80", "10.0.0.7:80", false},
+                      {"[::1]:8080", "[::1]:8080", true},
+                      {"[::]:8080", "[::]:8080", false},
+                      {"unix:/run/a b.sock", "unix:/run/a b.sock", true}};
+  for (const row& entry : rows) {
+    CAPTURE(entry.text);
+    const status_address address = parse_status_address(entry.text);
+    CHECK(to_text(address) == entry.meaning);
+    CHECK(address.is_local() == entry.is_local);
+    CHECK(parse_status_address(to_text(address)) == address);
+  }
+  for (const char* text : {"", ":", "a", "65536", "-1", "+1", "80 ", ":80", "::1:80",
+                           "[127.0.0.1]:80", "node7:80", "[]:80", "unix:", "1.2.3.4:", "\x1b[2J"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(parse_status_address(text), contains_text("[ADDRESS:]PORT"));
+  }
+}
+
+TEST_CASE("status gate: who may ask", "[observe]") {
+  status_gate open;
+  open.hosts = {"node7"};
+  status_gate closed = open;
+  closed.token = token;
+  closed.cookie = "elastic_status_80";
+  status_gate local = open;
+  local.checks_host = false;
+  struct row {
+    const status_gate& gate;
+    http_request_head request;
+    admission verdict;
+  };
+  const std::vector<row> rows = {
+      {open, get("/"), admission::granted},
+      {open, get("/", "host", "LocalHost"), admission::granted},
+      {open, get("/", "host", "127.0.0.1:80"), admission::granted},
+      {open, get("/", "host", "[::1]:80"), admission::granted},
+      {open, get("/", "host", "10.1.2.3"), admission::granted},
+      {open, get("/", "host", "Node7:80"), admission::granted},
+      {open, get("/", "host", "evil.example"), admission::wrong_host},
+      {open, get("/", "host", "localhost.evil.example"), admission::wrong_host},
+      {open, get("/", "host", "evil.example:80"), admission::wrong_host},
+      {open, get("/", "host", ""), admission::wrong_host},
+      {open, get("/", "host", "[evil"), admission::wrong_host},
+      {local, get("/", "host", "evil.example"), admission::granted},
+      {open, get("/", "sec-fetch-site", "same-origin"), admission::granted},
+      {open, get("/", "sec-fetch-site", "none"), admission::granted},
+      {open, get("/", "sec-fetch-site", "same-site"), admission::cross_site},
+      {open, get("/", "sec-fetch-site", "cross-site"), admission::cross_site},
+      {closed, get("/"), admission::token_needed},
+      {closed, get("/", "authorization", "Bearer " + token), admission::granted},
+      {closed, get("/", "authorization", token), admission::token_needed},
+      {closed, get("/", "authorization", "Bearer "), admission::token_needed},
+      {closed, get("/", "authorization", "Bearer " + token + "0"), admission::token_needed},
+      {closed, get("/", "cookie", "a=b; elastic_status_80=" + token), admission::granted},
+      {closed, get("/", "cookie", "elastic_status_80=x" + token), admission::token_needed},
+      {closed, get("/", "cookie", "other=" + token), admission::token_needed},
+      {closed, get("/?token=" + token), admission::granted_by_query},
+      {closed, get("/?a=b&token=" + token), admission::granted_by_query},
+      {closed, get("/?token="), admission::token_needed},
+      {closed, get("/?xtoken=" + token), admission::token_needed},
+      {closed, get("/?token=" + token, "sec-fetch-site", "cross-site"), admission::cross_site}};
+  for (const row& entry : rows) {
+    CAPTURE(entry.request.path, entry.request.query, entry.request.headers);
+    CHECK(admission_of(entry.request, entry.gate) == entry.verdict);
+  }
+}
+
+std::string answer_line(const http_request_head& request, const status_gate& gate,
+                        const job_view& view) {
+  const status_answer answer = answer_of(request, gate, view, 1'800'000'000'000'000);
+  return std::to_string(answer.status) + " " + answer.type;
+}
+
+TEST_CASE("status: each path has its answer", "[observe]") {
+  const job_view view = elastic::view_of(journal_story().begin().start(1, 2).records);
+  const status_gate gate;
+  const std::string plain = "text/plain; charset=utf-8";
+  CHECK(answer_line(get("/"), gate, view) == "200 text/html; charset=utf-8");
+  CHECK(answer_line(get("/page.js"), gate, view) == "200 text/javascript; charset=utf-8");
+  CHECK(answer_line(get("/page.css"), gate, view) == "200 text/css; charset=utf-8");
+  CHECK(answer_line(get("/metrics"), gate, view) == "200 text/plain; version=0.0.4; charset=utf-8");
+  CHECK(answer_line(get("/metrics", "accept", "application/openmetrics-text"), gate, view) ==
+        "200 application/openmetrics-text; version=1.0.0; charset=utf-8");
+  CHECK(answer_line(get("/api/v1/job"), gate, view) == "200 application/json");
+  CHECK(answer_line(get("/api/v1/job", "accept", "text/plain"), gate, view) == "200 " + plain);
+  CHECK(answer_line(get("/api/v1/events"), gate, view) == "200 text/event-stream");
+  CHECK(answer_line(get("/livez"), gate, view) == "200 " + plain);
+  CHECK(answer_line(get("/readyz"), gate, view) == "200 " + plain);
+  CHECK(answer_line(get("/nothing"), gate, view) == "404 " + plain);
+  CHECK(answer_line(get("//evil.example"), gate, view) == "404 " + plain);
+  CHECK(answer_line(get("/../etc/passwd"), gate, view) == "404 " + plain);
+  CHECK(answer_line(get("/", "sec-fetch-site", "cross-site"), gate, view) == "403 " + plain);
+  CHECK(answer_line(get("/livez", "host", "evil.example"), gate, view) == "421 " + plain);
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "get"}) {
+    http_request_head request = get("/");
+    request.method = method;
+    CHECK(answer_line(request, gate, view) == "405 " + plain);
+  }
+}
+
+TEST_CASE("status: probes are for everybody, reasons for those who may look", "[observe]") {
+  status_gate gate;
+  gate.token = token;
+  journal_story story;
+  story.begin().tell(journal_story::of(elastic::job_event_kind::rendezvous_started));
+  const job_view view = elastic::view_of(story.records);
+  const auto body = [&](const http_request_head& request) {
+    const status_answer answer = answer_of(request, gate, view, story.now_us);
+    return std::to_string(answer.status) + " " + answer.body;
+  };
+  CHECK(body(get("/livez")) == "200 ok\n");
+  CHECK(body(get("/readyz")) == "503 rendezvous\n");
+  CHECK(body(get("/readyz", "authorization", "Bearer " + token)) ==
+        "503 rendezvous: waiting for the nodes of the next round\n");
+  CHECK(body(get("/api/v1/job")).substr(0, 24) == "401 a token is needed: o");
+  CHECK(body(get("/metrics")).substr(0, 4) == "401 ");
+}
+
+TEST_CASE("status: a token in the query becomes a cookie", "[observe]") {
+  status_gate gate;
+  gate.token = token;
+  gate.cookie = "elastic_status_80";
+  const status_answer answer = answer_of(get("/?token=" + token), gate, {}, 0);
+  const std::string text = response_text(answer, true, true);
+  CHECK_THAT(text, contains_text("HTTP/1.1 303 See Other\r\n"));
+  CHECK_THAT(text, contains_text("\r\nLocation: /\r\n"));
+  CHECK_THAT(text, contains_text("\r\nSet-Cookie: elastic_status_80=" + token +
+                                 "; Path=/; HttpOnly; SameSite=Strict\r\n"));
+  CHECK(answer_of(get("//evil.example?token=" + token), gate, {}, 0).status == 404);
+}
+
+TEST_CASE("status: every answer forbids what a page does not need", "[observe]") {
+  const std::string text = response_text(elastic::detail::refusal_answer(404, "no"), true, false);
+  for (const char* header :
+       {"Content-Length: 3", "Cache-Control: no-store", "X-Content-Type-Options: nosniff",
+        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "Cross-Origin-Resource-Policy: same-origin", "Referrer-Policy: no-referrer",
+        "Connection: close"}) {
+    CHECK_THAT(text, contains_text(std::string("\r\n") + header + "\r\n"));
+  }
+  CHECK(text.ends_with("\r\n\r\nno\n"));
+  CHECK(text.find("Access-Control") == std::string::npos);
+}
+
+TEST_CASE("status page: is small, and takes nothing from outside", "[observe]") {
+  const std::string html = elastic::detail::status_page_html;
+  const std::string js = elastic::detail::status_page_js;
+  const std::string css = elastic::detail::status_page_css;
+  CHECK(html.size() + js.size() + css.size() < 30 * 1024);
+  for (const std::string& text : {html, js, css}) {
+    CHECK(text.find("://") == std::string::npos);
+    CHECK(text.find("innerHTML") == std::string::npos);
+    CHECK(text.find("style=") == std::string::npos);
+    CHECK(text.find("eval(") == std::string::npos);
+  }
+}
+
+// ---- events
+// ---------------------------------------------------------------------------------------
+
+TEST_CASE("status events: where a viewer goes on", "[observe]") {
+  const auto cursor_at = [](http_request_head request) {
+    return elastic::detail::cursor_of(request);
+  };
+  CHECK(cursor_at(get("/", "last-event-id", "7-12")) == event_cursor{7, 12});
+  CHECK(cursor_at(get("/?after=7-3")) == event_cursor{7, 3});
+  CHECK(cursor_at(get("/?after=7-3", "last-event-id", "7-12")) == event_cursor{7, 12});
+  for (const char* text : {"", "7", "-", "7-", "-7", "7-x", "7-1x", "x-1", "7--1", "-7-1",
+                           "99999999999999999999-1", "7-1\n"}) {
+    CAPTURE(text);
+    CHECK(cursor_at(get("/", "last-event-id", text)) == event_cursor{});
+  }
+}
+
+TEST_CASE("status events: what a viewer is sent", "[observe]") {
+  journal_story story;
+  story.begin().start(1, 1);
+  const auto after = [&](std::int64_t sequence) {
+    return std::vector<elastic::journal_record>(story.records.begin() + sequence,
+                                                story.records.end());
+  };
+  const std::string reset = "event: reset\ndata: {}\n\n";
+  struct row {
+    event_cursor cursor;
+    std::vector<elastic::journal_record> records;
+    bool is_reset;
+    std::string begin;
+  };
+  const std::vector<row> rows = {{{0, 0}, after(0), false, "id: 7-1\ndata: {\"seq\": 1"},
+                                 {{7, 2}, after(2), false, "id: 7-3\ndata: {\"seq\": 3"},
+                                 {{7, 5}, {}, false, ""},
+                                 {{7, 1}, after(3), true, "id: 7-4\n"},
+                                 {{0, 0}, after(3), true, "id: 7-4\n"},
+                                 {{6, 99}, after(0), true, "id: 7-1\n"}};
+  for (const row& entry : rows) {
+    event_cursor cursor = entry.cursor;
+    const std::string text = events_text(entry.records, 7, cursor);
+    CAPTURE(text);
+    CHECK(text.starts_with((entry.is_reset ? reset : "") + entry.begin));
+    CHECK(cursor == event_cursor{7, 5});
+  }
+}
+
+}  // namespace status_answer_tests

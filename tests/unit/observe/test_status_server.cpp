@@ -1,0 +1,373 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/observe/status_server.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/http_peer.hpp>
+#include <support/journal_story.hpp>
+#include <support/raw_client.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace status_server_tests {
+
+using elastic::errc;
+using elastic::job_event;
+using elastic::job_event_kind;
+using elastic::job_journal;
+using elastic::job_monitor;
+using elastic::status_server;
+using elastic::status_server_options;
+using elastic::test::comes_true;
+using elastic::test::contains_text;
+using elastic::test::http_peer;
+using elastic::test::journal_story;
+
+/// A clock that goes a hundred times as fast, so that seconds are waited for in moments.
+class fast_time final : public elastic::time_source {
+ public:
+  elastic::time_point now() const override {
+    return elastic::time_point((clock_.now() - begin_) * rate + std::chrono::hours(1));
+  }
+  elastic::wall_time wall_now() const override { return clock_.wall_now(); }
+  elastic::task<void> sleep_until(elastic::time_point deadline) override {
+    if (deadline == elastic::time_point::max()) return clock_.sleep_until(deadline);
+    return clock_.sleep_until(begin_ +
+                              (deadline - elastic::time_point(std::chrono::hours(1))) / rate);
+  }
+
+ private:
+  static constexpr int rate = 100;
+  mutable elastic::system_time clock_;
+  elastic::time_point begin_ = clock_.now();
+};
+
+/// A server on a thread of its own, and the job that it shows.
+class stage {
+ public:
+  explicit stage(std::string address = "0", bool is_fast = false, std::string token = {}) {
+    elastic::job_journal_options options;
+    options.node = "node0";
+    journal = std::make_shared<job_journal>(options);
+    monitor = std::make_shared<job_monitor>();
+    journal->add(monitor);
+    status_server_options serving;
+    serving.address = elastic::parse_status_address(address);
+    serving.journal = journal;
+    serving.monitor = monitor;
+    serving.token = std::move(token);
+    if (is_fast) serving.time = std::make_shared<fast_time>();
+    server.emplace(context_.get_executor(), std::move(serving));
+    thread_ = std::thread([this] { context_.run(); });
+  }
+  ~stage() { stop(); }
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    asio::co_spawn(context_, server->stop(), [](std::exception_ptr) {});
+    thread_.join();
+  }
+
+  void tell(const journal_story& story) {
+    for (const elastic::journal_record& record : story.records) journal->record(record.event);
+  }
+
+  std::uint16_t port() const { return server->address().tcp.port; }
+  std::string get(std::string_view target, std::string_view headers = {}) const {
+    return http_peer(port()).get(target, headers);
+  }
+  std::string first_line(std::string_view target, std::string_view headers = {}) const {
+    const std::string answer = get(target, headers);
+    return answer.substr(0, answer.find("\r\n"));
+  }
+
+  std::shared_ptr<job_journal> journal;
+  std::shared_ptr<job_monitor> monitor;
+
+ private:
+  asio::io_context context_{1};
+
+ public:
+  std::optional<status_server> server;
+
+ private:
+  std::thread thread_;
+};
+
+const std::string ok = "HTTP/1.1 200 OK";
+
+TEST_CASE("status server: probes tell alive from ready", "[observe]") {
+  stage shown;
+  CHECK(shown.first_line("/livez") == ok);
+  CHECK(shown.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
+  journal_story story;
+  shown.tell(story.begin().start(1, 2));
+  CHECK(shown.first_line("/readyz") == ok);
+  shown.tell(journal_story().tell(journal_story::of(job_event_kind::exit_barrier_started)));
+  CHECK(shown.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
+  CHECK(shown.first_line("/livez") == ok);
+}
+
+TEST_CASE("status server: one connection asks more than once", "[observe]") {
+  stage shown;
+  http_peer peer(shown.port());
+  CHECK_THAT(peer.get("/livez"), contains_text("\r\n\r\nok\n"));
+  CHECK_THAT(peer.get("/api/v1/job"), contains_text("\"state\": \"starting\""));
+  peer.send("HEAD /api/v1/job HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK_THAT(peer.answer(false), contains_text("Content-Length: "));
+  // Two at once, of which the second is the last.
+  peer.send(
+      "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+      "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  CHECK_THAT(peer.answer(), contains_text("HTTP/1.1 421 "));
+  CHECK_THAT(peer.rest(), contains_text("HTTP/1.1 200 OK"));
+}
+
+TEST_CASE("status server: what is no request ends the connection", "[observe]") {
+  stage shown;
+  for (const auto& [bytes, status] : std::vector<std::pair<std::string, std::string>>{
+           {"\x16\x03\x01\r\n", "400"},
+           {"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "501"},
+           {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", "400"},
+           {"GET /" + std::string(9000, 'x'), "431"}}) {
+    http_peer peer(shown.port());
+    peer.send(bytes);
+    CHECK_THAT(peer.rest(), contains_text("HTTP/1.1 " + status));
+  }
+  CHECK(comes_true([&] { return shown.server->connections() == 0; }));
+}
+
+TEST_CASE("status server: silent clients do not keep a probe out", "[observe]") {
+  stage shown;
+  std::vector<std::unique_ptr<http_peer>> silent;
+  for (std::size_t i = 0; i < 3 * elastic::limits::status_connections; ++i) {
+    silent.push_back(std::make_unique<http_peer>(shown.port()));
+    silent.back()->send("GET / HT");
+  }
+  CHECK(shown.first_line("/livez") == ok);
+  CHECK(silent.front()->rest().empty());
+  CHECK(shown.server->connections() <= elastic::limits::status_connections);
+}
+
+TEST_CASE("status server: followers leave room for a probe", "[observe]") {
+  stage shown;
+  std::vector<std::unique_ptr<http_peer>> followers;
+  for (std::size_t i = 0; i < elastic::limits::status_followers; ++i) {
+    followers.push_back(std::make_unique<http_peer>(shown.port()));
+    CHECK_THAT(followers.back()->get("/api/v1/events"), contains_text(ok));
+    CHECK(followers.back()->read_to("\n\n") == "retry: 1000\n\n");
+  }
+  CHECK(shown.first_line("/api/v1/events") == "HTTP/1.1 503 Service Unavailable");
+  CHECK(shown.first_line("/livez") == ok);
+  followers.pop_back();
+  const std::size_t left = followers.size();
+  CHECK(comes_true([&] { return shown.server->connections() == left; }));
+  CHECK(shown.first_line("/api/v1/events") == ok);
+}
+
+TEST_CASE("status server: a slow client is left, by time", "[observe]") {
+  stage shown("0", true);
+  http_peer peer(shown.port());
+  peer.send("GET / HTTP/1.1\r\n");
+  CHECK(peer.rest().empty());
+  CHECK(comes_true([&] { return shown.server->connections() == 0; }));
+}
+
+TEST_CASE("status server: who follows hears that the server is there", "[observe]") {
+  stage shown("0", true);
+  http_peer peer(shown.port());
+  CHECK_THAT(peer.get("/api/v1/events"), contains_text("Content-Type: text/event-stream\r\n"));
+  CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
+  CHECK(peer.read_to("\n\n") == ":\n\n");
+  CHECK(peer.read_to("\n\n") == ":\n\n");
+}
+
+TEST_CASE("status server: who follows and does not read is left", "[observe]") {
+  stage shown("0", true);
+  http_peer peer(shown.port());
+  CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok));
+  const std::string much(2000, 'x');
+  CHECK(comes_true([&] {
+    for (int i = 0; i < 300; ++i) {
+      shown.journal->record(journal_story::of(job_event_kind::worker_ended, much));
+    }
+    return shown.server->connections() == 0;
+  }));
+}
+
+TEST_CASE("status server: events come as they happen, and again from where one was", "[observe]") {
+  stage shown;
+  journal_story story;
+  shown.tell(story.begin());
+  http_peer peer(shown.port());
+  CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok));
+  CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
+  const std::int64_t epoch = shown.journal->epoch();
+  CHECK_THAT(peer.read_to("\n\n"),
+             contains_text(fmt::format("id: {}-1\ndata: {{\"seq\": 1, ", epoch)));
+  shown.journal->record(journal_story::of(job_event_kind::rendezvous_started, "</script>\nx"));
+  const std::string event = peer.read_to("\n\n");
+  CHECK_THAT(event, contains_text(fmt::format("id: {}-2\n", epoch)));
+  CHECK_THAT(event, contains_text("</script>\\nx"));
+  http_peer again(shown.port());
+  again.get("/api/v1/events", fmt::format("Last-Event-ID: {}-1\r\n", epoch));
+  CHECK(again.read_to("\n\n") == "retry: 1000\n\n");
+  CHECK(again.read_to("\n\n") == event);
+  http_peer stranger(shown.port());
+  stranger.get("/api/v1/events", "Last-Event-ID: 1-99\r\n");
+  CHECK(stranger.read_to("\n\n") == "retry: 1000\n\n");
+  CHECK(stranger.read_to("\n\n") == "event: reset\ndata: {}\n\n");
+  CHECK_THAT(stranger.read_to("\n\n"), contains_text(fmt::format("id: {}-1\n", epoch)));
+  // The last word still goes out.
+  job_event end = journal_story::of(job_event_kind::agent_ended);
+  end.state = "succeeded";
+  shown.journal->record(end);
+  shown.stop();
+  CHECK_THAT(peer.rest(), contains_text("agent_ended"));
+}
+
+TEST_CASE("status server: progress comes by itself", "[observe]") {
+  stage shown("0", true);
+  journal_story story;
+  shown.tell(story.begin().start(1, 2));
+  http_peer peer(shown.port());
+  peer.get("/api/v1/events");
+  CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
+  CHECK_THAT(peer.read_to("\n\n"), contains_text("agent_started"));
+  elastic::worker_progress made;
+  made.local_rank = 1;
+  made.step = 5;
+  made.total = 9;
+  shown.monitor->progress(made);
+  CHECK_THAT(peer.read_to("event: progress\n"), contains_text("event: progress\n"));
+  CHECK_THAT(peer.read_to("\n\n"), contains_text("\"workers\": [[1,5,9,0]]"));
+}
+
+TEST_CASE("status server: others need the token that it makes", "[observe]") {
+  stage shown("0.0.0.0:0");
+  const std::string url = shown.server->url();
+  const std::size_t at = url.find("/?token=");
+  REQUIRE(at != std::string::npos);
+  const std::string token = url.substr(at + 8);
+  CHECK(token.size() == 32);
+  CHECK(shown.first_line("/api/v1/job") == "HTTP/1.1 401 Unauthorized");
+  CHECK(shown.first_line("/livez") == ok);
+  const std::string redirected = shown.get("/?token=" + token);
+  CHECK_THAT(redirected, contains_text("HTTP/1.1 303 See Other"));
+  const std::string cookie = fmt::format("elastic_status_{}={}", shown.port(), token);
+  CHECK_THAT(redirected, contains_text("Set-Cookie: " + cookie + ";"));
+  CHECK(shown.first_line("/api/v1/job", "Cookie: " + cookie + "\r\n") == ok);
+  CHECK(stage("0.0.0.0:0").server->url().find(token) == std::string::npos);
+}
+
+TEST_CASE("status server: a token that was given is demanded of everybody", "[observe]") {
+  stage shown("0", false, "a-token-of-16-letters");
+  CHECK(shown.first_line("/metrics") == "HTTP/1.1 401 Unauthorized");
+  CHECK(shown.first_line("/metrics", "Authorization: Bearer a-token-of-16-letters\r\n") == ok);
+  CHECK_THROWS_WITH(stage("0", false, "short"), contains_text("16 to 256 letters"));
+}
+
+TEST_CASE("status server: ports and addresses that cannot be had", "[observe]") {
+  stage shown;
+  const std::string taken = fmt::format("127.0.0.1:{}", shown.port());
+  CHECK_THROWS_WITH(stage(taken), contains_text("cannot listen at " + taken + ": it is in use"));
+  CHECK_THROWS_WITH(stage("192.0.2.1:0"), contains_text("this is not an address of this host"));
+}
+
+/// A directory of its own, removed at the end.
+class temporary_directory {
+ public:
+  temporary_directory() { REQUIRE(::mkdtemp(path_.data())); }
+  ~temporary_directory() {
+    ::unlink(file("socket").c_str());
+    ::rmdir(path_.c_str());
+  }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_ = "/tmp/elastic_status_XXXXXX";
+};
+
+TEST_CASE("status server: a Unix socket is this user's alone", "[observe]") {
+  const temporary_directory directory;
+  const std::string path = directory.file("socket");
+  struct stat file{};
+  {
+    stage shown("unix:" + path);
+    REQUIRE(::stat(path.c_str(), &file) == 0);
+    CHECK((file.st_mode & 07777) == 0600);
+    CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
+    CHECK(shown.server->url() == "unix:" + path);
+    CHECK_THROWS_WITH(stage("unix:" + path), contains_text("it is in use, or the file exists"));
+    CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
+  }
+  CHECK(::stat(path.c_str(), &file) != 0);
+  std::ofstream(path) << "mine";
+  CHECK_THROWS_WITH(stage("unix:" + path), contains_text("it is in use, or the file exists"));
+  CHECK(::stat(path.c_str(), &file) == 0);
+  CHECK_THROWS_WITH(stage("unix:" + directory.file(std::string(120, 'x'))),
+                    contains_text("1 to 107 are allowed"));
+  CHECK_THROWS_WITH(stage("unix:" + directory.file("no/socket")), contains_text("No such file"));
+}
+
+TEST_CASE("status server: a socket that a killed agent has left is replaced", "[observe]") {
+  const temporary_directory directory;
+  const std::string path = directory.file("socket");
+  const int left = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  std::memcpy(at.sun_path, path.data(), path.size());
+  REQUIRE(::bind(left, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  ::close(left);
+  stage shown("unix:" + path);
+  CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
+}
+
+TEST_CASE("status token: from a file that is its owner's alone", "[observe]") {
+  const temporary_directory directory;
+  const std::string path = directory.file("socket");
+  const auto problem_with = [&](const std::string& content, mode_t mode) {
+    std::ofstream(path) << content;
+    ::chmod(path.c_str(), mode);
+    std::string problem;
+    try {
+      return "read " + elastic::read_status_token(path);
+    } catch (const elastic::error& failure) {
+      CHECK(failure.code() == errc::invalid_argument);
+      problem = failure.what();
+    }
+    const std::size_t at = problem.find(path + "' ");
+    return at == std::string::npos ? problem : problem.substr(at + path.size() + 2);
+  };
+  CHECK(problem_with("0123456789abcdef\n", 0600) == "read 0123456789abcdef");
+  CHECK(problem_with("0123456789abcdef", 0640) == "is open to others (mode 0640): chmod 600");
+  CHECK_THAT(problem_with("short", 0600), contains_text("is not one: 16 to 256 letters"));
+  CHECK_THAT(problem_with("0123456789abcdef; Path=/", 0600), contains_text("is not one"));
+  CHECK_THAT(problem_with(std::string(300, 'a'), 0600), contains_text("is not one"));
+  ::unlink(path.c_str());
+  CHECK_THROWS_WITH(elastic::read_status_token(path), contains_text("cannot be read: No such"));
+}
+
+}  // namespace status_server_tests
