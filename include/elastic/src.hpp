@@ -181,6 +181,7 @@
 #include <elastic/rendezvous/impl/rendezvous_handler.ipp>
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
 #include <elastic/rendezvous/impl/rendezvous_registry.ipp>
+#include <elastic/rendezvous/native/detail/impl/former_world.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
 #include <elastic/rendezvous/native/impl/c10d_rendezvous.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_coordinator.ipp>

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -202,6 +203,7 @@ TEST_CASE("nodes: a job that is over is over for one that comes late, and for a 
 TEST_CASE("nodes: without the host of the rendezvous the others end, with an error",
           "[integration][nodes][io]") {
   job orphaned("1:2");
+  orphaned.options = {"--rdzv-conf", "last_call_timeout=0.5,host_grace=0.5"};
   const auto host = orphaned.start();
   host->await_out("/1 ", 2);
   const auto other = orphaned.start();
@@ -211,6 +213,39 @@ TEST_CASE("nodes: without the host of the rendezvous the others end, with an err
   const program_result result = other->wait();
   CHECK(result.code == 1);
   CHECK(has_text(result.err, "lost the rendezvous at localhost:"));
+  CHECK(
+      has_text(result.err, ", and nobody served it again within 0.5 s (--rdzv-conf host_grace): "));
+}
+
+TEST_CASE("nodes: a host that is killed and started again takes up its job, restarts included",
+          "[integration][nodes][io]") {
+  job lasting("3");
+  lasting.options = {"--max-restarts", "1"};
+  const elastic::test::temporary_directory folder;
+  // Fails once, on whichever node has rank 5.
+  lasting.work = fmt::format(
+      "[ $RANK = 5 ] && mkdir {0} 2>/dev/null && exit 7; "
+      "while [ ! -e {1} ]; do sleep 0.02; done",
+      folder / "failed", folder / "done");
+  auto host = lasting.start();
+  host->await_err("enters the round");
+  auto second = lasting.start();
+  auto third = lasting.start();
+  for (const auto* node : {&host, &second, &third}) (*node)->await_out("/6 1\n", 2);
+  for (int times = 2; times <= 3; ++times) {
+    host->signal(SIGKILL);
+    CHECK(host->wait().code == -SIGKILL);
+    host = lasting.start();
+    host->await_out("/6 1\n", 2);
+    for (const auto* node : {&second, &third}) (*node)->await_out("/6 1\n", 2 * times);
+  }
+  std::ofstream(folder / "done") << "done";
+  for (const auto* node : {&host, &second, &third}) {
+    const program_result result = (*node)->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK_FALSE(has_text(result.out, "/6 2\n"));
+  }
 }
 
 TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of the rendezvous",

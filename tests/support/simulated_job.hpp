@@ -33,6 +33,14 @@
 
 namespace elastic::test {
 
+/// What tells the rounds of a job apart: the server that made it, and its number there.
+struct round_name {
+  explicit round_name(const rendezvous_round& of) : term(of.term), round(of.round) {}
+  std::int64_t term;
+  std::int64_t round;
+  friend auto operator<=>(const round_name&, const round_name&) = default;
+};
+
 /// What a seed decides before anything runs.
 struct simulated_plan {
   explicit simulated_plan(elastic::detail::random_source& random)
@@ -63,7 +71,7 @@ struct simulated_node {
   std::unique_ptr<local_agent> agent;
   asio::cancellation_signal cancel;
   /// The round of each of its workers, by the number of its start.
-  std::vector<std::int64_t> worker_rounds;
+  std::vector<round_name> worker_rounds;
   /// The round in which it was placed last.
   std::optional<rendezvous_round> round;
   bool crashed = false;
@@ -82,7 +90,7 @@ struct simulated_node {
   bool is_done = false;
   /// When it waited so last, and the last round in which it did.
   time_point done_until;
-  std::int64_t done_round = -1;
+  std::optional<round_name> done_round;
 };
 
 /// A job of several nodes under a virtual clock: the agents and handlers are the real ones; the
@@ -171,9 +179,11 @@ class simulated_job {
 
   /// A node has been told the size of its round, which `known` does not contain yet.
   virtual void check_world(const simulated_node& node, const known_round& known) = 0;
+  /// A node was placed in its round.
+  virtual void entered_round(const simulated_node&) {}
   /// `starting` starts a worker while `other` runs one of another round.
   virtual void found_other_round(const simulated_node& starting, const simulated_node& other,
-                                 const fake_process& its_worker, std::int64_t its_round) = 0;
+                                 const fake_process& its_worker, round_name its_round) = 0;
   /// Before a node asks for its next round: it is in none.
   virtual void left_round(simulated_node&) {}
   /// A node has learnt that the workers of its round have succeeded on every node.
@@ -197,6 +207,21 @@ class simulated_job {
     complaints_.push_back(std::move(what));
   }
 
+  /// The whole node is gone at once: its agent says nothing any more, its workers die.
+  void crash(simulated_node& node) {
+    if (node.crashed || node.ended) return;
+    note(fmt::format("node {} crashes", node.id));
+    node.crashed = true;
+    cut_for_good(node);
+    for (const auto& worker : node.launcher->started) {
+      if (worker->running()) worker->end(exit_status::signalled(SIGKILL));
+    }
+    node.cancel.emit(asio::cancellation_type::terminal);
+  }
+
+  /// A further node.
+  void start_node_after(duration delay) { spawn(start_node_later(delay)); }
+
   void spawn(task<void> work) {
     asio::co_spawn(time_.context(), std::move(work), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
@@ -207,7 +232,7 @@ class simulated_job {
   elastic::detail::random_source random_;
   simulated_plan plan_;
   std::vector<std::unique_ptr<simulated_node>> nodes_;
-  std::map<std::int64_t, known_round> rounds_;
+  std::map<round_name, known_round> rounds_;
   bool calm_ = false;
   time_point calm_since_;
   bool over_ = false;
@@ -242,7 +267,7 @@ class simulated_job {
     task<void> exit_barrier() override {
       by_.note(fmt::format("node {} is done", node_.id));
       node_.is_done = true;
-      node_.done_round = node_.round->round;
+      node_.done_round = round_name(*node_.round);
       co_await inner_->exit_barrier();
       by_.passed_barrier(node_);
     }
@@ -260,8 +285,6 @@ class simulated_job {
   };
 
   // ---- nodes ----------------------------------------------------------------------------------
-
-  void start_node_after(duration delay) { spawn(start_node_later(delay)); }
 
   task<void> start_node_later(duration delay) {
     co_await time_.sleep_until(time_.now() + delay);
@@ -334,12 +357,14 @@ class simulated_job {
     note(fmt::format("node {} is {} of {} in round {}, {} restarts", node.id, round.group_rank,
                      round.group_world_size, round.round, round.restarts));
     if (node.round && node.round->round >= round.round) complain("a round came back");
+    if (node.round && node.round->restarts > round.restarts) complain("restarts were forgotten");
     node.round = round;
+    entered_round(node);
     const int world = round.group_world_size;
     if (world < plan_.min_nodes || world > plan_.max_nodes) {
       complain(fmt::format("round {} has {} nodes", round.round, world));
     }
-    known_round& known = rounds_[round.round];
+    known_round& known = rounds_[round_name(round)];
     if (known.worlds.count(world) == 0) check_world(node, known);
     known.worlds.insert(world);
     if (round.group_rank < 0 || round.group_rank >= world) complain("a rank outside of its round");
@@ -360,7 +385,7 @@ class simulated_job {
 
   void give_life(simulated_node& node, fake_process& one) {
     if (node.crashed || over_) throw error(errc::start_failed, "the node is gone");
-    const std::int64_t round = node.round->round;
+    const round_name round(*node.round);
     node.worker_rounds.push_back(round);
     if (node.round->restarts > plan_.max_restarts) complain("more restarts than are allowed");
     check_other_rounds(node, round);
@@ -373,7 +398,7 @@ class simulated_job {
     spawn(live(one.shared_from_this(), round));
   }
 
-  task<void> live(std::shared_ptr<fake_process> self, std::int64_t round) {
+  task<void> live(std::shared_ptr<fake_process> self, round_name round) {
     constexpr std::chrono::milliseconds look{500};
     const bool fails = plan_.failing && random_.below(4) == 0;
     const std::uint64_t longest = random_.below(8) == 0 ? 400'000 : 40'000;
@@ -389,11 +414,11 @@ class simulated_job {
     self->exit(has_failed ? 1 : 0);
   }
 
-  void check_other_rounds(const simulated_node& starting, std::int64_t round) {
+  void check_other_rounds(const simulated_node& starting, round_name round) {
     for (const auto& node : nodes_) {
       const auto& started = node->launcher->started;
       for (std::size_t place = 0; place < started.size(); ++place) {
-        const std::int64_t its_round = node->worker_rounds.at(place);
+        const round_name its_round = node->worker_rounds.at(place);
         if (its_round == round || !started[place]->running()) continue;
         found_other_round(starting, *node, *started[place], its_round);
       }
@@ -417,18 +442,6 @@ class simulated_job {
       case 2: start_node(); break;
       default: co_await trouble(node, span);
     }
-  }
-
-  /// The whole node is gone at once: its agent says nothing any more, its workers die.
-  void crash(simulated_node& node) {
-    if (node.crashed || node.ended) return;
-    note(fmt::format("node {} crashes", node.id));
-    node.crashed = true;
-    cut_for_good(node);
-    for (const auto& worker : node.launcher->started) {
-      if (worker->running()) worker->end(exit_status::signalled(SIGKILL));
-    }
-    node.cancel.emit(asio::cancellation_type::terminal);
   }
 
   // ---- judgement ------------------------------------------------------------------------------
@@ -455,7 +468,7 @@ class simulated_job {
   int failing_rounds() const { return static_cast<int>(failing_rounds_.size()); }
 
   /// Those in which a worker has failed by itself.
-  std::set<std::int64_t> failing_rounds_;
+  std::set<round_name> failing_rounds_;
 
   std::vector<std::string> notes_;
   std::vector<std::string> complaints_;

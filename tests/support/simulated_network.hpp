@@ -4,6 +4,7 @@
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/message_channel.hpp>
@@ -36,20 +37,12 @@ namespace elastic::test {
 class simulated_network {
  public:
   simulated_network(manual_time& time, elastic::detail::random_source& random)
-      : time_(time),
-        random_(random),
-        server_clock_(random_clock(time, random)),
-        service_(std::make_shared<rendezvous_service>(logger(), server_clock_)) {
-    asio::co_spawn(time_.context(), service_->run(),
-                   asio::bind_cancellation_slot(cancel_.slot(), [](std::exception_ptr) {}));
+      : time_(time), random_(random) {
+    start_server("10.0.0.1");
   }
 
   /// Ends the server; nothing of the network is left when the context has run dry.
-  void end() {
-    cancel_.emit(asio::cancellation_type::terminal);
-    for (const auto& one : std::vector(pipes_)) one->cut();
-    pipes_.clear();
-  }
+  void end() { stop_server(); }
 
   // ---- faults ---------------------------------------------------------------------------------
 
@@ -59,6 +52,7 @@ class simulated_network {
   void mend(int node) {
     parted_.erase(node);
     for (const auto& one : std::vector(pipes_)) one->deliver_later();
+    for (const auto& one : std::vector(dying_)) one->deliver_later();
   }
   /// The node's connections break; both ends are told.
   void reset(int node) {
@@ -90,6 +84,28 @@ class simulated_network {
     deliver_all_later(span);
   }
 
+  /// The server is killed, and forgets everything: connections end, no new ones come about. What
+  /// waits for its store fails.
+  void stop_server() {
+    if (!life_) return;
+    life_->cancel.emit(asio::cancellation_type::terminal);
+    life_->ended.set();
+    for (const auto& one : std::vector(pipes_)) one->die();
+    stalled_until_ = time_point::min();
+    life_.reset();
+  }
+  /// It is started anew, with a time of day of its own.
+  void start_server(std::string address) {
+    life_ = std::make_shared<server_life>(time_.context().get_executor(),
+                                          random_clock(time_, random_), std::move(address));
+    life_->clock->wall_offset =
+        std::chrono::seconds(random_.below(2'000'000)) - std::chrono::seconds(1'000'000);
+    asio::co_spawn(
+        time_.context(), life_->service->run(),
+        asio::bind_cancellation_slot(life_->cancel.slot(), [of = life_](std::exception_ptr) {}));
+  }
+  bool has_server() const { return life_ != nullptr; }
+
   bool is_cut_off(int node) const { return parted_.count(node) + dead_.count(node) != 0; }
 
   /// The way of one node to the server.
@@ -101,14 +117,34 @@ class simulated_network {
   std::shared_ptr<store> store_of(int node) { return std::make_shared<far_store>(*this, node); }
 
  private:
+  // From its start to its death.
+  struct server_life {
+    server_life(asio::any_io_executor executor, std::shared_ptr<host_clock> its_clock,
+                std::string its_address)
+        : clock(std::move(its_clock)),
+          address(std::move(its_address)),
+          service(std::make_shared<rendezvous_service>(logger(), clock)),
+          ended(std::move(executor)) {}
+    std::shared_ptr<host_clock> clock;
+    std::string address;
+    std::shared_ptr<key_value_engine> engine = std::make_shared<key_value_engine>();
+    std::shared_ptr<rendezvous_service> service;
+    event_flag ended;
+    asio::cancellation_signal cancel;
+  };
+
   // One connection: a queue for each direction.
   struct pipe : std::enable_shared_from_this<pipe> {
     pipe(simulated_network& of, int from)
-        : net(of), node(from), arrived(of.time_.context().get_executor()) {}
+        : net(of),
+          node(from),
+          server_address(of.life_->address),
+          arrived(of.time_.context().get_executor()) {}
 
     // ---- the client's end -----------------------------------------------------------------
     simulated_network& net;
     int node;
+    std::string server_address;
     event_flag arrived;
     std::deque<std::string> inbox;
     bool is_open = true;
@@ -124,7 +160,9 @@ class simulated_network {
         pipe_.hangs_up = true;
         pipe_.deliver_later();
       }
-      asio::ip::tcp::endpoint here() const override { return {}; }
+      asio::ip::tcp::endpoint here() const override {
+        return {asio::ip::make_address(pipe_.server_address), 1};
+      }
       asio::ip::tcp::endpoint there() const override { return {}; }
       pipe& pipe_;
     };
@@ -132,6 +170,7 @@ class simulated_network {
     std::unique_ptr<store_extension::conversation> conversation;
     bool hangs_up = false;
     bool client_closed = false;
+    bool has_died = false;
 
     std::deque<std::string> to_server;
     std::deque<std::string> to_client;
@@ -168,6 +207,19 @@ class simulated_network {
         close_client();
         close_server();
       }
+      if (!has_died) return;
+      close_client();
+      std::erase(net.dying_, self);
+    }
+
+    // With the server; what it said arrives, and then the end, where there is a way.
+    void die() {
+      const auto self = shared_from_this();
+      has_died = true;
+      to_server.clear();
+      close_server();
+      net.dying_.push_back(self);
+      deliver_later();
     }
 
     void close_client() {
@@ -185,11 +237,6 @@ class simulated_network {
       client_closed = true;
       deliver_later();
     }
-    void cut() {
-      close_client();
-      conversation.reset();
-    }
-
     frame_reader frames{limits::rendezvous_message_bytes};
   };
 
@@ -228,6 +275,7 @@ class simulated_network {
     }
 
     std::string local_address() const override { return "127.0.0.1"; }
+    std::string remote_address() const override { return pipe_->server_address; }
 
    private:
     std::shared_ptr<pipe> pipe_;
@@ -239,8 +287,9 @@ class simulated_network {
     std::string name() const override { return "the server"; }
     task<std::shared_ptr<message_channel>> connect() override {
       co_await net_.pass(node_);
+      if (!net_.life_) throw error(errc::connection_failed, "Connection refused");
       auto made = std::make_shared<pipe>(net_, node_);
-      made->conversation = net_.service_->begin(made->server);
+      made->conversation = net_.life_->service->begin(made->server);
       net_.pipes_.push_back(made);
       co_return std::make_shared<channel>(std::move(made));
     }
@@ -250,64 +299,83 @@ class simulated_network {
     int node_;
   };
 
-  // What the agents of a round share goes the same way.
+  // What the agents of a round share goes the same way, and ends with the server.
   class far_store final : public store {
    public:
-    far_store(simulated_network& of, int node) : net_(of), node_(node), inner_(of.engine_) {}
+    far_store(simulated_network& of, int node) : net_(of), node_(node) {}
 
     task<void> set(std::string key, std::string value) override {
-      co_await net_.pass(node_);
-      co_await inner_.set(std::move(key), std::move(value));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_await inner.set(std::move(key), std::move(value));
     }
     task<std::string> get(std::string key) override {
-      co_await net_.pass(node_);
-      std::string value = co_await inner_.get(std::move(key));
-      co_await net_.pass(node_);
-      co_return value;
+      std::vector<std::string> keys(1, key);
+      co_await wait(std::move(keys));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.get(std::move(key));
     }
     task<std::int64_t> add(std::string key, std::int64_t delta) override {
-      co_await net_.pass(node_);
-      co_return co_await inner_.add(std::move(key), delta);
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.add(std::move(key), delta);
     }
     task<std::string> compare_set(std::string key, std::string expected,
                                   std::string desired) override {
-      co_await net_.pass(node_);
-      co_return co_await inner_.compare_set(std::move(key), std::move(expected),
-                                            std::move(desired));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.compare_set(std::move(key), std::move(expected), std::move(desired));
     }
     task<void> wait(std::vector<std::string> keys) override {
-      co_await net_.pass(node_);
-      co_await inner_.wait(std::move(keys));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_await race(inner.wait(std::move(keys)), life->ended.wait());
+      if (life->ended.is_set()) throw gone();
     }
     task<bool> check(std::vector<std::string> keys) override {
-      co_await net_.pass(node_);
-      co_return co_await inner_.check(std::move(keys));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.check(std::move(keys));
     }
     task<bool> erase(std::string key) override {
-      co_await net_.pass(node_);
-      co_return co_await inner_.erase(std::move(key));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.erase(std::move(key));
     }
     task<std::int64_t> num_keys() override {
-      co_await net_.pass(node_);
-      co_return co_await inner_.num_keys();
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.num_keys();
     }
     task<void> append(std::string key, std::string value) override {
-      co_await net_.pass(node_);
-      co_await inner_.append(std::move(key), std::move(value));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_await inner.append(std::move(key), std::move(value));
     }
     task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
-      co_await net_.pass(node_);
-      co_return co_await inner_.multi_get(std::move(keys));
+      std::vector<std::string> waited = keys;
+      co_await wait(std::move(waited));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_return co_await inner.multi_get(std::move(keys));
     }
     task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
-      co_await net_.pass(node_);
-      co_await inner_.multi_set(std::move(pairs));
+      auto life = co_await reach();
+      memory_store inner(life->engine);
+      co_await inner.multi_set(std::move(pairs));
     }
 
    private:
+    static error gone() { return error(errc::connection_failed, "the server is gone"); }
+    task<std::shared_ptr<server_life>> reach() {
+      co_await net_.pass(node_);
+      if (!net_.life_) throw gone();
+      co_return net_.life_;
+    }
+
     simulated_network& net_;
     int node_;
-    memory_store inner_;
   };
 
   /// The time that one way takes: mostly short, at times long.
@@ -339,11 +407,11 @@ class simulated_network {
 
   manual_time& time_;
   elastic::detail::random_source& random_;
-  std::shared_ptr<host_clock> server_clock_;
-  std::shared_ptr<key_value_engine> engine_ = std::make_shared<key_value_engine>();
-  std::shared_ptr<rendezvous_service> service_;
-  asio::cancellation_signal cancel_;
+  /// None while the server is dead.
+  std::shared_ptr<server_life> life_;
   std::vector<std::shared_ptr<pipe>> pipes_;
+  /// Those whose clients have not heard yet that the server has died.
+  std::vector<std::shared_ptr<pipe>> dying_;
   std::set<int> parted_;
   std::set<int> dead_;
   time_point stalled_until_ = time_point::min();

@@ -36,6 +36,9 @@ class message_channel {
 
   /// The address of this end, numeric.
   virtual std::string local_address() const = 0;
+
+  /// The address of the other end, numeric; empty if the connection has ended.
+  virtual std::string remote_address() const = 0;
 };
 
 /// Where channels come from.

@@ -43,6 +43,7 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
   ELASTIC_DECL std::string local_address() const override;
+  ELASTIC_DECL std::string remote_address() const override;
 
  private:
   ELASTIC_DECL static std::string why(asio::error_code failure);

@@ -34,7 +34,11 @@ enum class agent_dialect {
 
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
+  /// A node never gets one that is not greater than its last.
   std::int64_t round = 0;
+  /// Which of the servers that the job had made the round, if one does; nodes that lost a server
+  /// may have been in a round of the same number.
+  std::int64_t term = 0;
   /// This node's place among the nodes of the round, 0 … group_world_size - 1.
   int group_rank = 0;
   int group_world_size = 1;

@@ -69,7 +69,11 @@ class stage {
 
   elastic::rendezvous_settings settings;
   time_point now{12h};
-  rendezvous_coordinator coordinator{"job"};
+  rendezvous_coordinator coordinator{"job", elastic::logger(), 1000};
+  /// What nodes say of the last server that they were with.
+  std::map<char, former_round> former;
+  /// Whose own the server is.
+  char host = '-';
 
   /// The node connects and says hello.
   void connect(char name, rendezvous_coordinator::addresses ends = {}) {
@@ -80,6 +84,11 @@ class stage {
     greeting.run_id = "job";
     greeting.node = {std::string(1, name), 1, 0};
     greeting.settings = settings;
+    greeting.hosts = name == host;
+    if (former.count(name) != 0) {
+      greeting.former = former.at(name);
+      greeting.most_term = former.at(name).term;
+    }
     say(name, greeting);
   }
 
@@ -640,6 +649,158 @@ TEST_CASE("coordinator: many addresses go in messages that are within their boun
   }
   CHECK(parts > 1);
   CHECK(is_placed);
+}
+
+// ---- a server that takes up the job of a former one --------------------------------------------
+
+/// Of nodes that were in round 4 of a former server, at this address, which is to be node h's.
+stage after_host_loss(int min, int max, const std::string& survivors, int world, int host_rank) {
+  stage job(min, max);
+  job.host = 'h';
+  int rank = 0;
+  for (const char name : survivors) {
+    if (rank == host_rank) ++rank;
+    job.former[name] = former_round{900, 4, rank++, world, host_rank, 2, true, ""};
+  }
+  return job;
+}
+
+TEST_CASE("coordinator: when all of a former world are there, they go on at once, and count on",
+          "[rendezvous]") {
+  const std::string order = GENERATE("abh", "hba", "ahb");
+  CAPTURE(order);
+  // With room for more, too: they know of each other.
+  const int max = GENERATE(3, 5);
+  stage job = after_host_loss(2, max, "ab", 3, 1);
+  job.gather(order.substr(0, 2));
+  job.forget();
+  job.pass(1s);
+  for (const char name : {'a', 'b', 'h'}) CHECK(job.told(name).empty());
+  job.gather(order.substr(2));
+  CHECK(job.last_told('a') == "round 5: 0 of 3 at a.example, 2 restarts");
+  CHECK(job.last_told('b') == "round 5: 1 of 3 at a.example, 2 restarts");
+  CHECK(job.last_told('h') == "round 5: 2 of 3 at a.example, 2 restarts");
+}
+
+TEST_CASE("coordinator: while a node of a former world is missing, nobody goes on without it",
+          "[rendezvous]") {
+  stage job = after_host_loss(2, 3, "abc", 4, 1);
+  // Two that say hello; the third is not heard of, and may still run its workers.
+  job.gather("ah");
+  job.connect('b');
+  job.ask_join('b', 4);
+  job.forget();
+  job.pass(15s - 1ns);
+  for (const char name : {'a', 'b', 'h'}) CHECK(job.told(name).empty());
+  job.pass(1ns);
+  CHECK(job.last_told('b') == "round 5: 1 of 3 at a.example, 2 restarts");
+}
+
+TEST_CASE(
+    "coordinator: a node of a former world that says hello is waited for, although a round "
+    "would be full without it",
+    "[rendezvous]") {
+  stage job = after_host_loss(2, 2, "a", 2, 1);
+  job.connect('a');
+  job.gather("hb");
+  CHECK(job.last_told('b') == "welcome");
+  job.ask_join('a', 4);
+  CHECK(job.last_told('b') == "round 5: 1 of 2 at a.example, 2 restarts");
+}
+
+TEST_CASE("coordinator: a node of an earlier release brings its round with it, too",
+          "[rendezvous]") {
+  stage job(2, 2);
+  job.gather("h");
+  job.connect('a');
+  job.ask_join('a', 6);
+  CHECK(job.last_told('a') == "welcome");
+  job.pass(15s);
+  CHECK(job.last_told('a') == "round 7: 0 of 2 at a.example, 0 restarts");
+}
+
+TEST_CASE(
+    "coordinator: one from a former world that comes when others work ends their round as any "
+    "other",
+    "[rendezvous]") {
+  stage job = after_host_loss(1, 2, "a", 2, 1);
+  job.gather("h");
+  job.pass(30s);
+  CHECK(job.last_told('h') == "round 0: 0 of 1 at h.example, 0 restarts");
+  job.connect('a');
+  job.ask_join('a', 4);
+  CHECK(job.last_told('h') == "round 0 changes: node a_1_0 waits to join (2 restarts)");
+  job.rejoin("h");
+  CHECK(job.last_told('a') == "round 5: 0 of 2 at a.example, 2 restarts");
+  CHECK(job.last_told('h') == "round 5: 1 of 2 at a.example, 2 restarts");
+}
+
+TEST_CASE("coordinator: the join timeout runs out only when no former world is waited for",
+          "[rendezvous]") {
+  stage job = after_host_loss(2, 2, "a", 3, 1);
+  job.connect('a');
+  job.ask_join('a', 4, 10s);
+  job.pass(15s - 1ns);
+  CHECK(job.last_told('a') == "welcome");
+  job.pass(1s);
+  CHECK(job.last_told('a') == "refused: 1 of at least 2 nodes had joined");
+}
+
+TEST_CASE("coordinator: a last call that began before a former world was heard of is forgotten",
+          "[rendezvous]") {
+  stage job = after_host_loss(1, 3, "a", 3, 1);
+  job.gather("h");
+  job.connect('a');
+  job.pass(15s - 1ns);
+  CHECK(job.last_told('h') == "welcome");
+  CHECK(job.coordinator.next_deadline() > job.now);
+  job.pass(1ns);
+  CHECK(job.last_told('h') == "round 5: 0 of 1 at h.example, 2 restarts");
+}
+
+TEST_CASE("coordinator: a job that is closed is so for those who wait for a former world's end",
+          "[rendezvous]") {
+  stage job = after_host_loss(2, 2, "a", 3, 1);
+  job.gather("ah");
+  job.say('h', close_job{job_end::failed, "enough"});
+  CHECK(job.last_told('a') == "closed badly: enough");
+}
+
+TEST_CASE("coordinator: its term is greater than any that a node tells", "[rendezvous]") {
+  rendezvous_coordinator coordinator("job", elastic::logger(), 1000);
+  const auto term_after = [&](rendezvous_coordinator::connection link, std::int64_t most_term) {
+    hello greeting;
+    greeting.node = {"a", static_cast<std::int64_t>(link), 0, {}};
+    greeting.most_term = most_term;
+    coordinator.connected(link, {});
+    coordinator.received(link, greeting, time_point(1h));
+    return std::get<welcome>(coordinator.take_answers().back().what).term;
+  };
+  CHECK(term_after(1, 0) == 1000);
+  CHECK(term_after(2, 999) == 1000);
+  // Its own.
+  CHECK(term_after(3, 1000) == 1000);
+  CHECK(term_after(4, 1500) == 1501);
+}
+
+TEST_CASE("coordinator: a place names its term and the rank of the host", "[rendezvous]") {
+  stage job(2, 2);
+  job.host = 'b';
+  job.connect('a');
+  job.connect('b');
+  for (const char name : {'a', 'b'}) {
+    const auto link = job.links.at(name);
+    job.coordinator.received(link, join{-1, 600s, {"x", 1, true}}, job.now);
+  }
+  int places = 0;
+  for (const auto& answer : job.coordinator.take_answers()) {
+    const auto* place = std::get_if<placed>(&answer.what);
+    if (place == nullptr) continue;
+    ++places;
+    CHECK(place->term == 1000);
+    CHECK(place->host_rank == 1);
+  }
+  CHECK(places == 2);
 }
 
 TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvous]") {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rendezvous_message_tests {
@@ -38,8 +39,13 @@ hello full_hello() {
 }
 
 TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]") {
+  hello back = full_hello();
+  back.hosts = true;
+  back.most_term = 1'767'225'600'123;
+  back.former = former_round{back.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
   const std::vector<rendezvous_request> requests = {
       full_hello(),
+      back,
       join{-1, 600s, {"fe80::1", 65535, true}},
       join{7, 1ms, {"", 0, false}},
       join{7, 1ms, {"", 0, false}, "10.0.0.1 fd00::1"},
@@ -59,10 +65,10 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
     CHECK(to_text(heard) == text);
   }
   const std::vector<rendezvous_answer> answers = {
-      welcome{true, full_hello().settings},
+      welcome{true, full_hello().settings, 7},
       welcome{false, {}},
       refused{true, "late"},
-      placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1},
+      placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1, 7, 0},
       changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
       changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
       changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}},
@@ -87,6 +93,60 @@ TEST_CASE("rendezvous message: hello says everything that the server goes by", "
   CHECK(heard.settings.max_nodes == 7);
   CHECK(heard.settings.last_call_timeout == 1500ms);
   CHECK(heard.settings.silence() == 9 * 250ms);
+}
+
+TEST_CASE("rendezvous message: who does not know of terms says none, and hears none",
+          "[rendezvous]") {
+  const auto bare = std::get<hello>(parse_rendezvous_request(
+      R"({"kind": "hello", "version": 3, "run_id": "j", "host": "a", "pid": 1, "local_id": 0,
+          "number": "00000000000000000000000000000001", "min_nodes": 1, "max_nodes": 1,
+          "last_call_ms": 1, "keep_alive_ms": 5000, "keep_alive_attempts": 3, "grace_ms": 300})"));
+  CHECK_FALSE(bare.hosts);
+  CHECK(bare.most_term == 0);
+  CHECK_FALSE(bare.former);
+  const auto greeted = std::get<welcome>(parse_rendezvous_answer(
+      R"({"kind": "welcome", "resumed": true, "keep_alive_ms": 5000, "keep_alive_attempts": 3,
+          "grace_ms": 300})"));
+  CHECK(greeted.term == 0);
+  const auto place = std::get<placed>(parse_rendezvous_answer(
+      R"({"kind": "placed", "round": 0, "rank": 0, "world": 1, "restarts": 0, "address": "a",
+          "port": 1, "served": true})"));
+  CHECK(place.term == 0);
+  CHECK(place.host_rank == -1);
+}
+
+TEST_CASE("rendezvous message: a former round is told as a whole, within its bounds",
+          "[rendezvous]") {
+  hello back = full_hello();
+  back.former = former_round{5, 9, 1, 3, 2, 4, true, "10.0.0.1"};
+  const std::string text = to_text(back);
+  const auto heard = std::get<hello>(parse_rendezvous_request(text)).former;
+  REQUIRE(heard);
+  CHECK(heard->term == 5);
+  CHECK(heard->round == 9);
+  CHECK(heard->rank == 1);
+  CHECK(heard->world == 3);
+  CHECK(heard->host_rank == 2);
+  CHECK(heard->restarts == 4);
+  CHECK(heard->until_end);
+  CHECK(heard->server == "10.0.0.1");
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"\"last_round\": 9", "\"last_round\": -1"},
+      {"\"last_term\": 5", "\"last_term\": 9223372036854775807"},
+      {"\"world\": 3", "\"world\": 0"},
+      {"\"rank\": 1", "\"rank\": 3"},
+      {"\"host_rank\": 2", "\"host_rank\": 3"},
+      {"\"restarts\": 4", "\"restarts\": -1"},
+      {"\"until_end\": true", "\"until_end\": 1"},
+      {"\"server\"", "\"nothing\""},
+  };
+  for (const auto& [said, instead] : wrong) {
+    CAPTURE(instead);
+    std::string changed = text;
+    REQUIRE(changed.find(said) != std::string::npos);
+    changed.replace(changed.find(said), said.size(), instead);
+    CHECK_THROWS_AS(parse_rendezvous_request(changed), elastic::error);
+  }
 }
 
 TEST_CASE("rendezvous message: a text that is not UTF-8 is passed on as far as it is",

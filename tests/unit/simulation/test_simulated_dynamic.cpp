@@ -39,6 +39,7 @@ using elastic::torch_dialect;
 using elastic::torch_state;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
+using elastic::test::round_name;
 using elastic::test::simulated_node;
 using elastic::test::simulated_place;
 
@@ -239,16 +240,16 @@ class dynamic_job final : public elastic::test::simulated_job {
   }
 
   void found_other_round(const simulated_node& starting, const simulated_node& other,
-                         const fake_process&, std::int64_t its_round) override {
+                         const fake_process&, round_name its_round) override {
     complain(
         fmt::format("node {} starts a worker of round {} while one of round {} runs on node {}",
-                    starting.id, starting.round->round, its_round, other.id));
+                    starting.id, starting.round->round, its_round.round, other.id));
   }
 
   void check_no_worker(const simulated_node& node, std::int64_t round) {
     const auto& started = node.launcher->started;
     for (std::size_t place = 0; place < started.size(); ++place) {
-      if (node.worker_rounds.at(place) != round || !started[place]->running()) continue;
+      if (node.worker_rounds.at(place).round != round || !started[place]->running()) continue;
       complain(fmt::format("node {} still has a worker of round {}", node.id, round));
     }
   }

@@ -20,6 +20,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,13 +36,27 @@ using elastic::task;
 using elastic::time_point;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
+using elastic::test::round_name;
 using elastic::test::simulated_network;
 using elastic::test::simulated_node;
 
+/// What elasticrun's own way promises, besides what every way does:
+///
+/// - No worker runs beside one of a newer round, also where the server was killed and another one
+/// took
+///   its place; but where nobody who was with the former one is heard of.
+/// - Restarts are counted on over servers by every node that has heard of them.
+/// - A node takes its round for finished only if all of it are done.
+/// - A node fails only where it could not reach a server for too long, finds no round in time, or
+/// the
+///   job has ended.
 class native_job final : public elastic::test::simulated_job {
  public:
   native_job(manual_time& time, std::uint64_t seed)
-      : simulated_job(time, seed), network_(time, random_) {}
+      : simulated_job(time, seed),
+        network_(time, random_),
+        is_hosted_(random_.below(2) == 0),
+        host_grace_(5 + random_.below(30)) {}
 
  private:
   std::shared_ptr<rendezvous_handler> make_handler(
@@ -47,13 +64,18 @@ class native_job final : public elastic::test::simulated_job {
     // All go by those of the first.
     if (random_.below(4) == 0) parameters.conf["keep_alive_interval"] = "1";
     if (random_.below(4) == 0) parameters.conf["keep_alive_max_attempt"] = "2";
+    parameters.conf["host_grace"] = std::to_string(host_grace_.count());
+    // The first that starts while a server has no node beside it.
+    const bool hosts = is_hosted_ && network_.has_server() && !host_;
+    if (hosts) host_ = node.id;
     return std::make_shared<elastic::c10d_rendezvous>(
-        std::move(parameters), network_.connector_of(node.id), network_.store_of(node.id));
+        std::move(parameters), network_.connector_of(node.id), network_.store_of(node.id), hosts);
   }
 
-  int kinds_of_trouble() const override { return 6; }
+  int kinds_of_trouble() const override { return 7; }
   task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
+      case 6: co_await kill_server(span); break;
       case 0:
         note(fmt::format("node {} is cut off", node.id));
         network_.part(node.id);
@@ -80,8 +102,55 @@ class native_job final : public elastic::test::simulated_job {
     }
   }
 
-  void cut_for_good(simulated_node& node) override { network_.kill(node.id); }
+  /// The server is killed, with the node beside it, and returns: mostly at once, often soon, at
+  /// times elsewhere, or too late for those who wait.
+  task<void> kill_server(duration span) {
+    if (!network_.has_server()) co_return;
+    if (host_ && !nodes_[static_cast<std::size_t>(*host_)]->ended) {
+      // Which kills the server.
+      co_return crash(*nodes_[static_cast<std::size_t>(*host_)]);
+    }
+    lose_server(span);
+  }
+
+  void lose_server(duration span) {
+    note("the server is killed");
+    lost_at_ = time_.now();
+    host_.reset();
+    network_.stop_server();
+    // What they know of the job's end went with it.
+    for (const auto& node : nodes_) {
+      if (node->ended) node->is_informed = false;
+    }
+    if (random_.below(2) == 0) span /= 20;
+    if (random_.below(8) == 0) span *= 2;
+    spawn(return_server(time_.now() + span));
+  }
+
+  task<void> return_server(time_point when) {
+    const int before = ++returns_;
+    co_await time_.sleep_until(when);
+    if (!over_ && returns_ == before) start_server();
+  }
+
+  void start_server() {
+    if (network_.has_server()) return;
+    ++returns_;
+    const bool moves = random_.below(4) == 0;
+    if (moves) address_ = "10.0.0." + std::to_string(2 + random_.below(200));
+    note(fmt::format("a server starts at {}", address_));
+    longest_absence_ = std::max(longest_absence_, time_.now() - lost_at_);
+    for (const auto& node : nodes_) disturb(node->id, std::chrono::seconds(0));
+    network_.start_server(address_);
+    if (is_hosted_) start_node_after(std::chrono::milliseconds(random_.below(20)));
+  }
+
+  void cut_for_good(simulated_node& node) override {
+    network_.kill(node.id);
+    if (host_ == node.id) lose_server(std::chrono::milliseconds(random_.below(20'000)));
+  }
   void end_troubles() override {
+    start_server();
     for (const auto& node : nodes_) {
       if (!node->crashed) network_.mend(node->id);
     }
@@ -92,13 +161,22 @@ class native_job final : public elastic::test::simulated_job {
     if (!known.worlds.empty()) complain("two sizes of one round");
   }
 
+  void entered_round(const simulated_node& node) override {
+    if (terms_[node.id] != 0 && terms_[node.id] != node.round->term) {
+      returned_to_.insert(node.round->term);
+    }
+    terms_[node.id] = node.round->term;
+  }
+
   // The server sees to it that a node's workers are gone before the others go on without it.
   void found_other_round(const simulated_node& starting, const simulated_node& other,
-                         const fake_process&, std::int64_t its_round) override {
+                         const fake_process&, round_name its_round) override {
+    const std::int64_t term = starting.round->term;
+    if (its_round.term != term && returned_to_.count(term) == 0) return;
     complain(
         fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
                     "{}",
-                    starting.id, starting.round->round, its_round, other.id));
+                    starting.id, starting.round->round, its_round.round, other.id));
   }
 
   // ---- whether a node that ended by an error had a cause ---------------------------------------
@@ -115,8 +193,8 @@ class native_job final : public elastic::test::simulated_job {
 
   void passed_barrier(const simulated_node& passed) override {
     for (const auto& node : nodes_) {
-      const std::int64_t round = passed.round->round;
-      const bool is_in = node->round && node->round->round == round;
+      const round_name round(*passed.round);
+      const bool is_in = node->round && round_name(*node->round) == round;
       if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
       complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
                            passed.id, passed.round->round, node->id));
@@ -127,6 +205,10 @@ class native_job final : public elastic::test::simulated_job {
     if (node.failure_code == errc::connection_failed) {
       const auto longest = elastic::limits::rendezvous_reconnect_timeout + slack;
       if (was_disturbed(node.id, time_.now() - longest)) return;
+      const bool is_absent = !network_.has_server();
+      const duration absence = is_absent ? time_.now() - lost_at_ : longest_absence_;
+      const duration longest_wait = std::min<duration>(host_grace_, join_timeout);
+      if (absence >= longest_wait / 100 * 98) return;
     } else if (node.failure_code == errc::rendezvous_timeout) {
       if (lacked_nodes(node)) return;
     } else if (node.failure_code == errc::rendezvous_closed) {
@@ -161,6 +243,10 @@ class native_job final : public elastic::test::simulated_job {
       has_failed = has_failed || (node->result && node->result->state == failed);
       if (!node->crashed && (!node->ended || node->ended_at > calm_since_)) ++survivors;
     }
+    const bool host_has_left = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
+      return node->failure.find("that hosts the rendezvous has left") != std::string::npos;
+    });
+    if (host_has_left) return;
     for (const auto& node : nodes_) {
       if (node->crashed || node->failure_code != errc::rendezvous_closed || has_failed) continue;
       complain(fmt::format("node {} is told of a failed job that no node knows of: {}", node->id,
@@ -176,6 +262,17 @@ class native_job final : public elastic::test::simulated_job {
   static constexpr std::chrono::seconds slack{20};
 
   simulated_network network_;
+  /// Whether a node ends with the server, and which one.
+  const bool is_hosted_;
+  const std::chrono::seconds host_grace_;
+  std::optional<int> host_;
+  std::string address_ = "10.0.0.1";
+  time_point lost_at_ = time_point::min();
+  duration longest_absence_{};
+  int returns_ = 0;
+  /// In which term each node was placed last, and terms that a node of a former one was placed in.
+  std::map<int, std::int64_t> terms_;
+  std::set<std::int64_t> returned_to_;
   std::map<int, time_point> disturbed_until_;
 };
 

@@ -404,7 +404,7 @@ class agent_run {
       std::optional<assigned_ranks> ranks;
       co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
                                                  telemetry_.phase("ASSIGN_WORKER_RANKS",
-                                                                  exchange_ranks_in_round())),
+                                                                  exchange_ranks_or_wait())),
                                 ranks),
                     note_change());
       if (ranks) co_return ranks;
@@ -421,6 +421,20 @@ class agent_run {
     if (is_first) ledger_.begin_at(restarts);
     ledger_.count(restarts, time_.now());
     telemetry_.set_restarts(ledger_.failures());
+  }
+
+  /// A store that is gone, with the node that hosted it, makes the round end soon: then that is
+  /// what counts, and not the store's error.
+  task<assigned_ranks> exchange_ranks_or_wait() {
+    std::exception_ptr failure;
+    try {
+      co_return co_await exchange_ranks_in_round();
+    } catch (const error& thrown) {
+      if (thrown.code() != errc::connection_failed) throw;
+      failure = std::current_exception();
+    }
+    co_await time_.sleep_until(deadline_after(time_.now(), limits::rendezvous_reconnect_timeout));
+    std::rethrow_exception(failure);
   }
 
   task<assigned_ranks> exchange_ranks_in_round() {

@@ -6,12 +6,15 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 
 #include <fcntl.h>
 
+#include <chrono>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,6 +90,12 @@ ELASTIC_DECL std::string tcp_message_channel::local_address() const {
   return failure ? std::string() : plain_address(end.address()).to_string();
 }
 
+ELASTIC_DECL std::string tcp_message_channel::remote_address() const {
+  asio::error_code failure;
+  const auto end = socket_.remote_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
 ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
   if (failure == asio::error::eof) return "the connection was closed by the other side";
   return fmt::format("the connection broke: {}", failure.message());
@@ -137,6 +146,14 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
   throw error(errc::connection_failed, tried);
 }
 
+// A host that is gone answers nothing, and its name may stand for another one by now.
+inline constexpr std::chrono::seconds address_patience{1};
+
+inline task<void> keep_failure(task<std::tuple<asio::error_code>> connecting,
+                               asio::error_code& failure) {
+  std::tie(failure) = co_await std::move(connecting);
+}
+
 ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
     asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
   asio::error_code failure;
@@ -144,7 +161,12 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  co_return co_await socket.async_connect(end, detail::as_result);
+  system_time time;
+  const time_point limit = time.now() + address_patience;
+  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, detail::as_result);
+  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
+  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
+  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
 }
 
 ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(

@@ -98,6 +98,7 @@ inline std::vector<std::string> known_settings() {
           "keep_alive_interval",
           "keep_alive_max_attempt",
           "reconnect_grace",
+          "host_grace",
           "timeout",
           "is_host",
           "listen",

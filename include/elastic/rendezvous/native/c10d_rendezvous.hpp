@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/message_channel.hpp>
@@ -16,6 +17,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,9 +50,10 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
   /// hosted, and the endpoint is not looked at.
+  /// @param is_beside_server  the server is in this process, so that both end together
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::shared_ptr<message_connector> connector,
-                               std::shared_ptr<store> agents);
+                               std::shared_ptr<store> agents, bool is_beside_server = false);
 
   /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
   /// Call it before the first round.
@@ -76,6 +79,9 @@ class c10d_rendezvous final : public rendezvous_handler {
   // By the network; as its host, if this node is to be.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
+  // Whether the server ends with this node.
+  bool hosts() const { return host_ != nullptr || is_beside_server_; }
+
   // Until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
   ELASTIC_DECL task<rendezvous_round> placed_round();
@@ -90,7 +96,9 @@ class c10d_rendezvous final : public rendezvous_handler {
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   rendezvous_settings settings_;
+  duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
+  bool is_beside_server_ = false;
   detail::worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<message_connector> connector_;

@@ -7,6 +7,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
+#include <elastic/rendezvous/native/detail/former_world.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
@@ -31,6 +32,10 @@ namespace elastic {
 /// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
 /// because its connection broke in between, has its effect once.
 ///
+/// Nodes that were with a former server of the job tell of their last round. Then rounds and
+/// restarts are counted on, and the first round waits until no worker of the former world can be
+/// left (`detail::former_world`).
+///
 /// Thread-safety: one strand at a time.
 class rendezvous_coordinator {
  public:
@@ -50,7 +55,9 @@ class rendezvous_coordinator {
     rendezvous_answer what;
   };
 
-  ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {});
+  /// @param term  greater than that of a former server of the job, as far as can be known here
+  ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {},
+                                               std::int64_t term = 1);
 
   // ---- what happens ---------------------------------------------------------------------------
 
@@ -80,6 +87,7 @@ class rendezvous_coordinator {
 
   const detail::round_state& state() const { return state_; }
   int restarts() const { return restarts_; }
+  std::int64_t term() const { return term_; }
 
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
   /// the connections so far can take part any more; they may still speak, and end.
@@ -98,6 +106,9 @@ class rendezvous_coordinator {
     master_endpoint offer;
     std::string own_addresses;
     bool has_finished = false;
+    /// The server is its own.
+    bool hosts = false;
+    std::optional<rendezvous_messages::former_round> former;
   };
 
   struct ending {
@@ -114,6 +125,14 @@ class rendezvous_coordinator {
   ELASTIC_DECL void drop(connection link);
   ELASTIC_DECL std::optional<std::string> objection(
       const rendezvous_messages::hello& request) const;
+
+  // What the node knows from a former server.
+  ELASTIC_DECL void take_over(const rendezvous_messages::hello& request, const member& node,
+                              time_point now);
+  ELASTIC_DECL void note_account(const member& node, std::int64_t after, time_point now);
+
+  // Rounds are counted on from there.
+  ELASTIC_DECL void begin_at(std::int64_t round);
 
   // What a node that has come back may have missed.
   ELASTIC_DECL void repeat_news(const node_id& node);
@@ -141,6 +160,12 @@ class rendezvous_coordinator {
   ELASTIC_DECL void carry_out(detail::round_action action, std::string_view reason,
                               const node_id& node, time_point now);
   ELASTIC_DECL void begin_round();
+
+  // Whether the first round has to wait for the end of a former world.
+  ELASTIC_DECL bool is_held(time_point now) const;
+
+  // Those who wait for it know of each other, so that there is no last call.
+  ELASTIC_DECL void release(time_point now);
 
   // What one node's step makes possible for others.
   ELASTIC_DECL void settle(time_point now);
@@ -170,6 +195,7 @@ class rendezvous_coordinator {
 
   // Kept, because some of the nodes may have left when another asks again for its place.
   ELASTIC_DECL void note_completion();
+  ELASTIC_DECL int host_rank() const;
 
   // The node of rank 0 serves the workers. One on this host reached us without a network and does
   // not know by which address the others reach it; we do, by the way that they came.
@@ -184,6 +210,7 @@ class rendezvous_coordinator {
 
   std::string run_id_;
   logger log_;
+  std::int64_t term_;
   rendezvous_settings settings_;
   detail::round_state state_;
   std::map<node_id, member> members_;
@@ -193,6 +220,11 @@ class rendezvous_coordinator {
   /// Those that wait for a place.
   std::set<node_id> joining_;
   bool settle_all_ = false;
+  detail::former_world former_;
+  /// The least number of the next round.
+  std::int64_t next_round_ = 0;
+  bool has_released_ = false;
+  bool has_made_round_ = false;
   /// Why the round ends.
   std::optional<rendezvous_change> change_;
   bool some_finished_ = false;
@@ -200,7 +232,11 @@ class rendezvous_coordinator {
   std::optional<ending> ending_;
   master_endpoint master_;
   int world_ = 0;
+  int host_rank_ = -1;
   int restarts_ = 0;
+  /// What they were when the round was complete.
+  int round_restarts_ = 0;
+  std::int64_t round_term_ = 0;
   time_point next_ = time_point::max();
   std::vector<sending> answers_;
   std::vector<connection> dropped_;

@@ -9,6 +9,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -21,6 +22,23 @@ namespace rendezvous_messages {
 
 // ---- from a node ----------------------------------------------------------------------------
 
+/// The last round that a node was placed in, for a server that does not know it.
+struct former_round {
+  /// That of its server, when the round was complete; 0: one that told none.
+  std::int64_t term = 0;
+  std::int64_t round = 0;
+  int rank = 0;
+  int world = 1;
+  /// The rank of the node that hosted the server; -1: it was not in the round, or is not known.
+  int host_rank = -1;
+  /// How often workers have failed, as far as the node heard.
+  int restarts = 0;
+  /// It was in the round until the connection to that server ended: so no round followed.
+  bool until_end = false;
+  /// The address at which it reached that server, numeric.
+  std::string server = {};
+};
+
 /// The first word of a connection, also of one that takes up a broken one.
 struct hello {
   static constexpr int current_version = 3;
@@ -28,6 +46,11 @@ struct hello {
   std::string run_id;
   node_id node;
   rendezvous_settings settings;
+  /// Whether the server is this node's own, and ends with it.
+  bool hosts = false;
+  /// The greatest term of a server that has welcomed this node; 0: none.
+  std::int64_t most_term = 0;
+  std::optional<former_round> former = {};
 };
 
 /// Leaves round `after`, if the node is in it, for the next.
@@ -71,6 +94,9 @@ struct welcome {
   bool resumed = false;
   /// The job's keep-alives and grace, which those of the first node are: all others go by them.
   rendezvous_settings settings;
+  /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
+  /// server that does not take up the job of a former one.
+  std::int64_t term = 0;
 };
 
 struct refused {
@@ -93,6 +119,9 @@ struct placed {
   master_endpoint master;
   /// How often workers failed so far.
   int restarts = 0;
+  std::int64_t term = 0;
+  /// The rank of the node that hosts the server; -1: it is not in the round.
+  int host_rank = -1;
 };
 
 /// The round `round` is to end.

@@ -11,6 +11,7 @@
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/store/store_extension.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -87,6 +88,7 @@ class rendezvous_service final : public store_extension {
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
+  std::int64_t last_term_ = 0;
   std::optional<event_flag> earlier_;
   time_point planned_ = time_point::max();
   std::string frame_;

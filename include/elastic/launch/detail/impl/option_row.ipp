@@ -147,7 +147,9 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_nodes,
        .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
                "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
-               "may come and go), etcd (in an etcd, by its v3 API, or v2 if it has no other, or "
+               "may come and go, and wait for the server's return if it is lost, for 60 s unless "
+               "--rdzv-conf host_grace says otherwise), etcd (in an etcd, by its v3 API, or v2 if "
+               "it has no other, or "
                "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
                "file (in a directory that all nodes share).",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::backend))},

@@ -48,8 +48,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     std::exception_ptr broken;
   };
 
+  /// @param host_grace  how long a server that was reached before may be gone, if another can take
+  ///                    up its job
   ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
-                               rendezvous_messages::hello greeting,
+                               rendezvous_messages::hello greeting, duration host_grace,
                                std::shared_ptr<time_source> time, logger log);
 
   /// Begins to connect, for at most `patience`.
@@ -90,6 +92,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   static constexpr std::chrono::milliseconds first_pause{20};
   static constexpr std::chrono::milliseconds longest_pause{1000};
+  /// The same for a server that is to come back: workers wait for it.
+  static constexpr std::chrono::milliseconds longest_search_pause{200};
   /// After this time without a connection the log says what is waited for.
   static constexpr std::chrono::seconds silent_wait{2};
   /// How long one attempt, and the first answer, may take.
@@ -106,6 +110,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
   ELASTIC_DECL time_point next_limit() const;
   ELASTIC_DECL std::string absence() const;
+
+  // How long a server that was reached before is looked for.
+  ELASTIC_DECL duration patience() const;
+  ELASTIC_DECL void warn_of_absence() const;
 
   /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
@@ -141,6 +149,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   std::shared_ptr<message_connector> connector_;
   rendezvous_messages::hello greeting_;
+  duration host_grace_;
   /// The server's, once it has welcomed this node.
   rendezvous_settings settings_;
   std::shared_ptr<time_source> time_;

@@ -70,19 +70,21 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
                             parameters_.endpoint));
   }
   settings_ = parameters_.settings();
+  host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
   worker_networks_ = detail::worker_networks(parameters_);
   parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
-                          "worker_networks"});
+                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
+                          "secret_file", "worker_networks"});
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
                                               std::shared_ptr<message_connector> connector,
-                                              std::shared_ptr<store> agents)
+                                              std::shared_ptr<store> agents, bool is_beside_server)
     : c10d_rendezvous(std::move(parameters)) {
+  is_beside_server_ = is_beside_server;
   connector_ = std::move(connector);
   agents_ = std::move(agents);
 }
@@ -144,7 +146,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
 ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   co_await workers_.stop();
   if (link_) {
-    if (host_) {
+    if (hosts()) {
       // Nobody can go on without the server; no effect if the job was closed before.
       link_->say(rendezvous_messages::close_job{
           job_end::failed, "the node that hosts the rendezvous has left the job"});
@@ -165,7 +167,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   greeting.node = new_node(parameters_.local_addr);
   greeting.node.number = new_node_number();
   greeting.settings = settings_;
-  link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
+  greeting.hosts = hosts();
+  link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                                     parameters_.time, parameters_.log);
   link_->start(executor, settings_.join_timeout);
 }
@@ -214,6 +217,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   const rendezvous_messages::placed& placed = *link_->known().placed;
   rendezvous_round round;
   round.round = placed.round;
+  round.term = placed.term;
   round.group_rank = placed.rank;
   round.group_world_size = placed.world;
   round.restarts = placed.restarts;

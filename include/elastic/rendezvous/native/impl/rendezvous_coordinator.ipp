@@ -13,8 +13,9 @@
 
 namespace elastic {
 
-ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log)
-    : run_id_(std::move(run_id)), log_(std::move(log)) {}
+ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
+                                                            std::int64_t term)
+    : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
 
 ELASTIC_DECL void rendezvous_coordinator::received(connection from,
                                                    const rendezvous_request& request,
@@ -79,8 +80,11 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.ends = ends_[from];
   node.heard = now;
   node.given_up_at.reset();
+  node.hosts = request.hosts;
+  node.former = request.former;
   wake_at(now + settings_.silence());
-  answer(request.node, rendezvous_messages::welcome{!is_new, settings_});
+  take_over(request, node, now);
+  answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node);
 }
@@ -110,6 +114,38 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
       request.settings.max_nodes);
 }
 
+ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
+                                                    const member& node, time_point now) {
+  // The clock of this host may be behind that of the former one.
+  if (request.most_term > term_) term_ = request.most_term + 1;
+  if (!request.former) return;
+  restarts_ = std::max(restarts_, request.former->restarts);
+  begin_at(request.former->round + 1);
+  if (has_made_round_) return;
+  const duration silence = std::max(settings_.silence(), request.settings.silence());
+  former_.told(*request.former, node.ends.here, silence, now);
+  wake_at(former_.over_at());
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after,
+                                                       time_point now) {
+  begin_at(after + 1);
+  if (has_made_round_) return;
+  if (node.hosts) former_.host_joined();
+  if (node.former) {
+    former_.joined(*node.former);
+  } else if (after >= 0) {
+    former_.told_round(after, settings_.silence(), now);
+    wake_at(former_.over_at());
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
+  next_round_ = std::max(next_round_, round);
+  // Nobody knows the number of a round that is not complete.
+  if (!state_.complete) state_.round = std::max(state_.round, next_round_);
+}
+
 ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
   if (!members_.at(node).join_deadline) answer_placed(node);
@@ -127,6 +163,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   entry.own_addresses = request.addresses;
   joining_.insert(node);
   wake_at(*entry.join_deadline);
+  note_account(entry, request.after, now);
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
   // A repeated request, if this round is the one that it asked for.
   if (request.after < state_.round) return step(node, now);
@@ -202,6 +239,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
+  if (is_held(now)) return;
+  if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
   for (;;) {
     member& entry = members_.at(node);
     const detail::round_decision decision = detail::decide_join(
@@ -243,7 +282,24 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   if (state_.deadline) wake_at(*state_.deadline);
 }
 
+ELASTIC_DECL bool rendezvous_coordinator::is_held(time_point now) const {
+  return !has_made_round_ && !state_.closed && !former_.is_over(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
+  state_.unknown_nodes = false;
+  for (const node_id& node : joining_) {
+    if (detail::contains(state_, node)) continue;
+    const bool fits = detail::has_place(state_, settings_, detail::round_rules::direct);
+    carry_out(
+        fits ? detail::round_action::enter_wait_list : detail::round_action::enter_redundancy_list,
+        "comes from the former server", node, now);
+  }
+  settle_all_ = true;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::begin_round() {
+  state_.round = std::max(state_.round, next_round_);
   change_.reset();
   some_finished_ = false;
   all_finished_ = false;
@@ -343,7 +399,7 @@ ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
 ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
   if (state_.participants.at(node) == 0) answer_peers(node);
   answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
-                                           master_, restarts_});
+                                           master_, round_restarts_, round_term_, host_rank_});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
@@ -358,8 +414,20 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
+  has_made_round_ = true;
   world_ = static_cast<int>(state_.participants.size());
+  host_rank_ = host_rank();
+  round_restarts_ = restarts_;
+  round_term_ = term_;
   choose_master();
+}
+
+ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
+  for (const auto& [node, rank] : state_.participants) {
+    const auto position = members_.find(node);
+    if (position != members_.end() && position->second.hosts) return rank;
+  }
+  return -1;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::choose_master() {
@@ -379,11 +447,14 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
     wake_at(lost_at(entry));
-    const bool stands_by = state_.redundancy_list.count(node) != 0;
-    if (entry.join_deadline && !stands_by)
+    const bool waits_on = is_held(now) || state_.redundancy_list.count(node) != 0;
+    if (entry.join_deadline && !waits_on) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
+    }
   }
-  if (state_.deadline) wake_at(*state_.deadline);
+  // Nothing happens at the end of a last call that is not waited for.
+  if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
+  if (is_held(now)) wake_at(former_.over_at());
 }
 
 ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(detail::round_action action) {

@@ -32,6 +32,9 @@ inline duration milliseconds(const json_fields& fields, const char* name) {
 
 inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::max() - 1;
 
+/// A server counts on from the greatest term that it hears.
+inline constexpr std::int64_t last_term = std::numeric_limits<std::int64_t>::max() / 2;
+
 inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
 
 inline std::int64_t whole_milliseconds(duration time) {
@@ -114,6 +117,20 @@ inline json_object& add_patience(json_object& object, const rendezvous_settings&
       .add("grace_ms", whole_milliseconds(settings.reconnect_grace));
 }
 
+/// Says the last round that a node was in; without one, nothing.
+inline void add_former(json_object& object, const rendezvous_messages::hello& message) {
+  if (!message.former) return;
+  const rendezvous_messages::former_round& former = *message.former;
+  object.add("last_term", former.term)
+      .add("last_round", former.round)
+      .add("rank", former.rank)
+      .add("world", former.world)
+      .add("host_rank", former.host_rank)
+      .add("restarts", former.restarts)
+      .add("until_end", former.until_end)
+      .add("server", former.server);
+}
+
 /// Writes a message as JSON.
 struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
@@ -127,7 +144,10 @@ struct message_writer {
         .add("number", text_of(message.node.number))
         .add("min_nodes", settings.min_nodes)
         .add("max_nodes", settings.max_nodes)
-        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout));
+        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
+        .add("hosts", message.hosts)
+        .add("most_term", message.most_term);
+    add_former(object, message);
     return add_patience(object, settings).text();
   }
   std::string operator()(const rendezvous_messages::join& message) const {
@@ -157,7 +177,7 @@ struct message_writer {
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
     json_object object = of_kind("welcome");
-    object.add("resumed", message.resumed);
+    object.add("resumed", message.resumed).add("term", message.term);
     return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
@@ -171,7 +191,9 @@ struct message_writer {
     object.add("round", message.round)
         .add("rank", message.rank)
         .add("world", message.world)
-        .add("restarts", message.restarts);
+        .add("restarts", message.restarts)
+        .add("term", message.term)
+        .add("host_rank", message.host_rank);
     return add_master(object, message.master).text();
   }
   std::string operator()(const rendezvous_messages::changed& message) const {
@@ -206,6 +228,24 @@ inline void read_patience(const json_fields& fields, rendezvous_settings& settin
   settings.reconnect_grace = milliseconds(fields, "grace_ms");
 }
 
+/// 0 if the other side is of an earlier release, which tells none.
+inline std::int64_t read_term(const json_fields& fields, const char* name) {
+  return fields.has(name) ? fields.number(name, 0, last_term) : 0;
+}
+
+inline rendezvous_messages::former_round read_former(const json_fields& fields) {
+  rendezvous_messages::former_round former;
+  former.term = read_term(fields, "last_term");
+  former.round = fields.number("last_round", 0, last_round);
+  former.world = fields.small_number("world", 1, limits::nodes);
+  former.rank = fields.small_number("rank", 0, former.world - 1);
+  former.host_rank = fields.small_number("host_rank", -1, former.world - 1);
+  former.restarts = fields.small_number("restarts", 0, most_restarts);
+  former.until_end = fields.flag("until_end");
+  former.server = fields.text("server");
+  return former;
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
@@ -220,6 +260,9 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
   settings.last_call_timeout = milliseconds(fields, "last_call_ms");
+  message.hosts = fields.has("hosts") && fields.flag("hosts");
+  message.most_term = read_term(fields, "most_term");
+  if (fields.has("last_round")) message.former = read_former(fields);
   read_patience(fields, settings);
   return message;
 }
@@ -277,6 +320,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   if (kind == "welcome") {
     messages::welcome message;
     message.resumed = fields.flag("resumed");
+    message.term = detail::read_term(fields, "term");
     detail::read_patience(fields, message.settings);
     return message;
   }
@@ -291,6 +335,10 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     message.rank = fields.small_number("rank", 0, message.world - 1);
     message.restarts = fields.small_number("restarts", 0, detail::most_restarts);
     message.master = detail::read_master(fields);
+    message.term = detail::read_term(fields, "term");
+    if (fields.has("host_rank")) {
+      message.host_rank = fields.small_number("host_rank", -1, message.world - 1);
+    }
     return message;
   }
   if (kind == "changed") {

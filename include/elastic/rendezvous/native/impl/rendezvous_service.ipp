@@ -11,6 +11,7 @@
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <variant>
 
@@ -95,7 +96,12 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
     const std::string& run_id) {
-  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_);
+  // The time of day goes on where the host is another one, or the process was started anew.
+  const auto today = time_->wall_now().time_since_epoch();
+  const std::int64_t milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
+  last_term_ = std::max(last_term_ + 1, milliseconds);
+  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
   jobs_.emplace(run_id, job);
   return job;
 }

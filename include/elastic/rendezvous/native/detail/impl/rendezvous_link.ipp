@@ -21,9 +21,11 @@ namespace elastic::detail {
 
 ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector> connector,
                                               rendezvous_messages::hello greeting,
+                                              duration host_grace,
                                               std::shared_ptr<time_source> time, logger log)
     : connector_(std::move(connector)),
       greeting_(std::move(greeting)),
+      host_grace_(host_grace),
       settings_(greeting_.settings),
       time_(std::move(time)),
       log_(std::move(log)) {}
@@ -79,6 +81,8 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   known_.refused.reset();
   known_.all_finished = false;
   is_given_up_ = false;
+  // A round may follow without its having been told so.
+  if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   send_until_superseded(std::move(wish));
 }
 
@@ -110,7 +114,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     const time_point now = time_->now();
     ended_at_ = now;
     lost_at_ = now + fencing::of_end(settings_.reconnect_grace).notice;
-    deadline = now + limits::rendezvous_reconnect_timeout;
+    deadline = now + patience();
     notify();
   }
 }
@@ -130,11 +134,11 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (now >= deadline) throw error(errc::connection_failed, absence());
     if (!has_warned && now - begun >= silent_wait) {
       has_warned = true;
-      log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+      warn_of_absence();
     }
     const time_point next_try = std::min({deadline, next_limit(), now + pause});
     co_await time_->sleep_until(next_try);
-    pause = std::min<duration>(pause * 2, longest_pause);
+    pause = std::min<duration>(pause * 2, was_connected_ ? longest_search_pause : longest_pause);
   }
 }
 
@@ -142,9 +146,27 @@ ELASTIC_DECL time_point rendezvous_link::next_limit() const {
   return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
 }
 
+ELASTIC_DECL duration rendezvous_link::patience() const {
+  return greeting_.most_term > 0 ? host_grace_ : limits::rendezvous_reconnect_timeout;
+}
+
+ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
+  if (!was_connected_) {
+    return log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+  }
+  log_.warning("the rendezvous at {} is gone ({}): waiting up to {} s for its return",
+               connector_->name(), last_problem_,
+               std::chrono::duration<double>(patience()).count());
+}
+
 ELASTIC_DECL std::string rendezvous_link::absence() const {
-  return fmt::format("{} the rendezvous at {}: {}", was_connected_ ? "lost" : "could not reach",
-                     connector_->name(), last_problem_);
+  if (!was_connected_) {
+    return fmt::format("could not reach the rendezvous at {}: {}", connector_->name(),
+                       last_problem_);
+  }
+  return fmt::format("lost the rendezvous at {}, and nobody served it again within {} s{}: {}",
+                     connector_->name(), std::chrono::duration<double>(patience()).count(),
+                     greeting_.most_term > 0 ? " (--rdzv-conf host_grace)" : "", last_problem_);
 }
 
 ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {
@@ -212,7 +234,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   was_connected_ = true;
   ended_at_.reset();
   lost_at_.reset();
+  greeting_.most_term = std::max(greeting_.most_term, reply.term);
   if (!reply.resumed) {
+    if (greeting_.former) greeting_.former->until_end = false;
     is_given_up_ = known_.placed.has_value();
     note_lost("this node was given up by the others");
   }
@@ -238,7 +262,10 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     // An end of the connection that reaches the server lets the others go on sooner than silence:
     // so it is kept until the workers are gone.
     const bool is_lost = time_->now() >= known_alive_at_ + patience;
-    if (is_lost) note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+    if (is_lost) {
+      if (greeting_.former) greeting_.former->until_end = false;
+      note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+    }
     const bool has_workers = known_.placed && !known_.all_finished;
     const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
     if (is_lost && time_->now() >= limit) {
@@ -277,11 +304,15 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
   known_.placed = reply;
+  greeting_.former = rendezvous_messages::former_round{
+      reply.term,      reply.round,    reply.rank, reply.world,
+      reply.host_rank, reply.restarts, true,       channel_->remote_address()};
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
+    greeting_.former->restarts = std::max(greeting_.former->restarts, reply.what.restarts);
     // Another node may have our name, but only what we reported can be about our workers.
     const bool is_reported =
         standing_request_ &&

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/former_world.hpp>
+
+#include <tuple>
+
+namespace elastic::detail {
+
+inline auto age_of(const rendezvous_messages::former_round& place) {
+  return std::tie(place.term, place.round);
+}
+
+ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& place,
+                                     std::string_view here, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  if (age_of(place) < age_of(newest_)) return;
+  if (age_of(newest_) < age_of(place)) {
+    newest_ = place;
+    was_last_ = false;
+    was_served_here_ = true;
+    joined_ranks_.clear();
+  }
+  was_last_ = was_last_ || place.until_end;
+  was_served_here_ = was_served_here_ && place.server == here;
+}
+
+ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
+  rendezvous_messages::former_round place;
+  place.round = round;
+  // Nobody has a rank in it, so that it is never accounted for.
+  place.world = 0;
+  told(place, "", silence, now);
+}
+
+ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
+  if (age_of(place) == age_of(newest_)) joined_ranks_.insert(place.rank);
+}
+
+ELASTIC_DECL bool former_world::is_over(time_point now) const {
+  return !is_known() || now >= over_at_ || is_accounted_for();
+}
+
+ELASTIC_DECL bool former_world::is_accounted_for() const {
+  if (!was_last_ || !was_served_here_) return false;
+  const bool host_took_part = newest_.host_rank >= 0;
+  if (host_took_part && !has_host_joined_) return false;
+  for (int rank = 0; rank < newest_.world; ++rank) {
+    if (rank != newest_.host_rank && joined_ranks_.count(rank) == 0) return false;
+  }
+  return newest_.world > 0;
+}
+
+}  // namespace elastic::detail
