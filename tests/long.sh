@@ -62,6 +62,9 @@ tests/fuzz/run.py --seconds $((minutes * 60))
 say "From a fresh clone to a trained model"
 examples/quickstart.sh --no-torch
 
+say "Every way to meet, with each PyTorch, through the death of a worker and of a node"
+tests/cross_product.py build/dev/elasticrun build/torch-2.13/bin/python /usr/bin/python3
+
 say "PyTorch's own launcher against the cases that elasticrun is tested with"
 build/torch-2.13/bin/python tests/integration/python/torch213_launcher.py torchrun
 

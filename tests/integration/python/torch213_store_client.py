@@ -10,6 +10,7 @@ It prints one line at its end. A second process of its own does what others do m
 
 import concurrent.futures
 import datetime
+import os
 import subprocess
 import sys
 import time
@@ -147,6 +148,73 @@ def with_another(store):
     expect(0, other.returncode, "the other process")
 
 
+def at_once(*calls):
+    """What the calls return that are made on threads, at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        return [each.result(30) for each in [pool.submit(call) for call in calls]]
+
+
+def crowds(store):
+    """Several clients work on the same keys, after PyTorch's own tests of its stores."""
+    clients = [client() for _ in range(4)]
+
+    def count(each):
+        return [each.add("crowd", 1) for _ in range(50)]
+    numbers = [number for part in at_once(*[lambda each=each: count(each) for each in clients])
+               for number in part]
+    expect(list(range(1, 201)), sorted(numbers), "numbers that several clients drew")
+
+    def take(each):
+        return [each.queue_pop("work") for _ in range(25)]
+
+    def give():
+        for number in range(75):
+            store.queue_push("work", str(number))
+    shares = at_once(give, *[lambda each=each: take(each) for each in clients[1:]])[1:]
+    expect([str(number).encode() for number in range(75)],
+           sorted((item for share in shares for item in share), key=int), "items that were shared")
+    for share in shares:
+        expect(sorted(share, key=int), share, "the order of one client's items")
+    expect(0, store.queue_len("work"), "what is left of the work")
+
+    def replace(each):
+        return each.compare_set("winner", "", str(id(each))) == str(id(each)).encode()
+    winners = at_once(*[lambda each=each: replace(each) for each in clients])
+    expect(1, winners.count(True), "clients that made the same key")
+    at_once(*[lambda each=each: each.barrier("crowd gate", 4, seconds(20)) for each in clients])
+
+    def answer():
+        for _ in range(20):
+            clients[1].queue_push("pong", clients[1].queue_pop("ping") + b"!")
+
+    def ask():
+        replies = []
+        for number in range(20):
+            clients[0].queue_push("ping", str(number))
+            replies.append(clients[0].queue_pop("pong"))
+        return replies
+    expect([f"{number}!".encode() for number in range(20)], at_once(ask, answer)[0],
+           "questions and answers by queues")
+
+
+def urls(_):
+    """What init_process_group does with an address, if an agent serves the store."""
+    os.environ.update(TORCHELASTIC_USE_AGENT_STORE="True", MASTER_ADDR="127.0.0.1",
+                      MASTER_PORT=str(PORT), RANK="0", WORLD_SIZE="2")
+
+    def meet(url, **more):
+        return next(iter(dist.rendezvous(url, timeout=seconds(20), **more)))
+    for first, second in ((("env://", {}), ("env://", {"rank": 1})),
+                          (("env://?rank=0&world_size=2", {}), ("env://?rank=1&world_size=2", {})),
+                          ((f"tcp://127.0.0.1:{PORT}?rank=0&world_size=2", {}),
+                           (f"tcp://127.0.0.1:{PORT}?rank=1&world_size=2", {}))):
+        met = at_once(*[lambda url=url, more=more: meet(url, **more)
+                        for url, more in (first, second)])
+        expect([(0, 2), (1, 2)], [(rank, size) for _, rank, size in met], f"ranks of {first[0]}")
+        met[0][0].set(first[0], "found")
+        expect(b"found", met[1][0].get(first[0]), f"the store of {first[0]}")
+
+
 def tokens(store):
     backend, other = (C10dRendezvousBackend(each, "tokens") for each in (store, client()))
     expect(None, backend.get_state(), "state of a new rendezvous")
@@ -180,7 +248,8 @@ def meeting(_):
 
 def main():
     store = client()
-    for part in (values, prefixes, queues, copies, timeouts, with_another, tokens, meeting):
+    for part in (values, prefixes, queues, copies, timeouts, with_another, crowds, urls, tokens,
+                 meeting):
         part(store)
     print("all operations are as expected")
 

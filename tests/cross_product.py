@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Trains over every way to meet, with each PyTorch, through the death of a worker and of a node.
+
+  cross_product.py ELASTICRUN PYTHON...    each PYTHON has another torch
+
+Each job trains examples/python/train_ddp.py, whose result does not depend on how many workers
+share it, nor on what happened to them. What ends otherwise is printed with what it wrote, and makes
+the exit status 1. Without etcd its rows are left out, which is said.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "examples" / "python" / "train_ddp.py"
+WAYS = ["standalone", "c10d", "dialect", "static", "file", "etcd"]
+# One node cannot lose another, and a static world cannot go on without one.
+WITHOUT_LOSS = ["standalone", "static"]
+PATIENCE = 240
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def etcd_place(folder):
+    """An etcd of its own, and where it is."""
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    server = subprocess.Popen(
+        ["etcd", "--name=one", f"--data-dir={folder}/etcd", "--log-level=error", "--logger=zap",
+         f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+         f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+         f"--initial-cluster=one={peer}"], stderr=subprocess.DEVNULL)
+    try:
+        yield client.removeprefix("http://")
+    finally:
+        server.kill()
+        server.wait()
+
+
+class Node:
+    """An elasticrun that runs, with all that it has written."""
+
+    def __init__(self, command, environment):
+        self.text = ""
+        self.changed = threading.Condition()
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.text += line
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    def wait_for(self, words):
+        def is_over():
+            return words in self.text or self.process.poll() is not None
+        with self.changed:
+            self.changed.wait_for(is_over, PATIENCE)
+        return words in self.text
+
+    def end(self):
+        """The exit status; None: it did not end in time, and was killed."""
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return None
+        finally:
+            self.reader.join(20)
+
+
+def meeting(way, node, place, torch):
+    """The options by which a node meets the others."""
+    if way == "standalone":
+        return ["--standalone"]
+    if way == "static":
+        return ["--nnodes", "2", "--node-rank", str(node), "--master-addr", "127.0.0.1",
+                "--master-port", place]
+    settings = "last_call_timeout=15,keep_alive_interval=1"
+    if way in ("c10d", "dialect"):
+        settings += f",is_host={1 - node}"
+    if way == "dialect":
+        settings += ",dialect=" + ("1.13" if torch.startswith("1.") else "2.6")
+    backend = {"dialect": "c10d"}.get(way, way)
+    endpoint = f"127.0.0.1:{place}" if backend == "c10d" else place
+    return ["--nnodes", "1:2", "--rdzv-backend", backend, "--rdzv-endpoint", endpoint,
+            "--rdzv-id", "cross", "--rdzv-conf", settings]
+
+
+def is_one(sums):
+    """Whether they differ by rounding alone."""
+    return max(sums) - min(sums) < 1e-6
+
+
+def train(elasticrun, python, torch, way, death, place, folder):
+    """What went wrong; empty: nothing. And the checksums that came of it."""
+    is_alone = way == "standalone"
+    environment = dict(os.environ, PYTHON_EXEC=python, OMP_NUM_THREADS="1", TMPDIR=folder)
+    script = [str(SCRIPT), "--checkpoint", f"{folder}/model.pt"]
+    script += ["--epochs", "100"] if death == "node" else ["--epochs", "5"]
+    script += ["--kill-rank", "1", "--kill-epoch", "2"] if death == "worker" else []
+    nodes = []
+    for node in range(1 if is_alone else 2):
+        command = [elasticrun, *meeting(way, node, place, torch), "--max-restarts", "2",
+                   "--nproc-per-node", "2" if is_alone else "1", *script]
+        nodes.append(Node(command, environment))
+    if death == "node":
+        nodes[1].wait_for("epoch 2:")
+        nodes[1].process.send_signal(signal.SIGKILL)
+    codes = [node.end() for node in nodes]
+    wanted = [0, -signal.SIGKILL] if death == "node" else [0] * len(nodes)
+    written = "".join(node.text for node in nodes)
+    sums = [float(text) for text in re.findall(r"finished: checksum (\S+)", written)]
+    problem = ""
+    if codes != wanted:
+        problem = f"ended with {codes}, expected {wanted}"
+    elif not sums or not is_one(sums):
+        problem = f"came to {sums}"
+    elif death != "nobody" and "resuming from epoch" not in written:
+        problem = "went on as if nothing had happened"
+    return (f"{problem}\n{written}" if problem else ""), sums
+
+
+def main():
+    elasticrun, pythons = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    failed = 0
+    for python in pythons:
+        version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                                 check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        results = {}
+        for way in WAYS:
+            if way == "etcd" and not shutil.which("etcd"):
+                print("left out, for want of the program: etcd")
+                continue
+            for death in ("nobody", "worker", "node"):
+                if death == "node" and way in WITHOUT_LOSS:
+                    continue
+                with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+                    place = str(free_port())
+                    if way == "file":
+                        place = f"{folder}/meeting"
+                        os.mkdir(place)
+                    elif way == "etcd":
+                        place = stack.enter_context(etcd_place(folder))
+                    began = time.monotonic()
+                    problem, sums = train(elasticrun, python, version, way, death, place, folder)
+                # A job that loses a node trains for longer.
+                results.setdefault(death == "node", []).extend(sums)
+                took = time.monotonic() - began
+                print(f"torch {version}, {way}, death of {death}: "
+                      f"{problem or f'good ({took:.1f} s)'}", flush=True)
+                failed += bool(problem)
+        for sums in results.values():
+            if not is_one(sums):
+                print(f"torch {version}: the same training came to {sorted(set(sums))}")
+                failed += 1
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
