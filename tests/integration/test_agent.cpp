@@ -409,7 +409,7 @@ TEST_CASE("agent: the prefix of teed lines is the user's", "[integration][agent]
   CHECK(occurrences(out->text, "<default 1/1> x\n") == 1);
 }
 
-TEST_CASE("agent: a temporary log directory goes with success, or if it is empty",
+TEST_CASE("agent: a temporary log directory goes with success, and stays after a failure",
           "[integration][agent]") {
   temporary_directory temporary;
   const char* before = std::getenv("TMPDIR");
@@ -423,8 +423,9 @@ TEST_CASE("agent: a temporary log directory goes with success, or if it is empty
   };
   CHECK(run("0", std_streams::out).log_directory.empty());
   CHECK(fs::is_empty(temporary.path()));
-  CHECK(run("1", std_streams::none).log_directory.empty());
-  CHECK(fs::is_empty(temporary.path()));
+  const std::string silent = run("1", std_streams::none).log_directory;
+  CHECK(fs::exists(silent + "/journal.jsonl"));
+  CHECK(fs::exists(silent + "/report.json"));
   const std::string kept = run("1", std_streams::out).log_directory;
   CHECK(file_text(kept + "/attempt_0/0/stdout.log") == "x\n");
   before ? ::setenv("TMPDIR", saved.c_str(), 1) : ::unsetenv("TMPDIR");

@@ -5,6 +5,7 @@
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/observe/job_journal.hpp>
 #include <elastic/process/detail/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
@@ -99,6 +100,7 @@ class agent_stage {
   std::shared_ptr<event_handler> events;
   std::shared_ptr<metric_handler> metrics;
   std::shared_ptr<worker_observer> observer;
+  std::shared_ptr<job_journal> journal = std::make_shared<job_journal>(job_journal_options{});
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
   /// Emits into the coroutine that runs the agent.
   asio::cancellation_signal cancel;
@@ -116,6 +118,7 @@ class agent_stage {
       options.services.events = events;
       options.services.metrics = metrics;
       options.services.observer = observer;
+      options.services.journal = journal;
       options.services.console_err = console_err;
       options.services.log = log->log();
       agent_.emplace(std::move(options));
@@ -175,6 +178,15 @@ class agent_stage {
     std::string all;
     for (const std::string& one : *launcher->notes) all += (all.empty() ? "" : ", ") + one;
     return all;
+  }
+
+  /// The kinds of what the journal was told, joined by blanks.
+  std::string decisions() const {
+    std::string kinds;
+    for (const journal_record& record : journal->after(0)) {
+      kinds += (kinds.empty() ? "" : " ") + std::string(to_string(record.event.kind));
+    }
+    return kinds;
   }
 
   /// Whether nothing is left: no process, nobody who waits for the rendezvous, which was left last.

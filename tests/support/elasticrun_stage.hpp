@@ -6,6 +6,7 @@
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -46,6 +47,20 @@ struct elasticrun_stage {
     auto result = run_program(all, environment(std::move(more)));
     CHECK(left.processes().empty());
     return result;
+  }
+
+  /// Checks that the temporary folder has the journal of one run that failed, and no file of a
+  /// worker, and empties it.
+  void take_journal() const {
+    words files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary())) {
+      if (entry.is_regular_file()) files.push_back(entry.path().filename());
+    }
+    std::sort(files.begin(), files.end());
+    CHECK(files == words{"journal.jsonl", "report.json"});
+    for (const auto& entry : std::filesystem::directory_iterator(temporary())) {
+      std::filesystem::remove_all(entry.path());
+    }
   }
 
   /// The directory of the one run below the log directory.

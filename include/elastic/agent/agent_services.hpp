@@ -19,6 +19,7 @@
 
 namespace elastic {
 
+class job_journal;
 class logs_specs;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
@@ -47,6 +48,8 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
+  /// Is told what the agent decides, and why. Default: one of its own, for its file.
+  std::shared_ptr<job_journal> journal = {};
   /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a

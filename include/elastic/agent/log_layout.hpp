@@ -12,7 +12,7 @@ namespace elastic {
 /// Where the files of a job's workers lie on this node:
 /// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
 /// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
-/// `filtered_stderr.log`, with lines of all of them.
+/// `filtered_stderr.log`, with lines of all of them. Beside the attempts lies `journal.jsonl`.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -61,6 +61,8 @@ class log_layout {
 
   /// Where the report of a run that failed is left; empty if there is no directory.
   ELASTIC_DECL std::string report_file() const;
+  /// The journal of the run; empty if there is no directory.
+  ELASTIC_DECL std::string journal_file() const;
   /// The files for lines of all workers that match a filter.
   ELASTIC_DECL std::string filtered_stdout_file() const;
   ELASTIC_DECL std::string filtered_stderr_file() const;
@@ -71,7 +73,7 @@ class log_layout {
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   ELASTIC_DECL void discard() noexcept;
 
-  /// The same, but only if no worker left a file.
+  /// The same, but only if no worker left a file. The journal does not count.
   ELASTIC_DECL void discard_if_empty();
 
  private:

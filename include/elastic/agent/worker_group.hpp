@@ -29,6 +29,7 @@
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <sys/types.h>
@@ -225,6 +226,9 @@ class worker_group {
     }
   }
 
+  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason);
+  ELASTIC_DECL void note_end_in_journal(const process_end& end);
+
   // The worker that a process is or descends from. Its number may be another process's by now,
   // which costs a worker nothing but a timer of a process of its own tree.
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
@@ -275,6 +279,8 @@ class worker_group {
   /// What belongs to one attempt. Made anew for each.
   struct attempt {
     int base_rank = 0;
+    std::int64_t round = 0;
+    int restart_count = 0;
     wall_time started;
     /// As counted when the workers were started.
     std::optional<std::uint64_t> oom_kills;
@@ -306,6 +312,8 @@ class worker_group {
   std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
+  /// Null: nothing is told.
+  std::shared_ptr<job_journal> journal_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;

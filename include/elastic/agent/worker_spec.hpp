@@ -75,6 +75,9 @@ struct worker_spec {
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
   /// success. "/dev/null": no files at all.
   std::string log_dir;
+  /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
+  /// "/dev/null": none.
+  std::string journal;
   /// Which streams of which local rank are written to files by the worker itself.
   stream_selection redirects;
   /// Which streams go to both the file and the console.

@@ -110,6 +110,9 @@ struct job_event {
   std::optional<std::int64_t> max_restarts = {};
   /// The furthest step that a worker of this node has reported in the attempt.
   std::optional<std::int64_t> step = {};
+  /// 1: the failure that ended the round was another node's, and those of this node's workers are
+  /// its consequence.
+  std::optional<std::int64_t> elsewhere = {};
   /// How many workers: that were stopped, or that saved a checkpoint.
   std::optional<std::int64_t> count = {};
 

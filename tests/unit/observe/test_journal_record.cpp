@@ -42,6 +42,7 @@ journal_record full_record() {
   event.restarts = 1;
   event.max_restarts = 5;
   event.step = 18240;
+  event.elsewhere = 1;
   event.count = 31;
   event.seconds = 0.25;
   event.allowed = 30;

@@ -28,6 +28,8 @@
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/journal_file.hpp>
 #include <elastic/process/console_output.hpp>
 #include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -37,6 +39,8 @@
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/detail/master_keys.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -69,6 +73,13 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_servi
 inline agent_services with_defaults(agent_services services, asio::any_io_executor strand,
                                     bool has_hook) {
   if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.journal) {
+    job_journal_options options;
+    options.node = host_name();
+    options.time = services.time;
+    options.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(options));
+  }
   if (!services.launcher) {
     services.launcher = make_guarded_launcher(services, strand);
     if (!services.hook_launcher) services.hook_launcher = services.launcher;
@@ -96,12 +107,13 @@ struct left_log_directory {
 };
 
 /// Leaves the directory as promised, with the report for programs if there is one.
-inline left_log_directory leave_log_directory(log_layout layout, bool has_succeeded,
+inline left_log_directory leave_log_directory(log_layout layout,
+                                              std::optional<worker_state> outcome,
                                               const std::string& report) {
   left_log_directory left;
-  if (has_succeeded) {
+  if (outcome == worker_state::succeeded) {
     layout.discard();
-  } else {
+  } else if (outcome != worker_state::failed) {
     layout.discard_if_empty();
   }
   const std::string path = layout.report_file();
@@ -133,6 +145,7 @@ class agent_run {
         standbys_(std::move(standbys)),
         log_(services_.log),
         time_(*services_.time),
+        journal_(*services_.journal),
         group_(strand, spec, services_, layout_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
         ledger_(spec.max_restarts, spec.restart),
@@ -190,6 +203,10 @@ class agent_run {
     if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
     log_.warning("{}: {}", request.reason.empty() ? "stop requested" : request.reason, effect);
     if (!stop_) stop_ = request;
+    job_event event = about(job_event_kind::stop_requested);
+    event.reason = request.reason.empty() ? "stop requested" : request.reason;
+    event.signal = is_urgent ? SIGKILL : request.signal;
+    journal_.record(std::move(event));
     if (is_urgent) {
       group_.kill();
     } else {
@@ -201,6 +218,8 @@ class agent_run {
   /// Runs the job on this node to its end; then no worker is left and the rendezvous was left.
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
+    const time_point began = time_.now();
+    note_start();
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
@@ -213,6 +232,11 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
+    job_event end = about(job_event_kind::agent_ended);
+    end.state = result ? journal_name(result->state) : "failed";
+    end.reason = result ? result->reason : breakdown;
+    end.seconds = seconds_since(began);
+    journal_.record(std::move(end));
     task<void> leaving = leave_files(result ? &*result : nullptr);
     co_await std::move(leaving);
     if (failure) {
@@ -232,7 +256,110 @@ class agent_run {
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
+    /// The journal has what became of the workers.
+    bool is_judged = false;
   };
+
+  // ---- the journal ------------------------------------------------------------------------------
+
+  job_event about(job_event_kind kind) const {
+    job_event event;
+    event.kind = kind;
+    if (attempt_) {
+      event.round = attempt_->round.round;
+      event.attempt = restarts_;
+    }
+    return event;
+  }
+
+  double seconds_since(time_point then) const {
+    return std::chrono::duration<double>(time_.now() - then).count();
+  }
+
+  static const char* journal_name(worker_state state) {
+    if (state == worker_state::succeeded) return "succeeded";
+    return state == worker_state::failed ? "failed" : "stopped";
+  }
+
+  static const char* journal_name(change_kind kind) {
+    if (kind == change_kind::node_waiting) return "node_waiting";
+    return kind == change_kind::node_lost ? "node_lost" : "worker_failed";
+  }
+
+  void note_start() {
+    job_event event = about(job_event_kind::agent_started);
+    event.run_id = rendezvous_->run_id();
+    event.backend = rendezvous_->backend();
+    event.role = spec_.role;
+    event.local_world_size = spec_.nproc_per_node;
+    event.max_restarts = spec_.max_restarts;
+    event.pid = ::getpid();
+    journal_.record(std::move(event));
+  }
+
+  void note_workers(const assigned_ranks& ranks, job_event_kind kind,
+                    std::optional<double> seconds) {
+    job_event event = about(kind);
+    event.group_rank = attempt_->round.group_rank;
+    event.group_world_size = attempt_->round.group_world_size;
+    event.world_size = ranks.world_size;
+    event.base_rank = ranks.base_rank;
+    event.local_world_size = spec_.nproc_per_node;
+    event.seconds = seconds;
+    if (kind == job_event_kind::workers_started) {
+      for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+    }
+    journal_.record(std::move(event));
+  }
+
+  /// What became of the workers that ran; once for each attempt.
+  void note_verdict() {
+    if (!attempt_ || attempt_->is_judged) return;
+    const worker_state state = group_.state();
+    if (state == worker_state::healthy || state == worker_state::init) return;
+    attempt_->is_judged = true;
+    job_event event = about(job_event_kind::workers_judged);
+    event.state = journal_name(state);
+    if (group_.no_restart()) event.reason = *group_.no_restart();
+    if (group_.bad_node()) event.reason = *group_.bad_node();
+    event.step = group_.furthest_step();
+    journal_.record(std::move(event));
+  }
+
+  void note_decision(const restart_decision& decision) {
+    const bool restarts = decision.restart;
+    job_event event =
+        about(restarts ? job_event_kind::restart_decided : job_event_kind::failure_decided);
+    event.reason = decision.reason;
+    event.restarts = ledger_.failures();
+    event.max_restarts = spec_.max_restarts;
+    if (restarts) event.allowed = std::chrono::duration<double>(decision.delay).count();
+    journal_.record(std::move(event));
+  }
+
+  /// Notes how long it takes to stop the workers that run.
+  task<void> stop_in_journal(stop_plan plan, task<void> stopping) {
+    const auto& workers = group_.workers();
+    const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
+      return !entry.end || entry.stopped_by_agent;
+    });
+    if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
+    const time_point began = time_.now();
+    job_event event = about(job_event_kind::workers_stopping);
+    event.signal = plan.signal;
+    event.count = static_cast<std::int64_t>(group_.running());
+    if (plan.grace < std::chrono::hours(24 * 365)) {
+      event.allowed = std::chrono::duration<double>(plan.grace).count();
+    }
+    journal_.record(event);
+    co_await std::move(stopping);
+    is_stopped_ = true;
+    event.kind = job_event_kind::workers_stopped;
+    event.seconds = seconds_since(began);
+    event.count = 0;
+    for (const worker& entry : group_.workers()) *event.count += entry.stopped_by_agent ? 1 : 0;
+    journal_.record(std::move(event));
+  }
 
   // ---- the loop ---------------------------------------------------------------------------------
 
@@ -243,6 +370,7 @@ class agent_run {
     co_await begin_attempt();
     emit_early_outcome();
     for (;;) {
+      note_verdict();
       const agent_view view = look();
       const agent_step step = next_step(view);
       log_.debug("next step of the agent: {}", step.reason);
@@ -279,6 +407,9 @@ class agent_run {
       if (started_.is_set()) continue;
       if (group_.running() > 0) {
         log_.error("killing the workers: the other nodes can go on without this one");
+        job_event event = about(job_event_kind::fence_reached);
+        event.reason = "the other nodes can go on without this one";
+        journal_.record(std::move(event));
       }
       group_.kill();
       fenced_.set();
@@ -288,6 +419,12 @@ class agent_run {
   task<void> make_layout() {
     task<log_layout> making = make_log_layout(spec_.log_dir, rendezvous_->run_id());
     layout_ = co_await std::move(making);
+    journal_file_options options;
+    options.path = spec_.journal.empty() ? layout_.journal_file() : spec_.journal;
+    options.log = log_;
+    if (options.path.empty() || options.path == "/dev/null") co_return;
+    journal_file_ = std::make_shared<journal_file>(std::move(options));
+    journal_.add(journal_file_);
   }
 
   agent_view look() const {
@@ -335,6 +472,8 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
+    const time_point began = time_.now();
+    journal_.record(about(job_event_kind::rendezvous_started));
     std::optional<std::optional<assigned_ranks>> joined;
     task<void> joining =
         keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
@@ -347,12 +486,17 @@ class agent_run {
     const std::optional<assigned_ranks> ranks = **joined;
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
+    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
+    const time_point starting = time_.now();
+    is_stopped_ = false;
+    journal_.record(about(job_event_kind::workers_starting));
     if (standbys_) standbys_->begin_attempt();
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
+    note_workers(*ranks, job_event_kind::workers_started, seconds_since(starting));
     telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
@@ -501,6 +645,13 @@ class agent_run {
   void take_change(rendezvous_change change) {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
+    job_event event = about(job_event_kind::round_ended);
+    event.state = journal_name(change.kind);
+    event.reason = change.what;
+    if (change.on_other_node) event.elsewhere = 1;
+    event.restarts = ledger_.failures();
+    event.step = group_.furthest_step();
+    journal_.record(std::move(event));
     attempt_->change = std::move(change);
   }
 
@@ -538,6 +689,12 @@ class agent_run {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
+    job_event event = about(job_event_kind::checkpoint_ended);
+    event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
+                                      : fmt::format("of {} workers", outcome.asked);
+    event.count = outcome.saved;
+    event.seconds = seconds_since(began);
+    journal_.record(std::move(event));
     if (outcome.asked == 0) {
       log_.info("no worker wants to be asked for a checkpoint");
       co_return;
@@ -558,7 +715,9 @@ class agent_run {
 
   /// Until the other nodes have succeeded, too, or the round is to end.
   task<void> wait_at_exit_barrier() {
-    const time_point deadline = deadline_after(time_.now(), spec_.exit_barrier_timeout);
+    const time_point began = time_.now();
+    const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
+    journal_.record(about(job_event_kind::exit_barrier_started));
     bool has_passed = false;
     try {
       task<void> barrier = rendezvous_->exit_barrier();
@@ -568,14 +727,27 @@ class agent_run {
     } catch (const error& failure) {
       if (failure.code() == errc::rendezvous_closed) throw;
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+      note_exit_barrier("failed", failure.what(), began);
       co_return;
     }
+    note_exit_barrier(has_passed                  ? "passed"
+                      : attempt_->change || stop_ ? "changed"
+                                                  : "timed_out",
+                      "", began);
     if (has_passed) {
       job_end_ = job_end::succeeded;
       attempt_->change.reset();
     } else if (!attempt_->change && !stop_) {
       log_.warning("some other agents did not end within the exit barrier's time-out");
     }
+  }
+
+  void note_exit_barrier(std::string state, std::string reason, time_point began) {
+    job_event event = about(job_event_kind::exit_barrier_ended);
+    event.state = std::move(state);
+    event.reason = std::move(reason);
+    event.seconds = seconds_since(began);
+    journal_.record(std::move(event));
   }
 
   static task<void> keep_bool(task<bool> work, bool& result) { result = co_await std::move(work); }
@@ -606,7 +778,8 @@ class agent_run {
     return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
-  void log_change(const restart_decision& decision) const {
+  void log_change(const restart_decision& decision) {
+    note_decision(decision);
     bool has_local_failure = false;
     for (const worker& entry : group_.workers()) {
       if (!entry.end || entry.end->status.success()) continue;
@@ -642,7 +815,9 @@ class agent_run {
   }
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
-  task<void> stop_workers(stop_plan plan) {
+  task<void> stop_workers(stop_plan plan) { return stop_in_journal(plan, carry_out(plan)); }
+
+  task<void> carry_out(stop_plan plan) {
     if (!stop_) co_await race(stop_after_hooks(plan), stop_requested_.wait());
     if (!stop_) co_return;
     plan.signal = stop_->signal;
@@ -761,15 +936,21 @@ class agent_run {
   /// Of a job that broke down there is no result. A file system that does not answer holds up the
   /// end no longer than its patience.
   task<void> leave_files(run_result* result) {
-    const bool has_succeeded = result && result->state == worker_state::succeeded;
+    if (journal_file_) {
+      co_await journal_file_->finish();
+      journal_.remove(journal_file_);
+    }
+    const std::optional<worker_state> outcome =
+        result ? std::optional(result->state) : std::nullopt;
+    const bool has_succeeded = outcome == worker_state::succeeded;
     std::string report;
     if (result)
       result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
     if (result && result->state == worker_state::failed && layout_.enabled()) {
       report = failure_report_json(*result);
     }
-    std::function<left_log_directory()> work = [layout = layout_, has_succeeded, report] {
-      return leave_log_directory(layout, has_succeeded, report);
+    std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
+      return leave_log_directory(layout, outcome, report);
     };
     std::optional<left_log_directory> left;
     if (layout_.is_given_up()) {
@@ -811,6 +992,9 @@ class agent_run {
   std::shared_ptr<standby_set> standbys_;
   const logger& log_;
   time_source& time_;
+  job_journal& journal_;
+  /// Null until the log directory is there, or without one.
+  std::shared_ptr<journal_file> journal_file_;
   log_layout layout_;
   worker_group group_;
   agent_telemetry telemetry_;
@@ -820,6 +1004,8 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
+  /// The journal has that the workers of the last attempt are gone.
+  bool is_stopped_ = true;
   /// Workers were started of whom the fence does not know.
   event_flag started_;
   /// Those that were started last had to go.

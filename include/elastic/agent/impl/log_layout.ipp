@@ -7,6 +7,7 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/observe/journal_reader.hpp>
 
 #include <sys/stat.h>
 
@@ -82,6 +83,10 @@ ELASTIC_DECL std::string log_layout::report_file() const {
   return enabled() ? (root_ / "report.json").string() : "";
 }
 
+ELASTIC_DECL std::string log_layout::journal_file() const {
+  return enabled() ? (root_ / journal_file_name).string() : "";
+}
+
 ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
   return shared_file("filtered_stdout.log");
 }
@@ -101,7 +106,7 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
   std::error_code failure;
   for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
        !failure && entry != end; entry.increment(failure)) {
-    if (!entry->is_directory(failure)) return;
+    if (!entry->is_directory(failure) && entry->path() != journal_file()) return;
   }
   discard();
 }

@@ -17,6 +17,7 @@
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/observe/job_journal.hpp>
 #include <elastic/process/detail/core_file.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/process_tree.hpp>
@@ -79,6 +80,7 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
       logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
+      journal_(services.journal),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
@@ -92,6 +94,8 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
   attempt_.base_rank = ranks.base_rank;
+  attempt_.round = round.round;
+  attempt_.restart_count = restart_count;
   attempt_.started = time_->wall_now();
   attempt_.oom_kills = detail::count_oom_kills();
   outcome_known_.reset();
@@ -183,6 +187,7 @@ ELASTIC_DECL process_set_services worker_group::process_services(const agent_ser
     note(end);
     update_state();
     note_cause(end);
+    note_end_in_journal(end);
   };
   return parts;
 }
@@ -251,6 +256,7 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   tell_observer([&](worker_observer& observer) { observer.hung(hung); });
+  note_in_journal(job_event_kind::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, verdict.signal);
@@ -460,6 +466,35 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   tally.is_node_bad = bad_node.has_value();
   tally.is_stopping = stop_signal.has_value();
   return tally;
+}
+
+ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worker& entry,
+                                                std::string reason) {
+  if (!journal_) return;
+  job_event event;
+  event.kind = kind;
+  event.reason = std::move(reason);
+  event.round = attempt_.round;
+  event.attempt = attempt_.restart_count;
+  event.rank = entry.identity.rank;
+  event.local_rank = entry.identity.local_rank;
+  event.pid = entry.pid;
+  if (kind == job_event_kind::worker_ended) {
+    if (const auto code = entry.end->status.code()) event.exit_code = *code;
+    if (const auto signal = entry.end->status.signal()) event.signal = *signal;
+    event.state = entry.end->status.success() ? "succeeded" : "failed";
+  }
+  journal_->record(std::move(event));
+}
+
+/// Those that ended because they were told to are only counted, when all are gone.
+ELASTIC_DECL void worker_group::note_end_in_journal(const process_end& end) {
+  const worker& entry = attempt_.workers.at(end.index);
+  if (entry.stopped_by_agent) return;
+  std::string reason = end.status.success() ? std::string() : end.status.text();
+  if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
+  if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
+  note_in_journal(job_event_kind::worker_ended, entry, std::move(reason));
 }
 
 ELASTIC_DECL void worker_group::update_state() {

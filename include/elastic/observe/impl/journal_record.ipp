@@ -47,6 +47,7 @@ inline constexpr event_field<std::optional<std::int64_t>> event_numbers[] = {
     {"restarts", &job_event::restarts},
     {"max_restarts", &job_event::max_restarts},
     {"step", &job_event::step},
+    {"elsewhere", &job_event::elsewhere},
     {"count", &job_event::count},
 };
 

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/journal_reader.hpp>
+
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+#include <support/run_program.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace agent_journal_tests {
+
+using namespace std::chrono_literals;
+using namespace elastic;
+using elastic::test::agent_stage;
+
+/// The events of a kind that the journal was told, in their order.
+std::vector<job_event> events_of(const agent_stage& stage, job_event_kind kind) {
+  std::vector<job_event> events;
+  for (const journal_record& record : stage.journal->after(0)) {
+    if (record.event.kind == kind) events.push_back(record.event);
+  }
+  return events;
+}
+
+TIME_TEST("agent: the journal of a job that succeeds", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.decisions() ==
+        "agent_started rendezvous_started round_joined workers_starting workers_started "
+        "worker_ended worker_ended workers_judged exit_barrier_started exit_barrier_ended "
+        "agent_ended");
+  const auto started = events_of(stage, job_event_kind::workers_started);
+  CHECK(started[0].pids.size() == 2);
+  CHECK(started[0].world_size == 2);
+  CHECK(started[0].round == 0);
+  CHECK(started[0].attempt == 0);
+  CHECK(events_of(stage, job_event_kind::agent_started)[0].backend == "c10d");
+  CHECK(events_of(stage, job_event_kind::workers_judged)[0].state == "succeeded");
+  CHECK(events_of(stage, job_event_kind::exit_barrier_ended)[0].state == "passed");
+  CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "succeeded");
+}
+
+TIME_TEST("agent: the journal tells the cause of a restart, and what it cost", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(1).exit(7);
+  co_await stage.quiet();
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
+  CHECK(stage.decisions() ==
+        "agent_started rendezvous_started round_joined workers_starting workers_started "
+        "worker_ended workers_judged round_ended restart_decided workers_stopping workers_stopped "
+        "rendezvous_started round_joined workers_starting workers_started worker_ended "
+        "worker_ended workers_judged exit_barrier_started exit_barrier_ended agent_ended");
+  const job_event cause = events_of(stage, job_event_kind::worker_ended)[0];
+  CHECK(cause.rank == 1);
+  CHECK(cause.exit_code == 7);
+  CHECK_FALSE(cause.signal);
+  CHECK(cause.reason == "exit code 7");
+  const job_event change = events_of(stage, job_event_kind::round_ended)[0];
+  CHECK(change.state == "worker_failed");
+  CHECK(change.restarts == 1);
+  CHECK_FALSE(events_of(stage, job_event_kind::restart_decided)[0].reason.empty());
+  const job_event stopped = events_of(stage, job_event_kind::workers_stopped)[0];
+  CHECK(stopped.count == 1);
+  CHECK(stopped.signal == SIGTERM);
+  CHECK(stopped.allowed == 30.0);
+  CHECK(events_of(stage, job_event_kind::workers_started)[1].attempt == 1);
+}
+
+TIME_TEST("agent: the journal tells a failure that is the last, and a node that came", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  stage.worker(2).end(exit_status::signalled(SIGKILL));
+  co_await stage.end();
+  const auto changes = events_of(stage, job_event_kind::round_ended);
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].state == "node_waiting");
+  CHECK(changes[0].reason == "node b_1_0 waits to join");
+  CHECK(changes[1].state == "worker_failed");
+  CHECK(events_of(stage, job_event_kind::worker_ended)[0].signal == SIGKILL);
+  CHECK(events_of(stage, job_event_kind::failure_decided).size() == 1);
+  CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "failed");
+}
+
+TIME_TEST("agent: the journal tells who asked to stop, and how long it took", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.shutdown_timeout = 10s;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(1).on_signal = test::fake_process::ignore(SIGTERM);
+  stop_request request;
+  request.reason = "SIGTERM received";
+  stage.agent().stop(request);
+  co_await stage.end();
+  CHECK(events_of(stage, job_event_kind::stop_requested)[0].reason == "SIGTERM received");
+  const job_event stopped = events_of(stage, job_event_kind::workers_stopped)[0];
+  CHECK(stopped.seconds == 10.0);
+  CHECK(stopped.allowed == 10.0);
+  CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "stopped");
+}
+
+TIME_TEST("agent: the journal of a job that cannot meet says why", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->on_round = [](int) { throw error(errc::rendezvous_timeout, "nobody came"); };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.decisions() == "agent_started rendezvous_started agent_ended");
+  const job_event end = events_of(stage, job_event_kind::agent_ended)[0];
+  CHECK(end.state == "failed");
+  CHECK(end.reason == "nobody came");
+}
+
+TIME_TEST("agent: the journal's file lies beside the logs, and stays if the job failed",
+          "[agent]") {
+  const test::temporary_directory folder;
+  agent_stage stage(time);
+  stage.workers.log_dir = folder.path();
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.end();
+  const std::string directory = stage.result().log_directory;
+  const auto journals = find_journals(folder.path());
+  REQUIRE(journals.size() == 1);
+  CHECK(journals[0] == directory + "/journal.jsonl");
+  const auto records = read_journal(journals[0]).records;
+  CHECK(records == stage.journal->after(0));
+  CHECK(records.back().event.kind == job_event_kind::agent_ended);
+}
+
+TIME_TEST("agent: of a temporary log directory the journal stays only if the job failed",
+          "[agent]") {
+  agent_stage failing(time);
+  failing.workers.log_dir.clear();
+  failing.start();
+  co_await failing.quiet();
+  failing.worker(0).exit(1);
+  co_await failing.end();
+  const std::string directory = failing.result().log_directory;
+  REQUIRE(std::filesystem::exists(directory + "/journal.jsonl"));
+  std::filesystem::remove_all(std::filesystem::path(directory).parent_path());
+
+  agent_stage stopped(time);
+  stopped.workers.log_dir.clear();
+  stopped.start();
+  co_await stopped.quiet();
+  stopped.agent().stop({});
+  co_await stopped.end();
+  CHECK(stopped.result().log_directory.empty());
+}
+
+TIME_TEST("agent: a journal of its own name, and none", "[agent]") {
+  const test::temporary_directory folder;
+  agent_stage stage(time);
+  stage.workers.journal = folder / "mine";
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(read_journal(folder / "mine").records.size() == 11);
+}
+
+}  // namespace agent_journal_tests
