@@ -9,9 +9,12 @@
 // A program of your own that launches jobs is put together from the same parts: what to run (here
 // from the command line), an agent that runs it, and what becomes of its result.
 
+#include "commands.hpp"
+
 #include <elastic/elastic.hpp>
 #include <elastic/launch/chaos.hpp>
 #include <elastic/launch/command_line.hpp>
+#include <elastic/launch/command_word.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/default_python.hpp>
 #include <elastic/launch/early_exit.hpp>
@@ -24,6 +27,8 @@
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/progress_bar.hpp>
 #include <elastic/launch/run_with_signals.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/trace_file.hpp>
 #include <elastic/rendezvous/etcd.hpp>
 #include <elastic/rendezvous/file.hpp>
 #include <elastic/rendezvous/torch.hpp>
@@ -66,6 +71,13 @@ elastic::rendezvous_registry every_backend() {
   return backends;
 }
 
+std::shared_ptr<elastic::job_journal> make_journal(const elastic::logger& log) {
+  elastic::job_journal_options options;
+  options.node = elastic::host_name();
+  options.log = log;
+  return std::make_shared<elastic::job_journal>(std::move(options));
+}
+
 elastic::task<void> keep(elastic::task<elastic::run_result> running, elastic::run_result& result) {
   result = co_await std::move(running);
 }
@@ -91,6 +103,12 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
+  services.journal = make_journal(log);
+  std::shared_ptr<elastic::trace_file> trace;
+  if (!config.trace.empty()) {
+    trace = std::make_shared<elastic::trace_file>(config.trace, log);
+    services.journal->add(trace);
+  }
   services.worker_parent = co_await asio::this_coro::executor;
   services.open_files = elastic::raise_open_files();
   const std::string terminal =
@@ -101,6 +119,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   }
   services.observer = std::make_shared<elastic::lean_observer>(progress);
   const elastic::run_result result = co_await run_job(config, services);
+  if (trace) co_await trace->finish();
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
   if (elastic::is_torch_missing(result)) {
@@ -135,6 +154,9 @@ int run_to_end(const elastic::launch_config& config, const elastic::logger& log)
 int main(int count, char** values) {
   elastic::set_up_program();
   const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
+  if (const auto* command = elastic::find_command(arguments, elastic::is_script)) {
+    return run_command(*command, {arguments.begin() + 1, arguments.end()});
+  }
   const auto parsed = elastic::parse_command_line(arguments, look_around());
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
   if (const auto* version = std::get_if<elastic::version_request>(&parsed)) {

@@ -4,6 +4,7 @@
 
 // Opt-in: following what a job does: its journal, and what is made of it.
 
+#include <elastic/observe/explanation.hpp>
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_metrics.hpp>
@@ -13,5 +14,7 @@
 #include <elastic/observe/journal_reader.hpp>
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/observe/journal_sink.hpp>
+#include <elastic/observe/merged_trace.hpp>
 #include <elastic/observe/status_address.hpp>
 #include <elastic/observe/status_server.hpp>
+#include <elastic/observe/trace_file.hpp>

@@ -88,6 +88,7 @@
 #include <elastic/launch/impl/chaos.ipp>
 #include <elastic/launch/impl/chaos_plan.ipp>
 #include <elastic/launch/impl/command_line.ipp>
+#include <elastic/launch/impl/command_word.ipp>
 #include <elastic/launch/impl/console_log.ipp>
 #include <elastic/launch/impl/default_python.ipp>
 #include <elastic/launch/impl/early_exit.ipp>
@@ -117,9 +118,14 @@
 #include <elastic/net/impl/tcp_message_channel.ipp>
 #include <elastic/net/impl/tcp_stream.ipp>
 #include <elastic/net/impl/tls_stream.ipp>
+#include <elastic/observe/detail/impl/advice.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
+#include <elastic/observe/detail/impl/line_writer.ipp>
+#include <elastic/observe/detail/impl/run_story.ipp>
 #include <elastic/observe/detail/impl/status_answer.ipp>
 #include <elastic/observe/detail/impl/status_gate.ipp>
+#include <elastic/observe/detail/impl/trace_events.ipp>
+#include <elastic/observe/impl/explanation.ipp>
 #include <elastic/observe/impl/job_document.ipp>
 #include <elastic/observe/impl/job_journal.ipp>
 #include <elastic/observe/impl/job_metrics.ipp>
@@ -128,8 +134,10 @@
 #include <elastic/observe/impl/journal_file.ipp>
 #include <elastic/observe/impl/journal_reader.ipp>
 #include <elastic/observe/impl/journal_record.ipp>
+#include <elastic/observe/impl/merged_trace.ipp>
 #include <elastic/observe/impl/status_address.ipp>
 #include <elastic/observe/impl/status_server.ipp>
+#include <elastic/observe/impl/trace_file.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>

@@ -17,7 +17,9 @@
 #include <elastic/launch/detail/chaos_schedule.hpp>
 #include <elastic/launch/detail/slurm_hosts.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_record.hpp>
+#include <elastic/observe/merged_trace.hpp>
 
 #include <string>
 #include <variant>
@@ -97,6 +99,14 @@ void slurm_hosts(std::string_view input) {
   }
 }
 
+/// A journal that somebody else may have written, as `explain` and `trace` show it.
+void journal_text(std::string_view input) {
+  const std::vector<journal_contents> journals{parse_journal(input)};
+  const std::string told = explain(journals);
+  require(told.find('\x1b') == told.npos, "what is told does nothing to a terminal");
+  require(nlohmann::json::accept(merged_trace(journals)), "a trace is JSON");
+}
+
 // Arguments, then "PET_" variables, each ended by a zero.
 void arguments(std::string_view input) {
   cutter parts(input);
@@ -119,7 +129,8 @@ std::vector<target> text_targets() {
       {"error_file", error_file},     {"function_value", function_value},
       {"line_prefix", line_prefix},   {"endpoint_text", endpoint_text},
       {"arguments", arguments},       {"chaos_text", chaos_text},
-      {"journal_line", journal_line}, {"slurm_hosts", slurm_hosts},
+      {"journal_line", journal_line}, {"journal_text", journal_text},
+      {"slurm_hosts", slurm_hosts},
   };
 }
 

@@ -58,6 +58,8 @@ struct launch_config {
   std::string script;
   /// What a program that runs the job by `run_with_signals` does on the signals that it gets.
   signal_plan signals;
+  /// Where a program that can writes a Chrome trace (see trace_file); empty: nowhere.
+  std::string trace;
   /// Whether a program that can shows how far the job is (see progress_bar).
   bool progress = true;
   /// Faults that such a program makes on purpose (see chaos_monkey).

@@ -16,7 +16,7 @@
 namespace elastic {
 
 namespace detail {
-class journal_writer;
+class line_writer;
 }  // namespace detail
 
 /// Where a journal is written, and when it is cut.
@@ -54,12 +54,9 @@ class journal_file final : public journal_sink {
   const std::string& path() const { return path_; }
 
  private:
-  ELASTIC_DECL void log_problem();
-
   std::string path_;
   logger log_;
-  std::shared_ptr<detail::journal_writer> writer_;
-  bool is_problem_logged_ = false;
+  std::shared_ptr<detail::line_writer> writer_;
 };
 
 }  // namespace elastic

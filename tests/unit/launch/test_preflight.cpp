@@ -103,6 +103,25 @@ TEST_CASE("preflight: the log directory must be one, or become one", "[launch]")
   CHECK(pt::code_of(config, "'/proc/self/logs' is not writable") == 2);
 }
 
+TEST_CASE("preflight: the journal must be a file that can be appended to, or made", "[launch]") {
+  pt::temporary_directory folder;
+  elastic::launch_config config;
+  folder.file("file");
+  for (const std::string& good :
+       {std::string(), std::string("/dev/null"), folder / "file", folder / "new"}) {
+    INFO(good);
+    config.workers.journal = good;
+    CHECK(pt::code_of(config) == 0);
+  }
+  CHECK_FALSE(pt::fs::exists(folder / "new"));
+  config.workers.journal = folder.path();
+  CHECK(pt::code_of(config, "cannot be written: Is a directory") == 2);
+  config.workers.journal = folder / "missing/journal";
+  CHECK(pt::code_of(config, "cannot be written: No such file or directory") == 2);
+  config.workers.journal = folder / "file/journal";
+  CHECK(pt::code_of(config, "cannot be written: Not a directory") == 2);
+}
+
 TEST_CASE("preflight: a log directory without permission is refused", "[launch][not-root]") {
   if (pt::is_root) return elastic::test::skip("root writes everywhere");
   pt::temporary_directory folder;

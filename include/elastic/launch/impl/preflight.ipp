@@ -62,12 +62,35 @@ inline void check_log_directory(const std::string& directory) {
                                              in_quotes(directory), reason));
 }
 
+/// A file that can be appended to, or made.
+inline void check_appendable(const char* what, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return;
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  const fs::path folder = fs::absolute(path, failure).parent_path();
+  std::string reason;
+  if (fs::is_directory(status)) {
+    reason = errno_text(EISDIR);
+  } else if (!fs::exists(status) && fs::is_regular_file(folder, failure)) {
+    reason = errno_text(ENOTDIR);
+  } else if (fs::exists(status) ? ::access(path.c_str(), W_OK) != 0
+                                : ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    reason = errno_text(errno);
+  }
+  if (reason.empty()) return;
+  throw error(errc::file_access,
+              fmt::format("the {} {} cannot be written: {}", what, in_quotes(path), reason));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
   try {
     if (!config.script.empty()) detail::check_script(config.script);
     detail::check_log_directory(config.workers.log_dir);
+    detail::check_appendable("journal", config.workers.journal);
+    detail::check_appendable("trace", config.trace);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }

@@ -6,6 +6,7 @@
 
 #include <elastic/base/assert.hpp>
 #include <elastic/base/version.hpp>
+#include <elastic/launch/command_word.hpp>
 #include <elastic/launch/detail/option_help.hpp>
 #include <elastic/launch/detail/option_row.hpp>
 
@@ -189,6 +190,11 @@ ELASTIC_DECL std::string man_page() {
     if (row.heading != heading) page += fmt::format(".SS {}\n", roff(row.heading));
     heading = row.heading;
     page += man_option(row);
+  }
+  page += ".SH COMMANDS\nIn place of a script, if there is no script of that name:\n";
+  for (const command_row& row : command_rows()) {
+    page += fmt::format(".TP\n\\fB{}\\fR \\fI{}\\fR\n{}\n", roff(row.word), roff(row.arguments),
+                        roff(row.help));
   }
   return page + ".SH ENVIRONMENT\n" + as_it_is(help_environment()) + ".SH EXIT STATUS\n" +
          as_it_is(help_exit_codes());

@@ -4,6 +4,7 @@
 
 #include <elastic/launch/detail/option_help.hpp>
 
+#include <elastic/launch/command_word.hpp>
 #include <elastic/launch/detail/option_row.hpp>
 
 #include <algorithm>
@@ -52,6 +53,14 @@ inline std::string option_help(const option_row& row) {
   const std::string value = row.default_value();
   if (!value.empty()) text += fmt::format(" Default: {}.", value);
   append_wrapped(line, text, indent);
+  return line;
+}
+
+inline std::string command_help(const command_row& row) {
+  constexpr std::size_t indent = 26;
+  std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
+  line.append(indent, ' ');
+  append_wrapped(line, row.help, indent);
   return line;
 }
 
@@ -111,6 +120,8 @@ ELASTIC_DECL std::string help_text() {
     heading = row.heading;
     text += option_help(row);
   }
+  text += "\nCommands in place of a script, if there is no script of that name:\n";
+  for (const command_row& row : command_rows()) text += command_help(row);
   return text +
          fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }

@@ -445,6 +445,23 @@ inline std::vector<option_row> make_option_rows() {
        .type = number_type<int>(1, limits::log_files,
                                 in_logs(&log_options::rotation, &log_rotation::max_files)),
        .is_own = true},
+      {.names = "--journal",
+       .value = "FILE",
+       .heading = heading_output,
+       .help = "Append to this file, line by line as JSON, what elasticrun decides and why. It is "
+               "put aside at 16 MiB, and 4 files are kept. /dev/null: no journal.",
+       .type = text_type(in_config(&launch_config::workers, &worker_spec::journal)),
+       .default_text = "journal.jsonl in the run's log directory",
+       .is_own = true},
+      {.names = "--trace",
+       .value = "FILE",
+       .heading = heading_output,
+       .help =
+           "Write what this node's agent and workers did as a Chrome trace, for Perfetto. It can "
+           "be read at any time, also if elasticrun was killed.",
+       .type = text_type(in_config(&launch_config::trace)),
+       .default_text = "none",
+       .is_own = true},
       {.names = "--logs-specs",
        .value = "NAME",
        .heading = heading_output,

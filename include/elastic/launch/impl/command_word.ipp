@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/command_word.hpp>
+
+#include <filesystem>
+#include <system_error>
+
+namespace elastic {
+
+ELASTIC_DECL const std::vector<command_row>& command_rows() {
+  static const std::vector<command_row> rows{
+      {"explain", "LOGDIR|FILE ...",
+       "Tell the story of a run from the journal in its log directory: what happened, why, where "
+       "the time went, what would have helped."},
+      {"trace", "LOGDIR|FILE ...",
+       "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
+       "fit, for Perfetto."},
+  };
+  return rows;
+}
+
+ELASTIC_DECL const command_row* find_command(
+    const std::vector<std::string>& arguments,
+    const std::function<bool(const std::string& name)>& is_script) {
+  if (arguments.empty()) return nullptr;
+  for (const command_row& row : command_rows()) {
+    if (arguments.front() == row.word) return is_script(arguments.front()) ? nullptr : &row;
+  }
+  return nullptr;
+}
+
+ELASTIC_DECL bool is_script(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const fs::file_status status = fs::status(name, failure);
+  if (!fs::is_directory(status)) return fs::exists(status);
+  return fs::exists(fs::path(name) / "__main__.py", failure);
+}
+
+}  // namespace elastic

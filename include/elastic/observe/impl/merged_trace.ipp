@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/observe/merged_trace.hpp>
+
+#include <elastic/observe/detail/trace_events.hpp>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace elastic {
+
+namespace detail {
+
+/// When a node learned that each round was complete: (run id, round) → time.
+using round_times = std::map<std::pair<std::string, std::int64_t>, std::int64_t>;
+
+inline round_times round_times_of(const journal_contents& journal) {
+  round_times times;
+  for (const run_story& story : stories_of(journal.records)) {
+    for (const attempt_story& attempt : story.attempts) {
+      const bool has_others = attempt.joined && attempt.joined->event.group_world_size > 1;
+      if (has_others && attempt.round) {
+        times[{story.run_id, *attempt.round}] = attempt.joined->time_us;
+      }
+    }
+  }
+  return times;
+}
+
+/// What takes the second clock to the first; empty: no round in common.
+inline std::optional<std::int64_t> shift_between(const round_times& reference,
+                                                 const round_times& other) {
+  std::vector<std::int64_t> differences;
+  for (const auto& [round, time] : other) {
+    const auto same = reference.find(round);
+    if (same != reference.end()) differences.push_back(same->second - time);
+  }
+  if (differences.empty()) return std::nullopt;
+  std::sort(differences.begin(), differences.end());
+  constexpr std::int64_t most = std::int64_t{1} << 60;
+  return std::clamp(differences[differences.size() / 2], -most, most);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
+    const std::vector<journal_contents>& journals) {
+  std::vector<detail::round_times> times;
+  for (const journal_contents& journal : journals) times.push_back(detail::round_times_of(journal));
+  std::vector<std::optional<std::int64_t>> shifts(journals.size());
+  if (shifts.empty()) return shifts;
+  shifts.front() = 0;
+  // One that met another whose shift is known gets its own, until none is left that did.
+  for (bool has_more = true; has_more;) {
+    has_more = false;
+    for (std::size_t known = 0; known < shifts.size(); ++known) {
+      for (std::size_t other = 0; shifts[known] && other < shifts.size(); ++other) {
+        if (shifts[other]) continue;
+        const auto shift = detail::shift_between(times[known], times[other]);
+        if (!shift) continue;
+        constexpr std::int64_t most = std::int64_t{1} << 60;
+        shifts[other] = std::clamp(*shifts[known] + *shift, -most, most);
+        has_more = true;
+      }
+    }
+  }
+  return shifts;
+}
+
+ELASTIC_DECL std::string merged_trace(const std::vector<journal_contents>& journals) {
+  const auto shifts = clock_shifts(journals);
+  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
+  bool is_first = true;
+  for (std::size_t at = 0; at < journals.size(); ++at) {
+    detail::trace_events events(static_cast<std::int64_t>(at) + 1, shifts[at].value_or(0));
+    for (const journal_record& record : journals[at].records) {
+      for (const std::string& event : events.take(record)) {
+        text += (std::exchange(is_first, false) ? "" : ",\n") + event;
+      }
+    }
+  }
+  return text + "\n]}\n";
+}
+
+}  // namespace elastic

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include "commands.hpp"
+
+#include <elastic/launch/early_exit.hpp>
+#include <elastic/observe/explanation.hpp>
+#include <elastic/observe/journal_reader.hpp>
+#include <elastic/observe/merged_trace.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace {
+
+using strings = std::vector<std::string>;
+
+/// A journal, and where it is.
+struct read_journals {
+  strings paths;
+  std::vector<elastic::journal_contents> contents;
+};
+
+read_journals read_all(const strings& arguments) {
+  read_journals journals;
+  for (const std::string& argument : arguments) {
+    for (const std::string& path : elastic::find_journals(argument)) {
+      journals.paths.push_back(path);
+      journals.contents.push_back(elastic::read_journal(path));
+    }
+  }
+  return journals;
+}
+
+/// Result: whether all of it could be written.
+int print(const std::string& text) {
+  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_written ? 0 : 1;
+}
+
+int explain(const strings& arguments) {
+  return print(elastic::explain(read_all(arguments).contents));
+}
+
+int trace(const strings& arguments) {
+  const read_journals journals = read_all(arguments);
+  const auto shifts = elastic::clock_shifts(journals.contents);
+  for (std::size_t at = 0; at < shifts.size(); ++at) {
+    if (shifts[at]) continue;
+    std::fputs(fmt::format("elasticrun: warning: {} has no round in common with {}: its times are "
+                           "by its own clock\n",
+                           elastic::in_quotes(journals.paths[at]),
+                           elastic::in_quotes(journals.paths.front()))
+                   .c_str(),
+               stderr);
+  }
+  return print(elastic::merged_trace(journals.contents));
+}
+
+/// Another command is another line, and one in `command_rows`.
+const std::map<std::string_view, int (*)(const strings&)>& functions() {
+  static const std::map<std::string_view, int (*)(const strings&)> table{
+      {"explain", explain},
+      {"trace", trace},
+  };
+  return table;
+}
+
+int leave(const elastic::early_exit& exit) {
+  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
+  return exit.code;
+}
+
+}  // namespace
+
+int run_command(const elastic::command_row& command, const strings& arguments) {
+  const std::string usage =
+      fmt::format("Usage: elasticrun {} {}\n\n{}\n", command.word, command.arguments, command.help);
+  if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
+    return leave({0, usage, false});
+  }
+  if (arguments.empty()) {
+    return leave(
+        elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
+  }
+  try {
+    return functions().at(command.word)(arguments);
+  } catch (const std::exception& failure) {
+    return leave(elastic::refuse(failure.what()));
+  }
+}
