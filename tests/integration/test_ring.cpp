@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -370,6 +371,19 @@ TEST_CASE("ring: cancelled before the kernel had it", "[integration][sanitize]")
   CHECK_FALSE(on->ended);
   context.run();
   CHECK(on->results == std::vector<int>{-ECANCELED});
+}
+
+TEST_CASE("ring: who gets its number next does not race with its end", "[integration][sanitize]") {
+  asio::io_context context;
+  if (!try_ring(context.get_executor())) return;
+  // Seen by ThreadSanitizer alone.
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over) std::filesystem::directory_iterator("/");
+  });
+  for (int i = 0; i < 50; ++i) ring::try_make(context.get_executor());
+  is_over = true;
+  other.join();
 }
 
 TEST_CASE("ring: to cancel what does not run does nothing", "[integration][sanitize]") {

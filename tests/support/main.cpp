@@ -9,15 +9,6 @@
 
 #include <elastic/worker/entrypoint.hpp>
 
-#if defined(__SANITIZE_THREAD__)
-// liburing closes the ring's descriptor by a system call of its own, which ThreadSanitizer does not
-// see: whoever gets the same number next seems to race with the ring's end. That is who opens a
-// folder, here; what the ring did is not always known any more.
-extern "C" const char* __tsan_default_suppressions() {
-  return "race:elastic::detail::ring::~ring\nrace:closedir\n";
-}
-#endif
-
 int main(int argc, char** argv) {
   // Tests launch this program again, to run functions of its own.
   if (const auto code = elastic::run_entrypoint()) return *code;

@@ -9,6 +9,7 @@
 #include <elastic/base/detail/ring_options.hpp>
 #include <elastic/base/detail/ring_queue.hpp>
 #include <elastic/base/detail/ring_request.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 
@@ -188,7 +189,10 @@ class ring : public std::enable_shared_from_this<ring> {
 
   asio::any_io_executor executor_;
   std::unique_ptr<ring_queue> queue_;
-  // Borrows the descriptor of the queue.
+  // A second descriptor of the queue's, since liburing closes that by a call that ThreadSanitizer
+  // does not see: to it, whoever got the number next would race with this.
+  unique_fd watched_;
+  // Borrows it.
   asio::posix::stream_descriptor readiness_;
   // Every running operation is in one of these: with something to hand to the kernel (itself or
   // its cancelling), or with nothing to do but to wait.

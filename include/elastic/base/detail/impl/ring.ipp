@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -73,7 +74,12 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
   if (auto queue = ring_queue::open(wanted, reason)) {
     made.reset(new ring(std::move(executor), std::move(queue)));
     asio::error_code failure;
-    made->readiness_.assign(made->queue_->fd(), failure);
+    made->watched_ = unique_fd(::fcntl(made->queue_->fd(), F_DUPFD_CLOEXEC, 0));
+    if (made->watched_) {
+      made->readiness_.assign(made->watched_.get(), failure);
+    } else {
+      failure = asio::error_code(errno, asio::error::get_system_category());
+    }
     if (failure) {
       reason = "waiting for the ring: " + failure.message();
       made.reset();
@@ -85,6 +91,7 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
 
 ELASTIC_DECL ring::~ring() {
   give_up();
+  // Not closed by it: the reactor would still watch what the queue holds open.
   if (readiness_.is_open()) readiness_.release();
 }
 
