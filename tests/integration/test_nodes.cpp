@@ -265,6 +265,29 @@ TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of t
   CHECK(has_text(result.out, "saved\nsaved\n"));
 }
 
+TEST_CASE(
+    "nodes: in torchrun's way, too, workers may save if the host of the rendezvous is stopped",
+    "[integration][nodes]") {
+  job left("2");
+  // The others are taken for lost long before their workers have saved.
+  left.options = {
+      "--rdzv-conf",
+      "dialect=2.6,last_call_timeout=0.5,keep_alive_interval=0.3,keep_alive_max_attempt=3"};
+  const auto host = left.start();
+  host->await_err("serving the store");
+  left.work = "trap 'sleep 1.2; echo saved; exit 0' TERM; while :; do sleep 60 & wait $!; done";
+  const auto other = left.start();
+  host->await_out("/2 ", 2);
+  other->await_out("/2 ", 2);
+  host->signal(SIGTERM);
+  CHECK(host->wait().code == 128 + SIGTERM);
+  const program_result result = other->wait();
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK(has_text(result.out, "saved\nsaved\n"));
+  CHECK(has_text(result.err, "the node that hosts the rendezvous has left the job"));
+}
+
 TEST_CASE("nodes: one that waits for others ends at Ctrl-C", "[integration][nodes]") {
   job lonely("2");
   lonely.options = {"--rdzv-conf", "last_call_timeout=0.5,join_timeout=1000"};

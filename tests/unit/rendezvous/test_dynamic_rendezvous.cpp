@@ -573,6 +573,24 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
   co_await shut(nodes);
 }
 
+TIME_TEST("dynamic rendezvous: of a job that was closed nobody is fenced", "[rendezvous]") {
+  town place(time);
+  const auto vault = std::make_shared<fragile_backend>(time);
+  place.own_backend = vault;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto change = start(time, nodes[0]->wait_for_change());
+  const auto fence = start(time, passed(nodes[0]->wait_for_fence()));
+  co_await nodes[1]->close(elastic::job_end::failed, "the host has left");
+  co_await place.pass(2s);
+  CHECK(change->what() == "the host has left");
+  vault->is_reachable = false;
+  co_await place.pass(60s);
+  CHECK_FALSE(fence->ended);
+  fence->cancel.emit(asio::cancellation_type::terminal);
+  co_await shut(nodes);
+}
+
 TIME_TEST("dynamic rendezvous: of two heartbeats at once, the one that was stored counts",
           "[rendezvous]") {
   const town place(time);

@@ -40,8 +40,10 @@ class mixed_rendezvous final : public chosen_rendezvous {
  private:
   ELASTIC_DECL task<rendezvous_round> first_round() override;
 
-  /// How long the node that serves the store stays for the others, after success.
+  /// How long the node that serves the store stays for the others, after success and otherwise:
+  /// they look at the state once a second.
   static constexpr std::chrono::seconds farewell{10};
+  static constexpr std::chrono::seconds short_farewell{2};
   static constexpr std::chrono::milliseconds farewell_pause{20};
   /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
   /// a store.
@@ -64,7 +66,10 @@ class mixed_rendezvous final : public chosen_rendezvous {
   // That of the state; of the server's generation, if nobody has written one.
   ELASTIC_DECL task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client);
 
-  // PyTorch's agents look at the state once more before they end.
+  // Nobody can go on without the store.
+  ELASTIC_DECL task<void> close_before_leaving();
+
+  // The others look at the state once more before they end.
   ELASTIC_DECL task<void> see_off();
 
   rendezvous_parameters parameters_;
@@ -73,7 +78,8 @@ class mixed_rendezvous final : public chosen_rendezvous {
   bool has_secret_ = false;
   bool meets_as_torch_ = false;
   std::unique_ptr<rendezvous_host> host_;
-  bool has_succeeded_ = false;
+  /// How this node has closed the job.
+  std::optional<job_end> end_;
 };
 
 }  // namespace elastic::detail

@@ -97,6 +97,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// for them: they cannot know of it.
   void spare_ended(bool whether) { spares_ended_ = whether; }
 
+  /// Whether the rendezvous was closed when the state was read last.
+  bool is_closed() const { return is_closed_; }
+
   /// When this node was heard last, as far as it knows.
   const life_sign& sign() const { return sign_; }
 
@@ -209,6 +212,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   torch_time heartbeat_{};
   std::optional<task_group> heartbeats_;
   bool spares_ended_ = false;
+  bool is_closed_ = false;
   bool was_reached_ = false;
   bool is_patient_ = true;
 };

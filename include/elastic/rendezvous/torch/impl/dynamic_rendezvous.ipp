@@ -69,7 +69,9 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
-  return shared_->sign().wait_for_kill();
+  co_await shared_->sign().wait_for_kill();
+  // Of a job that was closed nobody goes on.
+  if (shared_->is_closed()) co_await parameters_.time->sleep_until(time_point::max());
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {

@@ -67,16 +67,25 @@ ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::close(job_end how, std::string why) {
-  has_succeeded_ = how == job_end::succeeded;
+  end_ = how;
   return chosen_->close(how, std::move(why));
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::shutdown() {
+  if (host_ && !end_) co_await close_before_leaving();
   co_await chosen_->shutdown();
   if (!host_) co_return;
-  if (has_succeeded_) co_await see_off();
+  co_await see_off();
   const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
   co_await hosted->stop();
+}
+
+ELASTIC_DECL task<void> mixed_rendezvous::close_before_leaving() {
+  try {
+    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
+  } catch (const error& failure) {
+    parameters_.log.debug("could not close the rendezvous: {}", failure.what());
+  }
 }
 
 ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
@@ -173,7 +182,7 @@ ELASTIC_DECL task<torch_dialect> mixed_rendezvous::detect_dialect(
 
 ELASTIC_DECL task<void> mixed_rendezvous::see_off() {
   time_source& time = *parameters_.time;
-  const time_point limit = time.now() + farewell;
+  const time_point limit = time.now() + (end_ == job_end::succeeded ? farewell : short_farewell);
   while (host_->connections() > 0 && time.now() < limit) {
     co_await time.sleep_until(time.now() + farewell_pause);
   }

@@ -140,6 +140,7 @@ ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> ta
   }
   clock_.observe(current.stored, time_->now());
   current.state = translated(current.stored);
+  is_closed_ = current.state.closed;
   const bool is_told = stored && stored->living;
   std::vector<node_id> silent =
       is_told ? missing(current.stored, *stored->living) : clock_.dead(settings_.silence());
