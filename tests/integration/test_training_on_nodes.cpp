@@ -6,7 +6,10 @@
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
 
+#include <csignal>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +64,37 @@ TEST_CASE("training on nodes: goes on after a worker's death, over c10d", "[inte
   const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
   const std::string dialect = GENERATE("", ",dialect=2.6", ",dialect=1.13");
   check_training({"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint}, dialect);
+}
+
+TEST_CASE("training on nodes: with a secret, goes on after the death of a worker and of a node",
+          "[integration][nodes][secret]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const elastic::test::temporary_directory folder;
+  const std::string secret = folder / "secret";
+  std::ofstream(secret) << "correct-horse-battery-staple";
+  std::filesystem::permissions(secret, std::filesystem::perms(0600));
+  const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
+  job_of_nodes job("2:3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint},
+                   "last_call_timeout=1,secret_file=" + secret);
+  job.work = {"env", "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", python,
+              ELASTIC_SOURCE_DIR "/tests/integration/python/torch_restart_worker.py"};
+  std::vector<std::unique_ptr<node_of_job>> nodes;
+  for (int i = 0; i < 3; ++i) nodes.push_back(job.node(i == 0 ? "is_host=yes" : "is_host=no"));
+  const auto await_training = [&](int attempt) {
+    for (const auto& node : nodes) {
+      (*node)->await_out(fmt::format("trains with {} in attempt {}", nodes.size(), attempt));
+    }
+  };
+  await_training(0);
+  ::kill(nodes[1]->worker(), SIGKILL);
+  await_training(1);
+  nodes.back()->lose();
+  nodes.pop_back();
+  await_training(1);
+  job.finish();
+  for (const auto& node : nodes) node->check_success();
+  job.check_nothing_left();
 }
 
 TEST_CASE("training on nodes: goes on after a worker's death, over etcd", "[integration][etcd]") {
