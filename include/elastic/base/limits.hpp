@@ -19,7 +19,7 @@ inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
 /// Replies that wait for a client which does not read; above this its connection is closed.
 inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 /// Replies above which a server executes no further request of that client until they are sent.
-inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
+inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
 /// Everything that one client makes a store server hold: replies that it has not read, half of a
