@@ -8,6 +8,8 @@
           of them), and until all run again
   join    a node joins running ones: from its start until all run in the larger world
   loss    an agent is killed: until the workers of the others run in the smaller world
+  return  the host's agent is killed and started again: from when it listens to the first statement
+          of the first worker in the new world
 
 The first round's last call is avoided by starting as many nodes as the job may have, but where one
 is to join. The nodes share the processors of this host, as nodes of a cluster do not.
@@ -35,16 +37,25 @@ class Job:
     """Nodes of one job; the first hosts the rendezvous."""
 
     def __init__(self, arguments, stamps, sizes):
+        self.port = free_port()
         program = [arguments.build / "tests" / "puppet", "stamp", stamps.path, "hang"]
         self.command = [str(word) for word in (
             arguments.build / "elasticrun", "--nnodes", sizes, "--rdzv-backend", "c10d",
-            "--rdzv-endpoint", f"127.0.0.1:{free_port()}", "--rdzv-id", "benchmark", "--rdzv-conf",
+            "--rdzv-endpoint", f"127.0.0.1:{self.port}", "--rdzv-id", "benchmark", "--rdzv-conf",
             f"last_call_timeout={LAST_CALL}", "--max-restarts", "100", "--no-python", *program)]
         self.stamps = stamps
         self.nodes = []
 
     def add(self):
         self.nodes.append(start(self.command))
+
+    def await_host(self):
+        """Result: the moment at which the port is listened at."""
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return time.monotonic_ns()
+            time.sleep(0.0005)
 
     def kill(self, node):
         os.kill(self.nodes[node], signal.SIGKILL)
@@ -102,6 +113,23 @@ def measure_join_and_loss(arguments, stamps, count, results):
     job.end()
 
 
+def measure_return(arguments, stamps, count, results):
+    """The host comes back at its address."""
+    job = Job(arguments, stamps, str(count))
+    job.add()
+    job.await_host()
+    for _ in range(count - 1):
+        job.add()
+    stamps.take("start", count)
+    settle()
+    job.kill(0)
+    job.add()
+    job.nodes.insert(0, job.nodes.pop())
+    listens = job.await_host()
+    results["return"].append((min(ns for _, ns in stamps.take("start", count)) - listens) / 1e6)
+    job.end()
+
+
 def main():
     arguments = parse_arguments(__doc__.splitlines()[0], runs=10)
     describe_machine(arguments)
@@ -120,6 +148,12 @@ def main():
         measure_join_and_loss(arguments, stamps, 3, results)
     print(row("3 nodes, one joins: all 4 work", results["join"], []))
     print(row("4 nodes, an agent is killed: the 3 others work", results["loss"], []))
+    for count in (3, 8):
+        results = {"return": []}
+        for _ in range(arguments.runs):
+            measure_return(arguments, stamps, count, results)
+        print(row(f"{count} nodes, the host's agent is killed and listens again: the first works",
+                  results["return"], []), flush=True)
 
 
 if __name__ == "__main__":
