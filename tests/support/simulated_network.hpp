@@ -73,6 +73,21 @@ class simulated_network {
       one->break_off();
     }
   }
+  /// One of the node's connections breaks, and only one end is told; the other learns it when it
+  /// says something.
+  void reset_one_end(int node) {
+    std::vector<std::shared_ptr<pipe>> its_own;
+    for (const auto& one : pipes_) {
+      if (one->node == node && one->is_open && !one->client_closed) its_own.push_back(one);
+    }
+    if (its_own.empty()) return;
+    const std::shared_ptr<pipe> broken = its_own[random_.below(its_own.size())];
+    if (random_.below(2) == 0) {
+      broken->close_client();
+    } else {
+      broken->lose_server_end();
+    }
+  }
   /// The node is gone: to the server its connections end, for the node nothing works any more.
   void kill(int node) {
     dead_.insert(node);
@@ -171,6 +186,7 @@ class simulated_network {
     bool hangs_up = false;
     bool client_closed = false;
     bool has_died = false;
+    bool has_lost_server = false;
 
     std::deque<std::string> to_server;
     std::deque<std::string> to_client;
@@ -196,7 +212,9 @@ class simulated_network {
         to_server.pop_front();
         conversation->received(bytes);
       }
-      if (client_closed) close_server();
+      if (client_closed || (!is_open && !to_client.empty())) close_server();
+      // Nobody is there who could take it.
+      if (has_lost_server && !to_server.empty()) close_client();
       while (is_open && !to_client.empty()) {
         frames.append(to_client.front());
         to_client.pop_front();
@@ -210,6 +228,15 @@ class simulated_network {
       if (!has_died) return;
       close_client();
       std::erase(net.dying_, self);
+    }
+
+    // The server takes the connection for ended.
+    void lose_server_end() {
+      const auto self = shared_from_this();
+      has_lost_server = true;
+      to_server.clear();
+      to_client.clear();
+      close_server();
     }
 
     // With the server; what it said arrives, and then the end, where there is a way.

@@ -256,10 +256,13 @@ CO_TEST("c10d rendezvous: every wait ends when it is cancelled", "[rendezvous]")
 }
 
 TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[rendezvous]") {
-  const std::vector<std::pair<const char*, const char*>> bad = {
-      {"is_host", "perhaps"},          {"join_timeout", "0"},
-      {"last_call_timeout", "-1"},     {"keep_alive_max_attempt", "1.5"},
-      {"keep_alive_interval", "soon"}, {"reconnect_grace", ""}};
+  const std::vector<std::pair<const char*, const char*>> bad = {{"is_host", "perhaps"},
+                                                                {"join_timeout", "0"},
+                                                                {"last_call_timeout", "-1"},
+                                                                {"keep_alive_max_attempt", "1.5"},
+                                                                {"keep_alive_interval", "soon"},
+                                                                {"reconnect_grace", ""},
+                                                                {"host_grace", "0"}};
   for (const auto& [name, value] : bad) {
     job all(2, 2);
     all.parameters.conf[name] = value;

@@ -119,6 +119,19 @@ class stage {
     links.erase(name);
   }
 
+  /// The node's second connection.
+  void open_witness(char name) {
+    witnesses[name] = ++last_;
+    names[last_] = name;
+    coordinator.connected(last_, {});
+    coordinator.received(last_, witness{"job", {std::string(1, name), 1, 0, {}}}, now);
+    collect();
+  }
+  void cut_witness(char name) {
+    coordinator.disconnected(witnesses.at(name), now);
+    witnesses.erase(name);
+  }
+
   /// Time passes. Who is connected says that it is alive, unless it is one of `silent`.
   void pass(duration time, const std::string& silent = "") {
     const time_point end = now + time;
@@ -147,6 +160,7 @@ class stage {
   std::set<char> dropped;
 
   std::map<char, rendezvous_coordinator::connection> links;
+  std::map<char, rendezvous_coordinator::connection> witnesses;
 
  private:
   void collect() {
@@ -224,6 +238,88 @@ TEST_CASE("coordinator: a node that comes back within the grace has lost nothing
   CHECK(job.told('b') == texts{"welcome back", "round 0: 1 of 2 at a.example, 0 restarts"});
   job.pass(2s);
   CHECK(job.told('a').empty());
+}
+
+TEST_CASE(
+    "coordinator: a node is gone if both of its connections end, whichever first, else silent",
+    "[rendezvous]") {
+  struct story {
+    std::string name;
+    std::string events;
+    duration lost_after;
+  };
+  // l: the link ends, w: the witness ends, W: it is opened anew, each after a tenth of a second.
+  const std::vector<story> stories = {
+      {"both, at once", "(lw)", 300ms},
+      {"both, the link first", "l.w", 400ms},
+      {"both, the witness first", "w.l", 400ms},
+      {"the link alone", "l", 15s},
+      {"the witness alone", "w", duration::max()},
+      {"the witness long before", "w.....l", 15500ms},
+      {"the witness long after", "l.....w", 15s},
+      {"the witness broke before, and was opened again", "w.....W.(lw)", 900ms},
+  };
+  for (const story& told : stories) {
+    INFO(told.name);
+    stage job(1, 2);
+    job.gather("ab");
+    job.open_witness('a');
+    job.open_witness('b');
+    job.forget();
+    const time_point begin = job.now;
+    for (const char event : told.events) {
+      if (event == 'l') job.cut('b');
+      if (event == 'w') job.cut_witness('b');
+      if (event == 'W') job.open_witness('b');
+      if (event == '.') job.pass(100ms);
+    }
+    if (told.lost_after == duration::max()) {
+      job.pass(60s);
+      CHECK(job.told('a').empty());
+      continue;
+    }
+    job.pass(begin + told.lost_after - 1ns - job.now);
+    CHECK(job.told('a').empty());
+    job.pass(1ns);
+    CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  }
+}
+
+TEST_CASE("coordinator: who comes back with one of two connections broken has lost nothing",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.open_witness('b');
+  job.forget();
+  job.cut('b');
+  job.pass(5s);
+  job.connect('b');
+  CHECK(job.told('b').front() == "welcome back");
+  // The second connection of before ends with the first, on the node's side.
+  job.cut_witness('b');
+  job.open_witness('b');
+  job.pass(60s);
+  CHECK(job.told('a').empty());
+  CHECK(job.dropped.empty());
+}
+
+TEST_CASE("coordinator: a second connection is that of a node that was welcomed, and its only word",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("a");
+  job.open_witness('b');
+  CHECK(job.dropped == std::set<char>{'b'});
+  job.dropped.clear();
+  job.open_witness('a');
+  job.coordinator.received(job.witnesses.at('a'), keep_alive{}, job.now);
+  CHECK(job.coordinator.take_dropped().size() == 1);
+  // Another one takes its place, and both go when the node leaves.
+  job.open_witness('a');
+  CHECK(job.dropped == std::set<char>{'a'});
+  job.dropped.clear();
+  job.say('a', leave{});
+  CHECK(job.dropped == std::set<char>{'a'});
+  CHECK(job.coordinator.is_idle());
 }
 
 TEST_CASE("coordinator: what a node missed while it was away it is told when it is back",

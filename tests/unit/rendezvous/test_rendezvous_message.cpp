@@ -46,6 +46,7 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
   const std::vector<rendezvous_request> requests = {
       full_hello(),
       back,
+      witness{"a \"job\"", full_hello().node},
       join{-1, 600s, {"fe80::1", 65535, true}},
       join{7, 1ms, {"", 0, false}},
       join{7, 1ms, {"", 0, false}, "10.0.0.1 fd00::1"},

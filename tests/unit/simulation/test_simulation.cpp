@@ -72,18 +72,18 @@ class native_job final : public elastic::test::simulated_job {
         std::move(parameters), network_.connector_of(node.id), network_.store_of(node.id), hosts);
   }
 
-  int kinds_of_trouble() const override { return 7; }
+  int kinds_of_trouble() const override { return 9; }
   task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(7)) {
-      case 6: co_await kill_server(span); break;
-      case 0:
-        note(fmt::format("node {} is cut off", node.id));
-        network_.part(node.id);
-        disturb(node.id, span);
-        co_await time_.sleep_until(time_.now() + span);
-        note(fmt::format("node {} is reached again", node.id));
-        network_.mend(node.id);
+    switch (random_.below(9)) {
+      case 7:
+      case 8:
+        note(fmt::format("one end of a connection of node {} breaks", node.id));
+        network_.reset_one_end(node.id);
+        // At times nothing gets through either.
+        if (random_.below(3) == 0) co_await part_for(node, span);
         break;
+      case 6: co_await kill_server(span); break;
+      case 0: co_await part_for(node, span); break;
       case 1:
         note(fmt::format("node {} loses its connection", node.id));
         network_.reset(node.id);
@@ -100,6 +100,15 @@ class native_job final : public elastic::test::simulated_job {
         break;
       default: node.clock->wall_offset = span * 1000;
     }
+  }
+
+  task<void> part_for(simulated_node& node, duration span) {
+    note(fmt::format("node {} is cut off", node.id));
+    network_.part(node.id);
+    disturb(node.id, span);
+    co_await time_.sleep_until(time_.now() + span);
+    note(fmt::format("node {} is reached again", node.id));
+    network_.mend(node.id);
   }
 
   /// The server is killed, with the node beside it, and returns: mostly at once, often soon, at

@@ -63,12 +63,14 @@ class rendezvous_coordinator {
 
   void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
 
-  /// A node says something. The first thing is its `hello`; a connection that says anything else
-  /// before, or anything at all after it was refused or its node has left or was given up, is
-  /// dropped.
+  /// A node says something. The first thing is its `hello`, or the `witness` of one that was
+  /// welcomed; a connection that says anything else before, or anything at all after it was refused
+  /// or its node has left or was given up, is dropped.
   ELASTIC_DECL void received(connection from, const rendezvous_request& request, time_point now);
 
-  /// The connection is gone. Its node has the grace to come back by another one.
+  /// The connection is gone. Its node has the grace to come back by another one; but if its witness
+  /// is still there, or has gone long before, only the way to it may be: then it has the time that
+  /// it may be silent.
   ELASTIC_DECL void disconnected(connection from, time_point now);
 
   /// The time is now `now`.
@@ -98,8 +100,10 @@ class rendezvous_coordinator {
     std::optional<connection> link;
     addresses ends;
     time_point heard;
-    /// Without a link: when it is lost.
-    std::optional<time_point> given_up_at;
+    /// The second connection, of a node that has one, and when each of them ended.
+    std::optional<connection> witness;
+    std::optional<time_point> link_ended_at;
+    std::optional<time_point> witness_ended_at;
     /// Until when it waits for a place; none: it does not.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
@@ -121,6 +125,8 @@ class rendezvous_coordinator {
   ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
                             time_point now);
 
+  ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
+
   // It has no say here any more.
   ELASTIC_DECL void drop(connection link);
   ELASTIC_DECL std::optional<std::string> objection(
@@ -141,6 +147,7 @@ class rendezvous_coordinator {
 
   // Taken before it comes to this.
   void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
+  void take(const node_id&, const rendezvous_messages::witness&, time_point) {}
 
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& request,
                          time_point now);
@@ -215,6 +222,7 @@ class rendezvous_coordinator {
   detail::round_state state_;
   std::map<node_id, member> members_;
   std::unordered_map<connection, node_id> nodes_;
+  std::unordered_map<connection, node_id> witnesses_;
   /// The connections that may speak.
   std::unordered_map<connection, addresses> ends_;
   /// Those that wait for a place.

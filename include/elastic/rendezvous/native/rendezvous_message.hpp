@@ -53,6 +53,13 @@ struct hello {
   std::optional<former_round> former = {};
 };
 
+/// The only word of a second connection of a node that the server has welcomed: that it ends
+/// together with the first shows that the node is gone, and not the way to it.
+struct witness {
+  std::string run_id;
+  node_id node;
+};
+
 /// Leaves round `after`, if the node is in it, for the next.
 struct join {
   /// The last round that this node was in; -1: none.
@@ -149,11 +156,10 @@ struct status {
 
 }  // namespace rendezvous_messages
 
-using rendezvous_request =
-    std::variant<rendezvous_messages::hello, rendezvous_messages::join,
-                 rendezvous_messages::keep_alive, rendezvous_messages::failed,
-                 rendezvous_messages::finished, rendezvous_messages::leave,
-                 rendezvous_messages::close_job, rendezvous_messages::ask_status>;
+using rendezvous_request = std::variant<
+    rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
+    rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
+    rendezvous_messages::leave, rendezvous_messages::close_job, rendezvous_messages::ask_status>;
 
 using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,

@@ -132,6 +132,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// it says of itself proves nothing, only its answers do.
   ELASTIC_DECL task<void> keep_alive();
 
+  /// Keeps a second connection beside the first, if the server knows what it is for: one that
+  /// breaks alone is not the end of this node.
+  ELASTIC_DECL task<void> keep_witness();
+  ELASTIC_DECL task<void> attend_witness();
+
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }

@@ -28,6 +28,10 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
     welcome(from, *greeting, now);
     return;
   }
+  if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
+    welcome_witness(from, second->node);
+    return;
+  }
   const auto position = nodes_.find(from);
   if (position == nodes_.end()) {
     dropped_.push_back(from);
@@ -41,13 +45,21 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
 
 ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
   ends_.erase(from);
+  if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
+    member& of = members_.at(second->second);
+    witnesses_.erase(second);
+    of.witness.reset();
+    of.witness_ended_at = now;
+    wake_at(lost_at(of));
+    return;
+  }
   const auto position = nodes_.find(from);
   if (position == nodes_.end()) return;
   member& gone = members_.at(position->second);
   nodes_.erase(position);
   gone.link.reset();
-  gone.given_up_at = now + settings_.reconnect_grace;
-  wake_at(*gone.given_up_at);
+  gone.link_ended_at = now;
+  wake_at(lost_at(gone));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
@@ -79,7 +91,8 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.link = from;
   node.ends = ends_[from];
   node.heard = now;
-  node.given_up_at.reset();
+  node.link_ended_at.reset();
+  node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
   wake_at(now + settings_.silence());
@@ -89,8 +102,23 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   if (!is_new) repeat_news(request.node);
 }
 
+ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
+  const auto position = members_.find(node);
+  const bool has_spoken = nodes_.count(from) != 0 || witnesses_.count(from) != 0;
+  if (position == members_.end() || has_spoken) {
+    dropped_.push_back(from);
+    return;
+  }
+  member& of = position->second;
+  if (of.witness) drop(*of.witness);
+  of.witness = from;
+  of.witness_ended_at.reset();
+  witnesses_[from] = node;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
   nodes_.erase(link);
+  witnesses_.erase(link);
   ends_.erase(link);
   dropped_.push_back(link);
 }
@@ -329,7 +357,14 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_poi
 }
 
 ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
-  return entry.given_up_at ? *entry.given_up_at : entry.heard + settings_.silence();
+  const time_point silent_until = entry.heard + settings_.silence();
+  if (!entry.link_ended_at || entry.witness) return silent_until;
+  // Nodes of earlier releases have none.
+  if (!entry.witness_ended_at) return *entry.link_ended_at + settings_.reconnect_grace;
+  // The last words of a process that is gone may get lost on the way once.
+  const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
+  if (last - first > settings_.reconnect_grace) return silent_until;
+  return last + settings_.reconnect_grace;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
@@ -340,6 +375,7 @@ ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_poin
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
+  if (members_.at(node).witness) drop(*members_.at(node).witness);
   const bool has_finished = members_.at(node).has_finished;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);

@@ -117,6 +117,16 @@ inline json_object& add_patience(json_object& object, const rendezvous_settings&
       .add("grace_ms", whole_milliseconds(settings.reconnect_grace));
 }
 
+/// Adds who a node is, and of which job.
+template <class Message>
+json_object& add_node(json_object& object, const Message& message) {
+  return object.add("run_id", message.run_id)
+      .add("host", message.node.host)
+      .add("pid", message.node.pid)
+      .add("local_id", message.node.local_id)
+      .add("number", text_of(message.node.number));
+}
+
 /// Says the last round that a node was in; without one, nothing.
 inline void add_former(json_object& object, const rendezvous_messages::hello& message) {
   if (!message.former) return;
@@ -136,12 +146,8 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
     const rendezvous_settings& settings = message.settings;
     json_object object = of_kind("hello");
-    object.add("version", message.version)
-        .add("run_id", message.run_id)
-        .add("host", message.node.host)
-        .add("pid", message.node.pid)
-        .add("local_id", message.node.local_id)
-        .add("number", text_of(message.node.number))
+    object.add("version", message.version);
+    add_node(object, message)
         .add("min_nodes", settings.min_nodes)
         .add("max_nodes", settings.max_nodes)
         .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
@@ -149,6 +155,10 @@ struct message_writer {
         .add("most_term", message.most_term);
     add_former(object, message);
     return add_patience(object, settings).text();
+  }
+  std::string operator()(const rendezvous_messages::witness& message) const {
+    json_object object = of_kind("witness");
+    return add_node(object, message).text();
   }
   std::string operator()(const rendezvous_messages::join& message) const {
     json_object object = of_kind("join");
@@ -246,14 +256,27 @@ inline rendezvous_messages::former_round read_former(const json_fields& fields) 
   return former;
 }
 
+/// All of it but the number.
+inline node_id read_node(const json_fields& fields) {
+  node_id node;
+  node.host = fields.text("host");
+  node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
+  node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  return node;
+}
+
+inline rendezvous_messages::witness read_witness(const json_fields& fields) {
+  rendezvous_messages::witness message{fields.text("run_id"), read_node(fields)};
+  message.node.number = read_node_number(fields);
+  return message;
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
   message.version = fields.small_number("version", 1, most);
   message.run_id = fields.text("run_id");
-  message.node.host = fields.text("host");
-  message.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
-  message.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  message.node = read_node(fields);
   // One of another version is refused by the coordinator, whose sentence names both.
   if (message.version == message.current_version) message.node.number = read_node_number(fields);
   rendezvous_settings& settings = message.settings;
@@ -299,9 +322,8 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   const detail::json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "hello") return detail::read_hello(fields);
-  if (kind == "join") {
-    return detail::read_join(fields);
-  }
+  if (kind == "witness") return detail::read_witness(fields);
+  if (kind == "join") return detail::read_join(fields);
   if (kind == "keep_alive") return messages::keep_alive{};
   if (kind == "failed") {
     return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};

@@ -69,6 +69,9 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   node_connection& from = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     if (!from.job) introduce(id, from, greeting->run_id);
+  } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
+    // Only of a job that is there.
+    if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
   }
   if (!from.job) {
     throw error(errc::protocol_violation,

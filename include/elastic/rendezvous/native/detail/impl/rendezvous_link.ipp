@@ -97,7 +97,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     channel_ = co_await connect_until(deadline);
     std::string why;
     try {
-      co_await race(listen(), keep_alive());
+      co_await race(listen(), keep_alive(), keep_witness());
     } catch (const error& failure) {
       // A word that makes no sense will make none the next time.
       if (failure.code() == errc::protocol_violation && !known_.closed) throw;
@@ -234,11 +234,13 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   was_connected_ = true;
   ended_at_.reset();
   lost_at_.reset();
+  const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
   if (!reply.resumed) {
     if (greeting_.former) greeting_.former->until_end = false;
     is_given_up_ = known_.placed.has_value();
-    note_lost("this node was given up by the others");
+    note_lost(is_other_server ? "the server of the rendezvous was started anew"
+                              : "this node was given up by the others");
   }
   if (standing_request_) channel.send(to_text(*standing_request_));
   if (status_is_due_) channel.send(to_text(rendezvous_messages::ask_status{}));
@@ -279,6 +281,27 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     unanswered_.push_back(now);
     next_word = now + interval;
   }
+}
+
+ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
+  if (greeting_.most_term == 0) co_await time_->sleep_until(time_point::max());
+  for (duration pause = first_pause;; pause = std::min<duration>(pause * 2, longest_pause)) {
+    try {
+      co_await attend_witness();
+    } catch (const error& failure) {
+      log_.debug("a second connection to the rendezvous at {}: {}", connector_->name(),
+                 failure.what());
+    }
+    const time_point next_try = time_->now() + pause;
+    co_await time_->sleep_until(next_try);
+  }
+}
+
+ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
+  const channel_pointer channel = co_await connector_->connect();
+  channel->send(to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
+  // Nothing is said there; its end is an error.
+  co_await channel->receive();
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
