@@ -87,6 +87,8 @@ struct viewed_worker {
   std::int64_t step = -1;
   std::int64_t total = 0;
   std::int64_t progress_us = 0;
+  /// When it first reported that step.
+  std::int64_t step_us = 0;
   /// Text of the worker's.
   std::string text = {};
   /// What a step takes it, smoothed; 0: not known.
@@ -97,7 +99,8 @@ inline constexpr std::array<std::string_view, 6> worker_condition_names{
 
 /// One life of the worker group of this node, or the wait for it.
 struct viewed_attempt {
-  std::int64_t round = 0;
+  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
+  std::int64_t round = -1;
   /// How often workers had failed before.
   std::int64_t number = 0;
   std::int64_t world_size = 0;

@@ -43,16 +43,21 @@ worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) 
 
 TEST_CASE("job view: a job that runs", "[observe]") {
   journal_story story;
-  story.begin().start(1, 2).wait(10);
+  story.begin();
+  CHECK(elastic::job_text(view_of(story.records), story.now_us).find("round") == std::string::npos);
+  story.start(0, 2).wait(10);
   const job_view view = view_of(story.records);
   CHECK(view.activity() == agent_activity::running);
+  CHECK_THAT(elastic::job_text(view, story.now_us), contains_text("  round 0  ran 10.0 s\n"));
+  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, story.now_us),
+             contains_text("\nelastic_round 0\n"));
   CHECK(view.run_id() == "job7");
   CHECK(elastic::why_not_ready(view).empty());
   REQUIRE(view.attempts().size() == 1);
-  CHECK(view.attempts()[0].round == 1);
+  CHECK(view.attempts()[0].round == 0);
   CHECK(view.attempts()[0].world_size == 4);
   REQUIRE(view.workers().size() == 2);
-  CHECK(view.workers()[1].pid == 101);
+  CHECK(view.workers()[1].pid == 1);
   CHECK(view.workers()[1].state == condition::running);
   CHECK(view.seconds(time_use::rendezvous, story.now_us) == approximately(2));
   CHECK(view.seconds(time_use::start, story.now_us) == approximately(1));
@@ -181,6 +186,20 @@ TEST_CASE("job view: steps, their duration and a straggler", "[observe]") {
   const auto changed = nlohmann::json::parse(elastic::progress_json(view, now, now));
   CHECK(changed["workers"].size() == 4);
   CHECK(elastic::progress_json(view, now + 1, now).find("\"workers\": []") != std::string::npos);
+}
+
+TEST_CASE("job view: a step lasts until the next, however often it is reported", "[observe]") {
+  journal_story story;
+  story.begin().start(1, 1);
+  job_view view = view_of(story.records);
+  for (std::int64_t second = 0; second < 9; ++second) {
+    view.take(step(0, second / 2), story.now_us + second * 1'000'000);
+  }
+  CHECK(view.median_step_seconds() == approximately(2));
+  // Behind a checkpoint it begins anew.
+  view.take(step(0, 1), story.now_us + 20'000'000);
+  view.take(step(0, 2), story.now_us + 22'000'000);
+  CHECK(view.median_step_seconds() == approximately(2));
 }
 
 TEST_CASE("job view: is bounded, whatever it is told", "[observe]") {

@@ -82,6 +82,9 @@ TEST_CASE("status gate: who may ask", "[observe]") {
     http_request_head request;
     admission verdict;
   };
+  // Prometheus, by a name that this host does not know of itself.
+  http_request_head named_elsewhere = get("/metrics", "authorization", "Bearer " + token);
+  named_elsewhere.headers["host"] = "job7.cluster.example";
   const std::vector<row> rows = {
       {open, get("/"), admission::granted},
       {open, get("/", "host", "LocalHost"), admission::granted},
@@ -104,6 +107,7 @@ TEST_CASE("status gate: who may ask", "[observe]") {
       {closed, get("/", "authorization", token), admission::token_needed},
       {closed, get("/", "authorization", "Bearer "), admission::token_needed},
       {closed, get("/", "authorization", "Bearer " + token + "0"), admission::token_needed},
+      {closed, named_elsewhere, admission::granted},
       {closed, get("/", "cookie", "a=b; elastic_status_80=" + token), admission::granted},
       {closed, get("/", "cookie", "elastic_status_80=x" + token), admission::token_needed},
       {closed, get("/", "cookie", "other=" + token), admission::token_needed},

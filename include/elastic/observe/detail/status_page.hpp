@@ -75,7 +75,7 @@ p { margin: .2rem 0; }
 dt { color: var(--faint); }
 dd { margin: 0; font-weight: 600; }
 progress { width: 100%; height: .9rem; accent-color: var(--run); }
-.attempt { display: grid; grid-template-columns: 7.5rem 1fr; gap: .1rem .6rem; margin: .5rem 0; }
+.attempt { display: grid; grid-template-columns: 10rem 1fr; gap: .1rem .6rem; margin: .5rem 0; }
 .track { position: relative; height: 1.2rem; border-bottom: 1px solid var(--line); }
 .part { position: absolute; top: 0; height: 100%; min-width: 2px; background: var(--run); }
 .part.met { background: repeating-linear-gradient(45deg, var(--wait) 0 4px, transparent 4px 8px); }
@@ -107,7 +107,7 @@ const make = (tag, kind, text) => {
   return made;
 };
 let job = null, skew = 0, selected = null, cells = null, source = null;
-let fetching = false, stale = false;
+let fetching = false, stale = false, fetched = 0;
 const now = () => Date.now() * 1000 + skew;
 const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
 const span = seconds => {
@@ -127,7 +127,7 @@ function showHead() {
   $("state").className = job.state;
   $("reason").textContent = job.reason;
   const facts = [];
-  if (last() && last().round) {
+  if (last() && last().round >= 0) {
     facts.push(["round", last().round], ["world", last().world_size + " workers"],
       ["node", job.node + " (" + job.group_rank + " of " + last().nodes + ")"]);
   }
@@ -185,7 +185,7 @@ function showAttempts() {
     };
     part("met", attempt.began_us, started || until, "met and started");
     if (started) part("ran", started, until, "ran");
-    const label = attempt.round ? "round " + attempt.round : "meeting";
+    const label = attempt.round >= 0 ? "round " + attempt.round : "meeting";
     row.append(make("div", "", label + " · " + clock(attempt.began_us)), track);
     const why = make("div", "why");
     if (attempt.end) why.append(make("span", "mark", marks[attempt.end]));
@@ -367,7 +367,8 @@ async function refresh() {
     if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
     if (!answer.ok) throw new Error("the agent answered " + answer.status);
     job = await answer.json();
-    skew = job.time_us - Date.now() * 1000;
+    fetched = Date.now();
+    skew = job.time_us - fetched * 1000;
     showAll();
     if (!source) follow();
   } catch (failure) {
@@ -429,6 +430,8 @@ function follow() {
     showProgress();
     drawGrid();
     showRank();
+    // What else workers say is not among it.
+    if (Date.now() - fetched > 3000) refresh();
   });
   source.onerror = () => {
     notice(job && over() ? "The agent has ended."

@@ -145,8 +145,7 @@ inline std::string one_line(std::string_view text, std::size_t most) {
 inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
                                 std::int64_t now_us) {
   std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
-  line += attempt.round > 0 || attempt.started_us > 0 ? fmt::format("round {}", attempt.round)
-                                                      : std::string("meeting");
+  line += attempt.round >= 0 ? fmt::format("round {}", attempt.round) : std::string("meeting");
   const bool is_over = attempt.end != attempt_end::none;
   const std::int64_t until = is_over || view.has_ended() ? attempt.ended_us : now_us;
   if (attempt.started_us > 0) {
@@ -204,7 +203,7 @@ inline std::string headline(const job_view& view, std::int64_t now_us) {
       fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
   if (!view.reason().empty()) line += fmt::format(" ({})", one_line(view.reason(), 300));
   line += '\n';
-  if (!view.attempts().empty() && view.attempts().back().round > 0) {
+  if (!view.attempts().empty() && view.attempts().back().round >= 0) {
     const viewed_attempt& last = view.attempts().back();
     line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
                         view.group_rank(), last.nodes, one_line(view.node(), 100));

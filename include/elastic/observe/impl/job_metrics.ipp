@@ -96,7 +96,7 @@ inline void write_state(metrics_writer& to, const job_view& view) {
     const bool is_it = view.activity() == static_cast<agent_activity>(at);
     to.sample(is_it ? 1 : 0, label("state", agent_activity_names[at]));
   }
-  if (view.attempts().empty() || view.attempts().back().round <= 0) return;
+  if (view.attempts().empty() || view.attempts().back().round < 0) return;
   to.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
   to.sample(static_cast<double>(view.attempts().back().round));
 }

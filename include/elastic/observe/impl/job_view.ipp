@@ -264,10 +264,11 @@ ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t n
   const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
   if (worker.step >= 0 && steps > 0) {
     constexpr double weight = 0.3;
-    const double each = detail::seconds_between(worker.progress_us, now_us) / steps;
+    const double each = detail::seconds_between(worker.step_us, now_us) / steps;
     const bool is_first = worker.step_seconds <= 0;
     worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
   }
+  if (progress.step != worker.step) worker.step_us = now_us;
   worker.step = progress.step;
   worker.total = progress.total;
   worker.progress_us = now_us;

@@ -62,20 +62,24 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
   return {};
 }
 
+/// Whether a program shows the token, which no page of another site can.
+inline bool has_bearer(const http_request_head& request, const status_gate& gate) {
+  constexpr std::string_view bearer = "Bearer ";
+  const std::string authorization = request.header("authorization");
+  const std::string_view shown = authorization;
+  return !gate.token.empty() && shown.starts_with(bearer) &&
+         is_same_secret(shown.substr(bearer.size()), gate.token);
+}
+
 ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate) {
+  const std::string site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") return admission::cross_site;
+  if (has_bearer(request, gate)) return admission::granted;
   if (gate.checks_host && request.headers.contains("host") &&
       !is_own_host(request.header("host"), gate)) {
     return admission::wrong_host;
   }
-  const std::string site = request.header("sec-fetch-site");
-  if (!site.empty() && site != "same-origin" && site != "none") return admission::cross_site;
   if (gate.token.empty()) return admission::granted;
-  constexpr std::string_view bearer = "Bearer ";
-  const std::string authorization = request.header("authorization");
-  const std::string_view shown = authorization;
-  if (shown.starts_with(bearer) && is_same_secret(shown.substr(bearer.size()), gate.token)) {
-    return admission::granted;
-  }
   const std::string cookies = request.header("cookie");
   if (is_same_secret(cookie_value(cookies, gate.cookie), gate.token)) return admission::granted;
   if (is_same_secret(query_value(request.query, "token"), gate.token)) {
