@@ -3,17 +3,24 @@
 
 #include "commands.hpp"
 
+#include <elastic/contract/environment.hpp>
 #include <elastic/launch/early_exit.hpp>
+#include <elastic/launch/status_command.hpp>
 #include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_reader.hpp>
 #include <elastic/observe/merged_trace.hpp>
+
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <string_view>
+#include <variant>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <fmt/format.h>
 
 namespace {
@@ -62,18 +69,37 @@ int trace(const strings& arguments) {
   return print(elastic::merged_trace(journals.contents));
 }
 
+int leave(const elastic::early_exit& exit) {
+  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
+  return exit.code;
+}
+
+int show_status(const strings& arguments) {
+  const auto parsed = elastic::parse_status_command(arguments, elastic::environment_from(environ));
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  asio::io_context context(1);
+  int code = 1;
+  std::exception_ptr failure;
+  const auto shown = [](std::string_view text) { print(std::string(text)); };
+  asio::co_spawn(context,
+                 elastic::run_status_command(std::get<elastic::status_query>(parsed), shown),
+                 [&](std::exception_ptr thrown, int result) {
+                   failure = thrown;
+                   code = result;
+                 });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  return code;
+}
+
 /// Another command is another line, and one in `command_rows`.
 const std::map<std::string_view, int (*)(const strings&)>& functions() {
   static const std::map<std::string_view, int (*)(const strings&)> table{
       {"explain", explain},
+      {"status", show_status},
       {"trace", trace},
   };
   return table;
-}
-
-int leave(const elastic::early_exit& exit) {
-  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
-  return exit.code;
 }
 
 }  // namespace
@@ -84,7 +110,8 @@ int run_command(const elastic::command_row& command, const strings& arguments) {
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
     return leave({0, usage, false});
   }
-  if (arguments.empty()) {
+  const bool needs_argument = command.arguments[0] != '[';
+  if (arguments.empty() && needs_argument) {
     return leave(
         elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
   }

@@ -20,6 +20,7 @@
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
+#include <elastic/launch/job_status.hpp>
 #include <elastic/launch/lean_observer.hpp>
 #include <elastic/launch/machine.hpp>
 #include <elastic/launch/missing_torch.hpp>
@@ -100,6 +101,17 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
   co_return result;
 }
 
+/// Runs the job, and shows what it does if that is what the user wants.
+elastic::task<elastic::run_result> run_shown_job(const elastic::launch_config& config,
+                                                 elastic::agent_services services) {
+  const auto status = elastic::show_job(services.worker_parent, config, services);
+  elastic::task<elastic::run_result> running = run_job(config, services);
+  if (!status) co_return co_await std::move(running);
+  std::fputs(("Status: " + status->url() + "\n").c_str(), stderr);
+  elastic::task<void> ending = status->stop();
+  co_return co_await elastic::with_cleanup(std::move(running), std::move(ending));
+}
+
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
@@ -118,7 +130,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
     progress = std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
   }
   services.observer = std::make_shared<elastic::lean_observer>(progress);
-  const elastic::run_result result = co_await run_job(config, services);
+  const elastic::run_result result = co_await run_shown_job(config, services);
   if (trace) co_await trace->finish();
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);

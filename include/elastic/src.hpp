@@ -94,6 +94,7 @@
 #include <elastic/launch/impl/early_exit.ipp>
 #include <elastic/launch/impl/io_choice.ipp>
 #include <elastic/launch/impl/job_outcome.ipp>
+#include <elastic/launch/impl/job_status.ipp>
 #include <elastic/launch/impl/launcher.ipp>
 #include <elastic/launch/impl/lean_observer.ipp>
 #include <elastic/launch/impl/machine.ipp>
@@ -103,6 +104,7 @@
 #include <elastic/launch/impl/progress_bar.ipp>
 #include <elastic/launch/impl/run_with_signals.ipp>
 #include <elastic/launch/impl/signal_plan.ipp>
+#include <elastic/launch/impl/status_command.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
 #include <elastic/net/detail/impl/stream_listener.ipp>

@@ -62,6 +62,11 @@ struct launch_config {
   std::string trace;
   /// Whether a program that can shows how far the job is (see progress_bar).
   bool progress = true;
+  /// Where it shows what the job does, as `parse_status_address` reads it (see show_job); empty:
+  /// nowhere.
+  std::string status;
+  /// A file with what others have to know who look there; empty: see status_server_options.
+  std::string status_token_file;
   /// Faults that such a program makes on purpose (see chaos_monkey).
   chaos_plan chaos;
 };

@@ -26,6 +26,8 @@ TEST_CASE("command word: only the first word, and only if no script has its name
       {{"explain", "logs"}, "", "explain"},
       {{"trace", "logs"}, "", "trace"},
       {{"explain"}, "", "explain"},
+      {{"status"}, "", "status"},
+      {{"status", "8080"}, "status", ""},
       {{"explain", "logs"}, "explain", ""},
       {{"explain", "logs"}, "trace", "explain"},
       {{"./explain", "logs"}, "", ""},

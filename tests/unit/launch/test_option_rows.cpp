@@ -128,6 +128,8 @@ std::map<std::string, std::string> members_of(const launch_config& config) {
       {"signals.forward", text_of(config.signals.forward)},
       {"progress", text_of(config.progress)},
       {"chaos", elastic::to_text(config.chaos)},
+      {"status", text_of(config.status)},
+      {"status_token_file", text_of(config.status_token_file)},
   };
 }
 
@@ -207,6 +209,8 @@ const std::vector<effect>& effects() {
       {"--hang-hook-timeout", "1", {"workers.hang_hook.timeout"}},
       {"--guard", "none", {"guard"}},
       {"--chaos", "kill=rank:3@20s", {"chaos"}},
+      {"--status", "8080", {"status"}},
+      {"--status-token-file", "/token", {"status_token_file"}},
       {"--log-dir", "/logs", {"workers.log_dir"}},
       {"--redirects", "3", {"workers.redirects"}},
       {"--tee", "3", {"workers.tee"}},

@@ -15,6 +15,9 @@ ELASTIC_DECL option_type worker_count_type();
 /// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
 ELASTIC_DECL option_type chaos_type();
 
+/// --status: "[ADDRESS:]PORT" or "unix:PATH".
+ELASTIC_DECL option_type status_type();
+
 /// --env: "NAME=VALUE".
 ELASTIC_DECL option_type variable_type();
 

@@ -14,6 +14,10 @@ ELASTIC_DECL const std::vector<command_row>& command_rows() {
       {"explain", "LOGDIR|FILE ...",
        "Tell the story of a run from the journal in its log directory: what happened, why, where "
        "the time went, what would have helped."},
+      {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
+       "Show what a job does that was started with --status PLACE, or that has left a journal in "
+       "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
+       "--ready: exit with 0 only if the workers run."},
       {"trace", "LOGDIR|FILE ...",
        "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
        "fit, for Perfetto."},

@@ -475,6 +475,25 @@ inline std::vector<option_row> make_option_rows() {
                "otherwise happens from the first report of a worker on (control channel).",
        .type = flag_type([](option_target& target) -> bool& { return target.no_progress; }),
        .is_own = true},
+      {.names = "--status",
+       .value = "PLACE",
+       .heading = heading_output,
+       .help =
+           "Show what the job does: a page, JSON, metrics and probes by HTTP, at [ADDRESS:]PORT "
+           "(without an address for this host alone; for others with a token) or at a Unix "
+           "socket, unix:PATH. It can only be looked at. 'elasticrun status PLACE' shows it in "
+           "a terminal.",
+       .type = status_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--status-token-file",
+       .value = "FILE",
+       .heading = heading_output,
+       .help = "What a client of --status has to know, in a file that only this user can read. "
+               "Without it one is made and shown if --status is not for this host alone.",
+       .type = text_type(in_config(&launch_config::status_token_file)),
+       .default_text = "none",
+       .is_own = true},
       {.names = "--event-log-handler",
        .value = "NAME",
        .heading = heading_output,

@@ -11,6 +11,7 @@
 #include <elastic/launch/detail/option_types.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/observe/status_address.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <algorithm>
@@ -122,6 +123,19 @@ ELASTIC_DECL option_type chaos_type() {
     } catch (const error& failure) {
       throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
     }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type status_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    try {
+      static_cast<void>(parse_status_address(given.text));
+    } catch (const error& failure) {
+      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+    }
+    target.config.status = given.text;
   };
   return type;
 }

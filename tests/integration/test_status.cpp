@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// What a job shows while it runs (--status), and what `elasticrun status` makes of it.
+
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/elasticrun_stage.hpp>
+#include <support/http_peer.hpp>
+#include <support/raw_client.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <signal.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+namespace status_tests {
+
+using elastic::test::comes_true;
+using elastic::test::contains_text;
+using elastic::test::elasticrun_stage;
+using elastic::test::http_peer;
+using elastic::test::program_result;
+using elastic::test::run_program;
+using elastic::test::running_program;
+using words = std::vector<std::string>;
+
+const words job{"--standalone", "--nproc-per-node", "2", "--max-restarts", "1"};
+const words forever{"--no-python", ELASTIC_PUPPET, "line", "up", "hang"};
+
+/// The port of "Status: http://127.0.0.1:PORT/".
+std::uint16_t port_of(running_program& run) {
+  const std::string begin = "Status: http://127.0.0.1:";
+  run.await_err(begin);
+  run.await_err("/\n");
+  return static_cast<std::uint16_t>(
+      std::atoi(run.err().c_str() + run.err().find(begin) + begin.size()));
+}
+
+nlohmann::json json_of(std::uint16_t port) {
+  const std::string answer = http_peer(port).get("/api/v1/job");
+  return nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+}
+
+bool is_ready(std::uint16_t port) {
+  return http_peer(port).get("/readyz").starts_with("HTTP/1.1 200");
+}
+
+program_result ask(const elasticrun_stage& stage, const words& arguments) {
+  return run_program(elasticrun_stage::elasticrun({{"status"}, arguments}), stage.environment());
+}
+
+TEST_CASE("status: a restart, its reason, and the end", "[integration][status]") {
+  const elasticrun_stage stage;
+  const words command =
+      elasticrun_stage::elasticrun({job, {"--status", "0", "--log-dir", stage.logs()}, forever});
+  running_program run(command, stage.environment());
+  const std::uint16_t port = port_of(run);
+  CHECK_THAT(http_peer(port).get("/livez"), contains_text("200 OK"));
+  run.await_out("up", 2);
+  REQUIRE(comes_true([&] { return is_ready(port); }));
+  http_peer follower(port);
+  follower.get("/api/v1/events");
+  ::kill(json_of(port)["workers"][1]["pid"].get<pid_t>(), SIGKILL);
+  run.await_out("up", 4);
+  REQUIRE(comes_true([&] { return is_ready(port) && json_of(port)["attempts"].size() == 2; }));
+  const nlohmann::json shown = json_of(port);
+  CHECK(shown["restarts"] == 1);
+  CHECK(shown["state"] == "running");
+  CHECK(shown["attempts"][0]["end"] == "failure");
+  CHECK(shown["attempts"][0]["failed_rank"] == 1);
+  CHECK(shown["attempts"][0]["lost_seconds"] >= 0);
+  const std::string place = std::to_string(port);
+  const program_result text = ask(stage, {place});
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, contains_text("failure: rank 1 ended: "));
+  CHECK_THAT(text.out, contains_text("restarts 1 of 1"));
+  CHECK(ask(stage, {"--ready", place}).code == 0);
+  CHECK(nlohmann::json::parse(ask(stage, {"--json", place}).out)["restarts"] == 1);
+  CHECK_THAT(http_peer(port).get("/metrics"),
+             contains_text("elastic_restarts_total{cause=\"failure\"} 1\n"));
+  run.signal(SIGTERM);
+  CHECK(run.wait().code == 128 + SIGTERM);
+  CHECK_THAT(follower.rest(), contains_text("\"kind\": \"agent_ended\""));
+  CHECK(stage.left.processes().empty());
+  const program_result after = ask(stage, {place});
+  CHECK(after.code == 2);
+  CHECK_THAT(after.err, contains_text("Connection refused"));
+  // What is left in the logs says the same.
+  const program_result journal = ask(stage, {stage.log_root().string()});
+  CHECK_THAT(journal.out, contains_text("stopped"));
+  CHECK_THAT(journal.out, contains_text("failure: rank 1 ended: "));
+  CHECK(ask(stage, {"--ready", stage.log_root().string()}).code == 1);
+}
+
+TEST_CASE("status: is alive and not ready while nodes are waited for", "[integration][status]") {
+  const elasticrun_stage stage;
+  const std::string socket = stage.folder / "socket";
+  const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
+  running_program run(
+      elasticrun_stage::elasticrun({{"--nnodes", "2", "--rdzv-id", "job", "--rdzv-backend", "c10d",
+                                     "--rdzv-endpoint", endpoint, "--status", "unix:" + socket},
+                                    forever}),
+      stage.environment());
+  run.await_err("Status: unix:" + socket);
+  const program_result ready = ask(stage, {"--ready", "unix:" + socket});
+  CHECK(ready.code == 1);
+  CHECK(comes_true([&] {
+    return ask(stage, {"--ready", "unix:" + socket}).out ==
+           "rendezvous: waiting for the nodes of the next round\n";
+  }));
+  CHECK_THAT(http_peer(socket).get("/livez"), contains_text("200 OK"));
+  run.signal(SIGTERM);
+  run.wait();
+  CHECK_FALSE(std::filesystem::exists(socket));
+}
+
+TEST_CASE("status: what cannot be had is said before anything starts", "[integration][status]") {
+  const elasticrun_stage stage;
+  const std::string taken = stage.folder / "taken";
+  std::ofstream(taken) << "mine";
+  const std::string long_path(120, 'x');
+  struct row {
+    std::string place;
+    std::string problem;
+  };
+  for (const row& entry : std::vector<row>{
+           {"http", "--status 'http': [ADDRESS:]PORT"},
+           {"70000", "--status '70000': [ADDRESS:]PORT"},
+           {"192.0.2.1:0", "cannot listen at 192.0.2.1:0: this is not an address of this host"},
+           {"unix:" + taken, "it is in use, or the file exists"},
+           {"unix:" + long_path, "the path has 120 bytes; 1 to 107 are allowed"}}) {
+    CAPTURE(entry.place);
+    const program_result result =
+        stage.run_command(elasticrun_stage::elasticrun({job, {"--status", entry.place}, forever}));
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, contains_text(entry.problem));
+    CHECK(result.out.empty());
+  }
+  const program_result open = stage.run_command(elasticrun_stage::elasticrun(
+      {job, {"--status", "0", "--status-token-file", taken}, forever}));
+  CHECK(open.code == 2);
+  CHECK_THAT(open.err, contains_text("is open to others"));
+}
+
+TEST_CASE("status: the command says what it needs", "[integration][status]") {
+  const elasticrun_stage stage;
+  for (const auto& [arguments, problem] : std::vector<std::pair<words, std::string>>{
+           {{}, "which job?"},
+           {{"--watch", "--ready", "1"}, "either --watch or --ready"},
+           {{"--nothing"}, "'--nothing' cannot be used"},
+           {{"1", "2"}, "'2' cannot be used"},
+           {{stage.folder / "missing"}, "does not exist"},
+           {{"unix:" + stage.folder.path() + "/missing"}, "No such file"}}) {
+    CAPTURE(arguments);
+    const program_result result = ask(stage, arguments);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, contains_text(problem));
+  }
+  CHECK(ask(stage, {"--help"}).code == 0);
+}
+
+}  // namespace status_tests
+
+}  // namespace
