@@ -127,6 +127,9 @@ command -v openssl >/dev/null || need openssl
 # The guard of the other processor: compiled, compared and run.
 command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
+# A browser that looks at the page of a job.
+command -v chromium >/dev/null || need chromium
+command -v chromedriver >/dev/null || need chromium-driver
 # A file system that stops answering.
 command -v bindfs >/dev/null || need bindfs
 # Hosts as network namespaces.
@@ -153,7 +156,7 @@ if ((${#missing[@]})); then
   export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -q
   not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server etcd-client"
-  not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs"
+  not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs chromium chromium-driver"
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
     if [[ " $not_everywhere " == *" $package "* ]] &&

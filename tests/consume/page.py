@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Whether the page of a job's status shows, in a browser, what the journal of the job says.
+
+  page.py ELASTICRUN [--screenshots DIR]
+
+Two nodes of four workers run; one worker is killed, and later the agent, after which another one
+serves at its port. What workers say of themselves tries to become part of the page. Headless
+Chromium is told what to do by the WebDriver protocol. On the way, whether the metrics that
+examples/observe and docs/observe.md name are served.
+"""
+
+import argparse
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOSTILE = "<img src=x onerror=document.title='owned'></pre><script>document.title='owned'</script>"
+WORKER = f"""\
+import sys, time
+sys.path.insert(0, {str(ROOT / "python")!r})
+from elasticrun import worker
+channel = worker.connect()
+for step in range(100000):
+    channel.progress(step, 100000, text={HOSTILE!r})
+    time.sleep(0.5)
+"""
+PATIENCE = 20
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def comes_true(what, condition):
+    """Waits for a condition; its first result that is true."""
+    limit = time.monotonic() + PATIENCE
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > limit:
+            sys.exit(f"page.py: waited {PATIENCE} s in vain until {what}; at last: {result!r}")
+        time.sleep(0.02)
+
+
+class Browser:
+    """One page in headless Chromium."""
+
+    def __init__(self, folder):
+        port = free_port()
+        self.driver = subprocess.Popen(["chromedriver", f"--port={port}"], cwd=folder,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.base = f"http://127.0.0.1:{port}"
+        comes_true("chromedriver answers", self.is_up)
+        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--no-first-run", "--disable-background-networking",
+                     "--window-size=1000,1100", f"--user-data-dir={folder}/profile"]
+        wanted = {"alwaysMatch": {"goog:chromeOptions": {"args": arguments},
+                                  "goog:loggingPrefs": {"browser": "ALL"}}}
+        self.base += "/session/" + self.ask("POST", "/session",
+                                            {"capabilities": wanted})["sessionId"]
+
+    def is_up(self):
+        with contextlib.suppress(OSError):
+            return self.ask("GET", "/status")["ready"]
+
+    def ask(self, method, path, body=None):
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.base + path, data, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)["value"]
+
+    def open(self, url):
+        self.ask("POST", "/url", {"url": url})
+
+    def run(self, script):
+        return self.ask("POST", "/execute/sync", {"script": script, "args": []})
+
+    def text(self, selector):
+        return self.run(f"return document.querySelector({selector!r}).textContent")
+
+    def complaints(self):
+        """What the console has: what the page may not do, and what it cannot."""
+        entries = self.ask("POST", "/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries
+                if entry["level"] == "SEVERE" and "favicon" not in entry["message"]]
+
+    def screenshot(self, path):
+        path.write_bytes(base64.b64decode(self.ask("GET", "/screenshot")))
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.ask("DELETE", "")
+        self.driver.terminate()
+        self.driver.wait()
+
+
+class Agent:
+    """One elasticrun, whose status is shown."""
+
+    def __init__(self, elasticrun, folder, status, *options):
+        script = folder / "worker.py"
+        script.write_text(WORKER)
+        self.process = subprocess.Popen(
+            [elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status", str(status),
+             *options, "--no-python", "/usr/bin/python3", str(script)],
+            stderr=subprocess.PIPE, text=True)
+        self.url = ""
+        for line in self.process.stderr:
+            if line.startswith("Status: "):
+                self.url = line.split()[1]
+                break
+        if not self.url:
+            sys.exit("page.py: elasticrun ended before it showed anything")
+
+    def job(self):
+        with urllib.request.urlopen(self.url + "api/v1/job", timeout=10) as answer:
+            return json.load(answer)
+
+    def end(self, number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        self.process.stderr.close()
+        self.process.wait()
+
+
+def read_journal(folder):
+    [path] = (folder / "logs").glob("*/journal.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"page.py: {what}")
+
+
+def check_attempts(browser, agent, folder):
+    """A worker is killed: the page says which, and that the workers run again."""
+    browser.open(agent.url)
+    comes_true("the page shows a job that runs",
+               lambda: browser.text("#state") == "running"
+               and "4 running" in browser.text("#legend"))
+    comes_true("the page shows progress", lambda: "step" in browser.text("#steps"))
+    os.kill(agent.job()["workers"][2]["pid"], signal.SIGKILL)
+    killed = time.monotonic()
+    comes_true("the page shows the death",
+               lambda: browser.run("return document.querySelectorAll('.attempt.failure').length"))
+    print(f"the page showed the death after {time.monotonic() - killed:.3f} s")
+    comes_true("the page shows that the workers run again",
+               lambda: browser.text("#state") == "running"
+               and browser.run("return document.querySelectorAll('.attempt').length") == 2)
+
+    records = read_journal(folder)
+    [end] = [record for record in records if record["kind"] == "worker_ended"]
+    check(end["rank"] == agent.job()["base_rank"] + 2, f"another worker was killed: {end}")
+    why = browser.text(".attempt.failure")
+    check(f"rank {end['rank']} ended: {end['reason']}" in why and "lost" in why, why)
+    # Each record of the journal is a line of the page, and nothing else is.
+    def shown():
+        lines = browser.run("return [...document.querySelectorAll('#events li')]"
+                            ".map(line => [+line.dataset.sequence, line.textContent])")
+        numbers = sorted(number for number, _ in lines)
+        return lines if numbers == [record["seq"] for record in read_journal(folder)] else None
+    lines = comes_true("the page shows every record, and no other", shown)
+    records = read_journal(folder)
+    for number, text in lines:
+        kind = records[number - 1]["kind"].replace("_", " ")
+        check(kind in text, f"record {number}, {kind}, is shown as {text!r}")
+
+
+def check_details(browser):
+    """One rank by the keyboard; what it says of itself stays text."""
+    browser.run("""
+        const press = key => document.querySelector('#grid')
+          .dispatchEvent(new KeyboardEvent('keydown', { key }));
+        press('ArrowRight');
+        press('ArrowRight');""")
+    rank = browser.text("#rank")
+    check("rank " in rank and "running" in rank, f"the chosen rank is shown as {rank!r}")
+    comes_true("a rank shows what it says of itself", lambda: HOSTILE in browser.text("#rank"))
+    check(HOSTILE in browser.text("#steps"), "progress does not show what a worker says")
+    made = browser.run("return document.querySelectorAll('img, script:not([src])').length")
+    check(made == 0, "what a worker said became part of the page")
+    check("owned" not in browser.run("return document.title"), "what a worker said was run")
+    pixels = browser.run("""
+        const grid = document.querySelector('#grid');
+        const data = grid.getContext('2d').getImageData(0, 0, grid.width, grid.height).data;
+        return new Set(data.filter((_, at) => at % 4 === 3)).size;""")
+    check(pixels > 1, "nothing is drawn")
+    wide = browser.run("return document.documentElement.scrollWidth > innerWidth")
+    check(not wide, "the page is wider than its window")
+    check(browser.complaints() == [], f"the console says {browser.complaints()}")
+
+
+def check_examples(agent):
+    """What dashboard, rules and the document name is served, once there is progress."""
+    with urllib.request.urlopen(agent.url + "metrics", timeout=10) as answer:
+        served = set(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
+    json.loads((ROOT / "examples/observe/dashboard.json").read_text())
+    for path in [*(ROOT / "examples/observe").iterdir(), ROOT / "docs/observe.md"]:
+        named = set(re.findall(r"\belastic_[a-z_]+", path.read_text()))
+        unknown = {name for name in named if name.removesuffix("_bucket") not in served}
+        check(not unknown, f"{path.name} names {sorted(unknown)}, which are not served")
+
+
+def check_return(browser, elasticrun, folder, agent):
+    """The agent is killed, and another one serves at its port."""
+    agent.end(signal.SIGKILL)
+    comes_true("the page says that nobody answers", lambda: "lost" in browser.text("#notice"))
+    port = agent.url.rsplit(":", 1)[1].strip("/")
+    other = Agent(elasticrun, folder, port, "--standalone", "--rdzv-id", "again",
+                  "--log-dir", "/dev/null")
+    try:
+        comes_true("the page shows the new agent's job",
+                   lambda: not browser.text("#notice") and browser.text("#state") == "running"
+                   and "4 running" in browser.text("#legend"))
+        numbers = browser.run("return document.querySelectorAll('.attempt').length")
+        check(numbers == 1, f"{numbers} attempts are shown of a job that has just begun")
+    finally:
+        other.end()
+
+
+def main():
+    arguments = argparse.ArgumentParser(description="Tests the page of a job's status.")
+    arguments.add_argument("elasticrun")
+    arguments.add_argument("--screenshots", type=pathlib.Path, help="where to put pictures of it")
+    options = arguments.parse_args()
+    for tool in ["chromedriver", "chromium"]:
+        if not shutil.which(tool):
+            print(f"page.py: {tool} is missing; tests/run.sh installs it")
+            sys.exit(77)
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        meeting = ["--nnodes", "2", "--rdzv-id", "job", "--rdzv-backend", "c10d",
+                   "--rdzv-endpoint", f"localhost:{free_port()}"]
+        agent = Agent(options.elasticrun, folder, 0, *meeting, "--log-dir", str(folder / "logs"))
+        stack.callback(agent.end, signal.SIGKILL)
+        peer = Agent(options.elasticrun, folder, 0, *meeting, "--log-dir", "/dev/null")
+        stack.callback(peer.end, signal.SIGKILL)
+        browser = Browser(folder)
+        stack.callback(browser.close)
+        check_attempts(browser, agent, folder)
+        check_details(browser)
+        check_examples(agent)
+        if options.screenshots:
+            browser.screenshot(options.screenshots / "status.png")
+        check_return(browser, options.elasticrun, folder, agent)
+    print("the page shows what the journal says")
+
+
+if __name__ == "__main__":
+    main()
