@@ -169,6 +169,7 @@
 #include <elastic/process/impl/stdio.ipp>
 #include <elastic/rendezvous/detail/impl/chosen_rendezvous.ipp>
 #include <elastic/rendezvous/detail/impl/fencing.ipp>
+#include <elastic/rendezvous/detail/impl/fixed_membership.ipp>
 #include <elastic/rendezvous/detail/impl/gather.ipp>
 #include <elastic/rendezvous/detail/impl/life_sign.ipp>
 #include <elastic/rendezvous/detail/impl/listen_point.ipp>

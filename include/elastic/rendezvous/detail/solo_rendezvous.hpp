@@ -5,8 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/detail/fixed_membership.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -24,7 +24,7 @@ namespace elastic::detail {
 /// the rendezvous itself.
 ///
 /// Thread-safety: one strand at a time.
-class solo_rendezvous final : public rendezvous_handler {
+class solo_rendezvous final : public fixed_membership {
  public:
   /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
   /// one node.
@@ -34,11 +34,7 @@ class solo_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end, std::string) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
@@ -47,8 +43,6 @@ class solo_rendezvous final : public rendezvous_handler {
   worker_store_host workers_;
   std::unique_ptr<tcp_store_server> server_;
   std::int64_t round_ = 0;
-  int restarts_ = 0;
-  bool closed_ = false;
 };
 
 }  // namespace elastic::detail

@@ -6,8 +6,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/detail/fixed_membership.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
@@ -29,7 +29,7 @@ namespace elastic::detail {
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
-class static_rendezvous final : public rendezvous_handler {
+class static_rendezvous final : public fixed_membership {
  public:
   /// Errors: `errc::invalid_argument` for an endpoint that is none, a range of nodes, or a node
   /// rank outside of it.
@@ -39,11 +39,7 @@ class static_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end, std::string) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
@@ -59,8 +55,6 @@ class static_rendezvous final : public rendezvous_handler {
   std::unique_ptr<tcp_store_server> server_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = 0;
-  int restarts_ = 0;
-  bool closed_ = false;
 };
 
 }  // namespace elastic::detail

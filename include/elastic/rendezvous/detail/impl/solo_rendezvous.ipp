@@ -6,7 +6,6 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/event_flag.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -39,9 +38,7 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
-  if (closed_) {
-    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-  }
+  check_open();
   auto executor = co_await asio::this_coro::executor;
   if (endpoint_.port != 0 && !server_) {
     tcp_store_server_options options;
@@ -66,29 +63,11 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     for (const asio::ip::address& address : own_addresses()) own.add(address);
     workers_.admit(own);
   }
-  round.restarts = restarts_;
+  round.restarts = restarts();
   co_return round;
 }
 
-ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
-  event_flag never(co_await asio::this_coro::executor);
-  co_await never.wait();
-  co_return rendezvous_change{};
-}
-
-ELASTIC_DECL task<rendezvous_change> solo_rendezvous::report_failure(std::string what) {
-  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
-  co_return change;
-}
-
 ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }
-
-ELASTIC_DECL task<int> solo_rendezvous::num_nodes_waiting() { co_return 0; }
-
-ELASTIC_DECL task<void> solo_rendezvous::close(job_end, std::string) {
-  closed_ = true;
-  co_return;
-}
 
 ELASTIC_DECL task<void> solo_rendezvous::shutdown() {
   co_await workers_.stop();

@@ -6,7 +6,6 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/event_flag.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
@@ -68,9 +67,7 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
 }
 
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
-  if (closed_) {
-    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-  }
+  check_open();
   if (parameters_.max_nodes == 1) {
     // Nobody else holds a connection, so each round can have an empty store at the same port.
     co_await shutdown();
@@ -82,22 +79,11 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
   round.group_world_size = parameters_.max_nodes;
   round.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
   round.exchange_timeout = timeout_;
-  round.restarts = restarts_;
+  round.restarts = restarts();
   round.master.address = endpoint_.host;
   round.master.port = server_ ? server_->port() : endpoint_.port;
   round.master.served_by_agent = true;
   co_return round;
-}
-
-ELASTIC_DECL task<rendezvous_change> static_rendezvous::wait_for_change() {
-  event_flag never(co_await asio::this_coro::executor);
-  co_await never.wait();
-  co_return rendezvous_change{};
-}
-
-ELASTIC_DECL task<rendezvous_change> static_rendezvous::report_failure(std::string what) {
-  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
-  co_return change;
 }
 
 ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
@@ -112,13 +98,6 @@ ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
   // The last node may pass while another has come and not yet asked whether all have.
   time_source& time = *parameters_.time;
   co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
-}
-
-ELASTIC_DECL task<int> static_rendezvous::num_nodes_waiting() { co_return 0; }
-
-ELASTIC_DECL task<void> static_rendezvous::close(job_end, std::string) {
-  closed_ = true;
-  co_return;
 }
 
 ELASTIC_DECL task<void> static_rendezvous::shutdown() {
