@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 """Whether the page of a job's status shows, in a browser, what the journal of the job says.
 
-  page.py ELASTICRUN [--screenshots DIR]
+  page.py ELASTICRUN [--screenshot FILE]
 
 Two nodes of four workers run; one worker is killed, and later the agent, after which another one
 serves at its port. What workers say of themselves tries to become part of the page. Headless
@@ -30,13 +30,14 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTILE = "<img src=x onerror=document.title='owned'></pre><script>document.title='owned'</script>"
+FRIENDLY = "loss 0.31"
 WORKER = f"""\
 import sys, time
 sys.path.insert(0, {str(ROOT / "python")!r})
 from elasticrun import worker
 channel = worker.connect()
 for step in range(100000):
-    channel.progress(step, 100000, text={HOSTILE!r})
+    channel.progress(step, 100000, text=sys.argv[1])
     time.sleep(0.5)
 """
 PATIENCE = 20
@@ -115,12 +116,12 @@ class Browser:
 class Agent:
     """One elasticrun, whose status is shown."""
 
-    def __init__(self, elasticrun, folder, status, *options):
+    def __init__(self, elasticrun, folder, status, text, *options):
         script = folder / "worker.py"
         script.write_text(WORKER)
         self.process = subprocess.Popen(
             [elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status", str(status),
-             *options, "--no-python", "/usr/bin/python3", str(script)],
+             *options, "--no-python", "/usr/bin/python3", str(script), text],
             stderr=subprocess.PIPE, text=True)
         self.url = ""
         for line in self.process.stderr:
@@ -185,7 +186,7 @@ def check_attempts(browser, agent, folder):
         check(kind in text, f"record {number}, {kind}, is shown as {text!r}")
 
 
-def check_details(browser):
+def check_details(browser, text):
     """One rank by the keyboard; what it says of itself stays text."""
     browser.run("""
         const press = key => document.querySelector('#grid')
@@ -194,8 +195,8 @@ def check_details(browser):
         press('ArrowRight');""")
     rank = browser.text("#rank")
     check("rank " in rank and "running" in rank, f"the chosen rank is shown as {rank!r}")
-    comes_true("a rank shows what it says of itself", lambda: HOSTILE in browser.text("#rank"))
-    check(HOSTILE in browser.text("#steps"), "progress does not show what a worker says")
+    comes_true("a rank shows what it says of itself", lambda: text in browser.text("#rank"))
+    check(text in browser.text("#steps"), "progress does not show what a worker says")
     made = browser.run("return document.querySelectorAll('img, script:not([src])').length")
     check(made == 0, "what a worker said became part of the page")
     check("owned" not in browser.run("return document.title"), "what a worker said was run")
@@ -225,7 +226,7 @@ def check_return(browser, elasticrun, folder, agent):
     agent.end(signal.SIGKILL)
     comes_true("the page says that nobody answers", lambda: "lost" in browser.text("#notice"))
     port = agent.url.rsplit(":", 1)[1].strip("/")
-    other = Agent(elasticrun, folder, port, "--standalone", "--rdzv-id", "again",
+    other = Agent(elasticrun, folder, port, HOSTILE, "--standalone", "--rdzv-id", "again",
                   "--log-dir", "/dev/null")
     try:
         comes_true("the page shows the new agent's job",
@@ -240,7 +241,8 @@ def check_return(browser, elasticrun, folder, agent):
 def main():
     arguments = argparse.ArgumentParser(description="Tests the page of a job's status.")
     arguments.add_argument("elasticrun")
-    arguments.add_argument("--screenshots", type=pathlib.Path, help="where to put pictures of it")
+    arguments.add_argument("--screenshot", type=pathlib.Path,
+                           help="where to put a picture of it, with friendly workers")
     options = arguments.parse_args()
     for tool in ["chromedriver", "chromium"]:
         if not shutil.which(tool):
@@ -250,17 +252,20 @@ def main():
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         meeting = ["--nnodes", "2", "--rdzv-id", "job", "--rdzv-backend", "c10d",
                    "--rdzv-endpoint", f"localhost:{free_port()}"]
-        agent = Agent(options.elasticrun, folder, 0, *meeting, "--log-dir", str(folder / "logs"))
+        text = FRIENDLY if options.screenshot else HOSTILE
+        logs = str(folder / "logs")
+        agent = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", logs)
         stack.callback(agent.end, signal.SIGKILL)
-        peer = Agent(options.elasticrun, folder, 0, *meeting, "--log-dir", "/dev/null")
+        peer = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", "/dev/null")
         stack.callback(peer.end, signal.SIGKILL)
         browser = Browser(folder)
         stack.callback(browser.close)
         check_attempts(browser, agent, folder)
-        check_details(browser)
+        check_details(browser, text)
         check_examples(agent)
-        if options.screenshots:
-            browser.screenshot(options.screenshots / "status.png")
+        if options.screenshot:
+            comes_true("the end is estimated", lambda: "left" in browser.text("#steps"))
+            browser.screenshot(options.screenshot)
         check_return(browser, options.elasticrun, folder, agent)
     print("the page shows what the journal says")
 
