@@ -18,7 +18,7 @@ namespace elastic {
 /// is.
 ///
 /// The nodes of a round learn at the same time, but for the time of a message, that it is complete:
-/// the median of the differences of these moments is taken.
+/// the median of the differences of these moments is taken, if that is no more than an hour.
 ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
     const std::vector<journal_contents>& journals);
 

@@ -179,6 +179,16 @@ TIME_TEST("agent: a journal of its own name, and none", "[agent]") {
   stage.worker(1).exit(0);
   co_await stage.end();
   CHECK(read_journal(folder / "mine").records.size() == 11);
+
+  agent_stage silent(time);
+  silent.workers.log_dir = folder / "logs";
+  silent.workers.journal = "/dev/null";
+  silent.start();
+  co_await silent.quiet();
+  silent.worker(0).exit(1);
+  co_await silent.end();
+  CHECK(std::filesystem::exists(silent.result().log_directory));
+  CHECK_THROWS_WITH(find_journals(folder / "logs"), test::contains_text("no journal is in"));
 }
 
 }  // namespace agent_journal_tests

@@ -14,6 +14,7 @@
 #include <support/skip.hpp>
 #include <support/stalling_mount.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -146,22 +147,29 @@ CO_TEST("observe: a journal on a file system that hangs holds up nobody", "[obse
 
 TEST_CASE("observe: which journals a path means", "[observe]") {
   const test::temporary_directory folder;
-  const auto line = [](std::int64_t epoch, const std::string& run_id) {
-    journal_record record = record_of(1, epoch);
+  // From when to when a journal was written, in seconds.
+  const auto write_journal = [&](const std::string& run, const std::string& run_id, int from,
+                                 int to) {
+    journal_record record = record_of(1);
+    record.time_us = 1'000'000LL * from;
     record.event.run_id = run_id;
-    return to_json_line(record) + "\n";
+    const std::string path = folder / (run + "/journal.jsonl");
+    write(path, to_json_line(record) + "\n");
+    const auto last = std::chrono::sys_seconds(std::chrono::seconds(to));
+    std::filesystem::last_write_time(path, std::chrono::file_clock::from_sys(last));
+    return path;
   };
   CHECK_THROWS_WITH(find_journals(folder / "nothing"), contains_text("does not exist"));
   CHECK_THROWS_WITH(find_journals(folder.path()), contains_text("journal.jsonl is looked for"));
-  write(folder / "job_aaaaaaaa/journal.jsonl", line(10, "job"));
-  write(folder / "job_bbbbbbbb/journal.jsonl", line(11, "job"));
-  write(folder / "old_cccccccc/journal.jsonl", line(9, "old"));
-  write(folder / "bad_dddddddd/journal.jsonl", "no record\n");
-  const std::string first = folder / "job_aaaaaaaa/journal.jsonl";
+  const std::string first = write_journal("job_aaaaaaaa", "job", 1000, 2000);
+  const std::string second = write_journal("job_bbbbbbbb", "job", 1900, 3000);
+  const std::string third = write_journal("job_cccccccc", "job", 2500, 3100);
+  write_journal("job_dddddddd", "job", 100, 900);
+  write_journal("old_eeeeeeee", "old", 1000, 3000);
+  write(folder / "bad_ffffffff/journal.jsonl", "no record\n");
   CHECK(find_journals(first) == std::vector<std::string>{first});
   CHECK(find_journals(folder / "job_aaaaaaaa") == std::vector<std::string>{first});
-  CHECK(find_journals(folder.path()) ==
-        std::vector<std::string>{first, folder / "job_bbbbbbbb/journal.jsonl"});
+  CHECK(find_journals(folder.path()) == std::vector<std::string>{first, second, third});
   CHECK_THROWS_WITH(read_journal(folder.path()), contains_text("is not a file"));
 }
 

@@ -170,6 +170,9 @@ TEST_CASE("observe: a clock that met no other is left as it is", "[observe]") {
   journal_contents other = journal_of("host1", 5'000'000);
   for (journal_record& record : other.records) record.event.run_id += record.event.run_id;
   CHECK(clock_shifts({journal_of("host0", 0), other}) == shifts{0, std::nullopt});
+  // Another run with the same run id.
+  CHECK(clock_shifts({journal_of("host0", 0), journal_of("host1", 7'200'000'000)}) ==
+        shifts{0, std::nullopt});
   // Nodes of one round each have nobody to be compared with.
   const journal_contents alone = journal_of("host1", 5'000'000, 1);
   CHECK(clock_shifts({journal_of("host0", 0), alone}) == shifts{0, std::nullopt});

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -57,12 +58,26 @@ inline std::vector<std::string> journal_parts(const std::string& path) {
   return parts;
 }
 
-/// When a journal was begun, and of which run it is.
+/// Of which run a journal is, and from when to when it was written, in microseconds since 1970.
 struct journal_head {
   std::string path;
-  std::int64_t epoch = 0;
   std::string run_id;
+  std::int64_t began_us = 0;
+  std::int64_t last_us = 0;
+
+  bool overlaps(const journal_head& other) const {
+    return began_us <= other.last_us && other.began_us <= last_us;
+  }
 };
+
+/// When a file was written last.
+inline std::int64_t last_write_us(const std::string& path) {
+  std::error_code failure;
+  const auto time = std::filesystem::last_write_time(path, failure);
+  if (failure) return 0;
+  const auto since = std::chrono::file_clock::to_sys(time).time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+}
 
 /// None of a file whose first line is no record.
 inline std::optional<journal_head> journal_head_of(const std::string& path) {
@@ -73,7 +88,8 @@ inline std::optional<journal_head> journal_head_of(const std::string& path) {
   line.resize(std::min(line.find('\n'), line.size()));
   try {
     const journal_record first = parse_journal_line(line);
-    return journal_head{path, first.epoch, first.event.run_id};
+    return journal_head{path, first.event.run_id, first.time_us,
+                        std::max(first.time_us, last_write_us(path))};
   } catch (const error&) {
     return std::nullopt;
   }
@@ -90,6 +106,21 @@ inline std::vector<journal_head> journal_heads_below(const std::filesystem::path
     if (auto head = journal_head_of(path.string())) heads.push_back(std::move(*head));
   }
   return heads;
+}
+
+/// The journals of the run that was begun last. A run id may be used again: what was over before
+/// any of them began is of an earlier run.
+inline std::vector<journal_head> heads_of_newest_run(std::vector<journal_head> heads) {
+  std::sort(heads.begin(), heads.end(),
+            [](const auto& a, const auto& b) { return a.began_us > b.began_us; });
+  std::vector<journal_head> run;
+  for (const journal_head& head : heads) {
+    const bool belongs = std::any_of(run.begin(), run.end(), [&](const journal_head& other) {
+      return other.run_id == head.run_id && other.overlaps(head);
+    });
+    if (run.empty() || belongs) run.push_back(head);
+  }
+  return run;
 }
 
 }  // namespace detail
@@ -140,11 +171,9 @@ ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path) {
                             "of runs that are in it",
                             path, journal_file_name));
   }
-  const auto newest = std::max_element(
-      heads.begin(), heads.end(), [](const auto& a, const auto& b) { return a.epoch < b.epoch; });
   std::vector<std::string> paths;
-  for (const detail::journal_head& head : heads) {
-    if (head.run_id == newest->run_id) paths.push_back(head.path);
+  for (const detail::journal_head& head : detail::heads_of_newest_run(heads)) {
+    paths.push_back(head.path);
   }
   std::sort(paths.begin(), paths.end());
   return paths;

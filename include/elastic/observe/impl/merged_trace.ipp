@@ -30,6 +30,9 @@ inline round_times round_times_of(const journal_contents& journal) {
   return times;
 }
 
+/// Clocks that differ by more are of another run with the same run id.
+inline constexpr std::int64_t largest_shift_us = 3'600'000'000;
+
 /// What takes the second clock to the first; empty: no round in common.
 inline std::optional<std::int64_t> shift_between(const round_times& reference,
                                                  const round_times& other) {
@@ -40,8 +43,9 @@ inline std::optional<std::int64_t> shift_between(const round_times& reference,
   }
   if (differences.empty()) return std::nullopt;
   std::sort(differences.begin(), differences.end());
-  constexpr std::int64_t most = std::int64_t{1} << 60;
-  return std::clamp(differences[differences.size() / 2], -most, most);
+  const std::int64_t median = differences[differences.size() / 2];
+  if (median > largest_shift_us || median < -largest_shift_us) return std::nullopt;
+  return median;
 }
 
 }  // namespace detail
@@ -61,8 +65,7 @@ ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
         if (shifts[other]) continue;
         const auto shift = detail::shift_between(times[known], times[other]);
         if (!shift) continue;
-        constexpr std::int64_t most = std::int64_t{1} << 60;
-        shifts[other] = std::clamp(*shifts[known] + *shift, -most, most);
+        shifts[other] = *shifts[known] + *shift;
         has_more = true;
       }
     }
