@@ -46,8 +46,8 @@ SHARED = {
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
     "net": ["http_connection", "stream_listener"],
-    "process": ["console_target", "console_writer", "core_file", "fork_launcher", "oom_kills",
-                "process_tree", "signal_number"],
+    "process": ["console_target", "console_writer", "core_file", "fork_launcher", "memory_room",
+                "oom_kills", "process_tree", "signal_number"],
     "rendezvous": ["gather", "master_keys", "solo_rendezvous"],
     "store": ["key_watch"],
 }

@@ -29,6 +29,7 @@
 #include <elastic/agent/impl/worker_failure.ipp>
 #include <elastic/agent/impl/worker_group.ipp>
 #include <elastic/agent/impl/worker_spec.ipp>
+#include <elastic/agent/standby/detail/impl/import_record.ipp>
 #include <elastic/agent/standby/detail/impl/python_command.ipp>
 #include <elastic/agent/standby/detail/impl/standby_environment.ipp>
 #include <elastic/agent/standby/detail/impl/standby_process.ipp>
@@ -147,6 +148,7 @@
 #include <elastic/process/detail/impl/guard_file.ipp>
 #include <elastic/process/detail/impl/guarded_child.ipp>
 #include <elastic/process/detail/impl/lines.ipp>
+#include <elastic/process/detail/impl/memory_room.ipp>
 #include <elastic/process/detail/impl/oom_kills.ipp>
 #include <elastic/process/detail/impl/pidfd_child.ipp>
 #include <elastic/process/detail/impl/proc_snapshot.ipp>

@@ -187,6 +187,24 @@ TEST_CASE("standby: the script cannot tell a warm start from a cold one",
   fs::copy(scripts + name + ".py", job.library() / (name + ".py"));
   const std::string script = is_module ? name : (job.library() / (name + ".py")).string();
   fs::create_directory(job.logs());
+  const auto text_of = [&](const std::string& attempt) {
+    const std::regex run(R"(TORCHELASTIC_RUN_ID(=|": ")[0-9a-f-]+)");
+    return std::regex_replace(file_text(job.starts_file() + "." + attempt), run,
+                              "TORCHELASTIC_RUN_ID");
+  };
+  std::string plain;
+  if (option.empty()) {
+    words command = job.command(options, {script});
+    command.erase(std::find(command.begin(), command.end(), "--warm-standby"));
+    const auto delay = std::find(command.begin(), command.end(), "--standby-delay");
+    command.erase(delay, delay + 2);
+    running_program without(command, job.environment());
+    job.await_start(1, 0, "0");
+    plain = text_of("0");
+    without.signal(SIGTERM);
+    without.wait();
+    fs::remove(job.starts_file());
+  }
   running_program program(job.command(options, {script}), job.environment());
   // A module of the script's folder hides all others of its name; here it is on the path as well.
   const auto result = fail_after(job, program, "has a standby");
@@ -194,9 +212,10 @@ TEST_CASE("standby: the script cannot tell a warm start from a cold one",
   CHECK(result.code == 0);
   job.check_starts(1, 2);
   CHECK(has_text(result.err, "starts warm"));
-  const std::string cold = file_text(job.starts_file() + ".0");
+  const std::string cold = text_of("0");
   CHECK(cold.size() > 4000);
-  CHECK(file_text(job.starts_file() + ".1") == cold);
+  CHECK(text_of("1") == cold);
+  if (option.empty()) CHECK(plain == cold);
   // What the script wrote is where it is in any other attempt.
   const bool is_shown = option != "--redirects";
   CHECK(has_text(result.out, "out of 0") == is_shown);
@@ -225,6 +244,57 @@ TEST_CASE("standby: an interpreter that skips the hook runs no script by mistake
   CHECK(result.code == 0);
   job.check_starts(1, 2);
   CHECK(has_text(result.err, "starts cold, because there are no standbys"));
+}
+
+TEST_CASE("standby: it imports what a worker of the last attempt has imported later",
+          "[integration][standby]") {
+  // What the script does before it imports more, and whether a standby then imports that, too.
+  const auto [before, is_known] = GENERATE(table<std::string, bool>({
+      {"", true},
+      {"os.environ['BEFORE'] = '1'", false},
+      {"sys.path.insert(0, '/tmp')", false},
+  }));
+  INFO(before);
+  const standby_job job;
+  fs::create_directory(job.library() / "package");
+  standby_job::write(job.library() / "package/__init__.py", "import os\nos.environ['OWN'] = '1'\n");
+  standby_job::write(job.library() / "package/later.py", "import package.last\n");
+  standby_job::write(job.library() / "package/last.py", "");
+  standby_job::write(job.library() / "package/broken.py", "raise ImportError('always')\n");
+  const fs::path script = job.folder / "script.py";
+  standby_job::write(script,
+                     "import os, signal, sys\n"
+                     "import marked, package\n"
+                     "attempt = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
+                     "names = ['package.later', 'package.last', 'colorsys']\n"
+                     "print(attempt, 'has', [name in sys.modules for name in names], flush=True)\n"
+                     "def begin():\n    " +
+                         before +
+                         "\n"
+                         "    try:\n"
+                         "        import package.broken\n"
+                         "    except ImportError:\n"
+                         "        pass\n"
+                         "    import package.later, colorsys\n"
+                         "begin()\n"
+                         "with open(sys.argv[1], 'a') as starts:\n"
+                         "    starts.write(f'0 {attempt} {os.getpid()} {marked.pid}\\n')\n"
+                         "if attempt != '2': signal.pause()\n");
+  running_program program(job.command({"--nproc-per-node", "1", "--max-restarts", "2"}, {script}),
+                          job.environment());
+  ::kill(job.await_start(1, 0, "0").pid, SIGKILL);
+  const noted_start second = job.await_start(2, 0, "1");
+  program.await_err("local rank 0 starts ");
+  program.await_err("has a standby", has_text(program.err(), "starts warm") ? 2 : 1);
+  ::kill(second.pid, SIGKILL);
+  const auto result = program.wait();
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  job.check_starts(1, 3);
+  CHECK(has_text(result.out, "0 has [False, False, False]"));
+  CHECK(
+      has_text(result.out, is_known ? "2 has [True, True, False]" : "2 has [False, False, False]"));
+  CHECK(job.left.processes().empty());
 }
 
 TEST_CASE("standby: a user's own sitecustomize runs once in each process",
@@ -449,15 +519,44 @@ TEST_CASE("standby: what the hook finds in scripts", "[integration][standby]") {
   CHECK(result.out == "all functions do as expected\n");
 }
 
-TEST_CASE("standby: a job of PyTorch 2.13 goes on with processes that have imported it",
+TEST_CASE("standby: a worker that started warm is heard, and found hung",
           "[integration][standby]") {
-  const std::string python = test::torch_213_python();
-  if (python.empty()) return;
+  const standby_job job;
+  const fs::path script = job.folder / "script.py";
+  standby_job::write(script,
+                     "import os, signal, sys\n"
+                     "import marked\n"
+                     "sys.path.insert(0, '" ELASTIC_SOURCE_DIR
+                     "/python')\n"
+                     "from elasticrun import worker\n"
+                     "attempt = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
+                     "with open(sys.argv[1], 'a') as starts:\n"
+                     "    starts.write(f'0 {attempt} {os.getpid()} {marked.pid}\\n')\n"
+                     "if attempt == '1': worker.connect().heartbeat(timeout=0.1)\n"
+                     "if attempt != '2': signal.pause()\n");
+  running_program program(job.command({"--nproc-per-node", "1", "--max-restarts", "2"}, {script}),
+                          job.environment());
+  const auto result = fail_after(job, program, "has a standby");
+  INFO(result.err);
+  CHECK(result.code == 0);
+  job.check_starts(1, 3);
+  const auto warm = result.err.find("starts warm");
+  REQUIRE(warm != std::string::npos);
+  CHECK(result.err.find("is hung", warm) != std::string::npos);
+}
+
+void check_torch_job(const std::string& python, words script) {
   standby_job job;
   job.use_python(python);
-  running_program program(job.command({"--nproc-per-node", "2"}, {scripts + "torch213_warm.py"}),
+  words options{"--nproc-per-node", "2"};
+  if (script[0] == "-m") {
+    fs::copy(scripts + script[1] + ".py", job.library() / (script[1] + ".py"));
+    options.emplace_back("-m");
+    script.erase(script.begin());
+  }
+  running_program program(job.command(options, script),
                           job.environment({{"GLOO_SOCKET_IFNAME", "lo"}}),
-                          std::chrono::seconds(120));
+                          std::chrono::seconds(240));
   program.await_err("has a standby", 2);
   program.await_out("step 1 of 2");
   ::kill(job.await_start(2, 1, "0").pid, SIGKILL);
@@ -468,7 +567,21 @@ TEST_CASE("standby: a job of PyTorch 2.13 goes on with processes that have impor
   for (const noted_start& start : job.starts()) CHECK(start.importer == start.pid);
   CHECK(occurrences(result.err, "starts warm") == 2);
   CHECK(has_text(result.out, "attempt 1: step 1 of 2"));
+  CHECK(has_text(result.out, "attempt 1: 3 items by fork"));
+  CHECK(has_text(result.out, "attempt 1: 3 items by spawn"));
   CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("standby: a job of PyTorch 2.13 goes on with processes that have imported it",
+          "[integration][standby]") {
+  const std::string python = test::torch_213_python();
+  if (!python.empty()) check_torch_job(python, {scripts + "torch_warm.py"});
+}
+
+TEST_CASE("standby: a job of PyTorch 1.13 goes on with processes that have imported it",
+          "[integration][standby]") {
+  const std::string python = test::torch_python();
+  if (!python.empty()) check_torch_job(python, {"-m", "torch_warm"});
 }
 
 }  // namespace standby_test

@@ -11,7 +11,7 @@ with open(sys.argv[1], encoding="utf-8") as header:
 definitions, end, last = source.rpartition("\ntry:\n    Standby().run()")
 assert end and "os._exit(70)" in last
 compile(source, "hook", "exec")
-hook = {"__name__": "hook"}
+hook = {"__name__": "hook", "os": os, "sys": sys}
 exec(compile(definitions, "hook", "exec"), hook)
 
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/agent/standby/detail/import_record.hpp>
 #include <elastic/agent/standby/detail/python_command.hpp>
 #include <elastic/agent/standby/detail/standby_environment.hpp>
 #include <elastic/agent/standby/detail/stored_archive.hpp>
@@ -10,9 +11,13 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/contract/environment.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <string>
@@ -205,13 +210,14 @@ TEST_CASE("standby_environment: a standby can join nobody, and gets the hook", "
   task.archive_size = 12;
   const process_spec spec = worker({"ELASTIC_CONTROL=c", "MASTER_ADDR=h", "MASTER_PORT=1", "RANK=0",
                                     "TORCHELASTIC_ERROR_FILE=f", "TORCHELASTIC_RESTART_COUNT=1"});
-  CHECK(detail::standby_environment(spec, task) ==
-        words{"ELASTIC_STANDBY=12:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1", "RANK=0"});
+  CHECK(
+      detail::standby_environment(spec, task) ==
+      words{"ELASTIC_STANDBY=12:0:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1", "RANK=0"});
   CHECK(detail::standby_environment(worker({"PYTHONPATH=/a:/b"}), task) ==
-        words{"ELASTIC_STANDBY=12:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1:/a:/b"});
+        words{"ELASTIC_STANDBY=12:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1:/a:/b"});
   // An empty entry would be the working directory.
   CHECK(detail::standby_environment(worker({"PYTHONPATH="}), task) ==
-        words{"ELASTIC_STANDBY=12:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
+        words{"ELASTIC_STANDBY=12:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
 }
 
 TEST_CASE("standby_environment: what it lacks is set, what is gone is removed", "[standby]") {
@@ -221,6 +227,31 @@ TEST_CASE("standby_environment: what it lacks is set, what is gone is removed", 
   CHECK(detail::standby_changes(from, to) ==
         std::vector<variable_change>{
             {"MASTER_PORT", "1"}, {"RANK", "2"}, {"NCCL_ASYNC_ERROR_HANDLING", std::nullopt}});
+}
+
+TEST_CASE("import_record: another process writes what is read", "[standby]") {
+  const detail::import_record record;
+  CHECK(record.size() == 0);
+  CHECK(record.text().empty());
+  const std::string place = record.place();
+  const std::string path = place.substr(place.find(':') + 1);
+  const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::app) << text; };
+  write("a.b\n=C\n");
+  CHECK(record.size() == 7);
+  CHECK(record.text() == "a.b\n=C\n");
+  write(std::string(detail::import_record::largest, 'x'));
+  CHECK(record.size() == detail::import_record::largest);
+  CHECK(record.text().size() == detail::import_record::largest);
+  std::filesystem::resize_file(path, 3);
+  CHECK(record.text() == "a.b");
+  const process_spec plain = record.recorded(worker({"A=1"}));
+  const auto variables = environment_from(plain.environment);
+  CHECK(find_variable(variables, "ELASTIC_IMPORTS") == "0:" + place);
+  const std::string archive = find_variable(variables, "PYTHONPATH").value();
+  CHECK(std::filesystem::file_size(archive) > 1000);
+  const process_spec other = record.recorded(worker({"PYTHONPATH=/a:/b"}));
+  CHECK(find_variable(environment_from(other.environment), "ELASTIC_IMPORTS") == "1:" + place);
+  CHECK(find_variable(environment_from(other.environment), "PYTHONPATH") == archive + ":/a:/b");
 }
 
 TEST_CASE("python_command: flags end where the script begins", "[standby]") {

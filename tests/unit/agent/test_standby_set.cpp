@@ -18,9 +18,12 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,6 +150,8 @@ class stage {
   std::exception_ptr failure;
   asio::cancellation_signal cancel;
   asio::cancellation_signal cancel_launch;
+  /// What processes can still take.
+  std::optional<std::uint64_t> available;
   standby_set set;
 
  private:
@@ -158,6 +163,8 @@ class stage {
     services.launcher = launcher;
     services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
     services.log = log->log();
+    services.available_memory = [this] { return available; };
+    services.memory_of = [](pid_t) { return std::uint64_t{100} << 20; };
     return standby_set(context.get_executor(), terms, services);
   }
 };
@@ -167,11 +174,11 @@ TEST_CASE("standby_set: the second start is that of the standby", "[standby]") {
   job.make_standby();
   test::fake_process& probe = *job.launcher->started[1];
   CHECK(probe.spec.arguments == std::vector<std::string>{"-u", "-c", "pass"});
-  CHECK(probe.variable("ELASTIC_STANDBY").ends_with(":0:code::"));
+  CHECK(probe.variable("ELASTIC_STANDBY").ends_with(":0:0:code::"));
   CHECK(probe.tree_ended);
   test::fake_process& standby = *job.launcher->started[2];
   CHECK(standby.spec.arguments == worker("1").arguments);
-  CHECK(standby.variable("ELASTIC_STANDBY").ends_with(":0:script:torch:train.py"));
+  CHECK(standby.variable("ELASTIC_STANDBY").ends_with(":0:0:script:torch:train.py"));
   CHECK(standby.variable("MASTER_PORT") == "<not set>");
   CHECK(job.hear(2).first.empty());
   job.launch("2");
@@ -344,6 +351,64 @@ TEST_CASE("standby_set: a module that cannot be imported is left out from then o
   CHECK(job.launcher->started[4]->variable("ELASTIC_STANDBY").ends_with(":torch:train.py"));
 }
 
+/// Notes imports in the record of a process.
+void record(const test::fake_process& process, const std::string& text) {
+  const std::string place = process.variable("ELASTIC_IMPORTS");
+  std::ofstream(place.substr(place.find("/proc/")), std::ios::app) << text;
+}
+
+TEST_CASE("standby_set: one is made anew for what its worker imported since", "[standby]") {
+  stage job{std::vector<std::string>()};
+  job.launch("1");
+  const test::fake_process& worker = *job.launcher->started[0];
+  CHECK(worker.variable("MASTER_PORT") == "1");
+  CHECK(worker.variable("ELASTIC_STANDBY") == "<not set>");
+  record(worker, "a\n");
+  job.keep_warm();
+  job.pass(10s);
+  job.say(1, ready_of(1001));
+  CHECK(
+      job.launcher->started[2]->variable("ELASTIC_STANDBY").ends_with(":2:0:script:auto:train.py"));
+  job.say(2, ready_of(1002));
+  job.pass(10s);
+  CHECK(job.launcher->started.size() == 3);
+  record(worker, "a.b\n");
+  job.pass(20s);
+  job.say(3, ready_of(1003));
+  CHECK(
+      job.launcher->started[4]->variable("ELASTIC_STANDBY").ends_with(":6:0:script:auto:train.py"));
+  CHECK(job.launcher->started[2]->running());
+  SECTION("it takes the place of the other one") {
+    job.say(4, ready_of(1004));
+    CHECK(job.set.ready() == 1);
+    CHECK(job.launcher->started[2]->tree_ended);
+    CHECK(job.launcher->started[4]->running());
+    CHECK_FALSE(job.log->has("is lost"));
+    job.pass(1h);
+    CHECK(job.launcher->started.size() == 5);
+  }
+  SECTION("if it refuses, none imports what workers imported later") {
+    job.say(4, "refused\0x"s);
+    CHECK(job.set.ready() == 1);
+    CHECK(job.launcher->started[2]->running());
+    CHECK(job.log->has("standbys import no more what workers have imported later: x"));
+    job.pass(1h);
+    CHECK(job.launcher->started.size() == 5);
+    CHECK_FALSE(job.log->has("no more standbys are made"));
+  }
+}
+
+TEST_CASE("standby_set: what runs no hooks, or has named modules, notes nothing", "[standby]") {
+  const bool is_named = GENERATE(true, false);
+  stage job(is_named ? std::vector<std::string>{"torch"} : std::vector<std::string>{});
+  process_spec spec = worker("1");
+  if (!is_named) spec.arguments[0] = GENERATE("-I", "-uE", "-S");
+  asio::co_spawn(job.context, job.set.launch(spec), [](auto, auto) {});
+  job.pass();
+  CHECK(job.launcher->started.at(0)->variable("ELASTIC_IMPORTS") == "<not set>");
+  CHECK(job.launcher->started.at(0)->variable("PYTHONPATH") == "<not set>");
+}
+
 TEST_CASE("standby_set: three that end before they are ready are enough", "[standby]") {
   stage job;
   job.launch("1");
@@ -357,6 +422,63 @@ TEST_CASE("standby_set: three that end before they are ready are enough", "[stan
   job.pass(1h);
   CHECK(job.launcher->started.size() == 7);
   CHECK(job.log->has("3 of them ended in a row before they were ready"));
+}
+
+TEST_CASE("standby_set: one can wait until all have a standby, or none is made", "[standby]") {
+  stage job;
+  job.launch("1");
+  bool is_settled = false;
+  const auto wait = [&] {
+    is_settled = false;
+    asio::co_spawn(
+        job.context, job.set.until_ready(),
+        asio::bind_cancellation_slot(job.cancel_launch.slot(),
+                                     [&](const std::exception_ptr&) { is_settled = true; }));
+    job.pass();
+  };
+  wait();
+  CHECK_FALSE(is_settled);
+  job.keep_warm();
+  CHECK(is_settled);
+  job.pass(10s);
+  wait();
+  job.say(1, ready_of(1001));
+  CHECK_FALSE(is_settled);
+  SECTION("it is ready") { job.say(2, ready_of(1002)); }
+  SECTION("it refuses") { job.say(2, "refused\0x"s); }
+  CHECK(is_settled);
+  wait();
+  CHECK(is_settled);
+}
+
+TEST_CASE("standby_set: if memory is short standbys end, and are made when there is some",
+          "[standby]") {
+  stage job;
+  constexpr std::uint64_t mib = 1 << 20;
+  job.available = 199 * mib;
+  job.launch("1");
+  job.keep_warm();
+  job.pass(100s);
+  CHECK(job.launcher->started.size() == 1);
+  job.available = 200 * mib;
+  job.pass(10s);
+  job.say(1, ready_of(1001));
+  job.say(2, ready_of(1002));
+  job.available = 100 * mib;
+  job.pass(100s);
+  CHECK(job.set.ready() == 1);
+  job.available = 99 * mib;
+  job.pass(10s);
+  CHECK(job.set.ready() == 0);
+  CHECK(job.launcher->started[2]->tree_ended);
+  CHECK(
+      job.log->has("standbys end, so that a restart may take longer: memory is short: 99 MiB are "
+                   "available, and a standby takes 100 MiB"));
+  job.pass(100s);
+  CHECK(job.launcher->started.size() == 3);
+  job.available = 300 * mib;
+  job.pass(10s);
+  CHECK(job.launcher->started.size() == 4);
 }
 
 TEST_CASE("standby_set: none is made if nothing can start again", "[standby]") {

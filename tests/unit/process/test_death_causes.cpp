@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/process/detail/core_file.hpp>
+#include <elastic/process/detail/memory_room.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
 
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
+
+#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -51,6 +54,31 @@ TEST_CASE("oom kills: are counted where this process's memory is", "[process]") 
 
 TEST_CASE("oom kills: this machine counts them", "[process]") {
   CHECK(elastic::detail::count_oom_kills());
+}
+
+TEST_CASE("memory room: the least of the machine and the cgroups above", "[process]") {
+  const temporary_directory root;
+  CHECK_FALSE(elastic::detail::available_memory(root.path()));
+  write(root / "proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n");
+  CHECK(elastic::detail::available_memory(root.path()) == 5000U * 1024);
+  write(root / "proc/self/cgroup", "0::/slice/job\n");
+  const std::string slice = root / "sys/fs/cgroup/slice";
+  write(slice + "/job/memory.max", "max\n");
+  write(slice + "/job/memory.current", "7\n");
+  CHECK(elastic::detail::available_memory(root.path()) == 5000U * 1024);
+  write(slice + "/memory.max", "1000\n");
+  write(slice + "/memory.current", "900\n");
+  CHECK(elastic::detail::available_memory(root.path()) == 100U);
+  write(slice + "/memory.stat", "active_file 9\ninactive_file 300\n");
+  CHECK(elastic::detail::available_memory(root.path()) == 400U);
+  write(slice + "/memory.current", "5000\n");
+  CHECK(elastic::detail::available_memory(root.path()) == 0U);
+}
+
+TEST_CASE("memory room: what this process takes", "[process]") {
+  CHECK(elastic::detail::available_memory().value_or(0) > 0);
+  CHECK(elastic::detail::memory_of(::getpid()) > 100'000);
+  CHECK(elastic::detail::memory_of(-1) == 0);
 }
 
 // ---- core files ---------------------------------------------------------------------------------

@@ -5,7 +5,9 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +24,14 @@ struct standby_view {
   bool may_restart = true;
   /// Workers that have no standby.
   std::size_t missing = 0;
+  /// Workers that have imported more since their standby was made; none if that is not known.
+  std::optional<std::size_t> outdated = {};
+  /// Those that wait.
+  std::size_t ready = 0;
+  /// The bytes that processes can still take; none: nobody knows.
+  std::optional<std::uint64_t> available = {};
+  /// The bytes that a standby takes, as far as is known.
+  std::uint64_t size = 0;
 };
 
 /// What it does next, and the half sentence that says why.
@@ -33,6 +43,8 @@ struct standby_step {
     wait,
     /// Make one.
     make,
+    /// End those that wait, since the job needs their memory.
+    end,
   };
   action what = action::rest;
   time_point until = {};
@@ -43,10 +55,19 @@ struct standby_step {
 /// clock.
 class standby_plan {
  public:
-  explicit standby_plan(duration delay) : delay_(delay) {}
+  /// How often it is looked whether there is memory for standbys.
+  static constexpr std::chrono::seconds memory_period{10};
+
+  explicit standby_plan(duration delay) : delay_(delay) { begin_attempt(); }
+
+  /// Workers are started: their standbys will soon be outdated.
+  ELASTIC_DECL void begin_attempt();
 
   /// One has imported and waits.
   void ready() { deaths_ = 0; }
+
+  /// It was looked at `now` whether any is outdated, and none was.
+  ELASTIC_DECL void reviewed(const standby_view& view);
 
   /// One has ended, or broke the protocol, before it was ready. Three in a row: no more are made.
   ELASTIC_DECL void died(std::string reason, time_point now);
@@ -72,7 +93,12 @@ class standby_plan {
   ELASTIC_DECL standby_step next(const standby_view& view) const;
 
  private:
+  ELASTIC_DECL standby_step next_but_for_memory(const standby_view& view) const;
+  ELASTIC_DECL standby_step review(const standby_view& view) const;
+
   duration delay_;
+  /// How long after the workers' start it is looked whether standbys are outdated.
+  duration review_after_{};
   int deaths_ = 0;
   int losses_ = 0;
   std::optional<time_point> died_at_;

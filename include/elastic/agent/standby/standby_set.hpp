@@ -17,22 +17,35 @@
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace elastic {
 
-/// What a `standby_set` works with; all but the log must be set.
+namespace detail {
+class import_record;
+}
+
+/// What a `standby_set` works with; launcher and time must be set.
 struct standby_set_services {
   /// How workers and standbys are started.
   std::shared_ptr<process_launcher> launcher;
   std::shared_ptr<time_source> time;
   logger log = {};
+  /// The bytes that processes can still take; none: nobody knows. Default: those of the machine and
+  /// of the memory cgroups (version 2) of this process.
+  std::function<std::optional<std::uint64_t>()> available_memory = {};
+  /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+  std::function<std::uint64_t(pid_t)> memory_of = {};
 };
 
 /// A launcher that starts a Python program a second time without its imports: while the first one
@@ -77,6 +90,13 @@ class standby_set final : public process_launcher {
   /// awaited by the next call or by `stop`; those that are ready stay.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
 
+  /// Waits until each process that was launched last has a standby, or none is made before a delay
+  /// has passed or at all.
+  ///
+  /// To be awaited beside `keep_warm`, which makes them.
+  /// Errors: none. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<void> until_ready();
+
   /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
   /// end at most `limits::standby_end`.
   ///
@@ -100,6 +120,12 @@ class standby_set final : public process_launcher {
     standby_pointer standby;
     /// What that was made for.
     process_spec made_for;
+    /// What the process imports; null: that is not noted.
+    std::shared_ptr<detail::import_record> record;
+    /// How much of it the standby knows.
+    std::size_t known = 0;
+    /// The process.
+    pid_t pid = 0;
     /// It was launched in this attempt.
     bool is_used = true;
     /// Its standby is watched.
@@ -122,7 +148,12 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL std::uint64_t size_of_one() const;
+  ELASTIC_DECL void end_for_memory(const std::string& reason);
   ELASTIC_DECL void note_end();
+  ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
@@ -133,7 +164,7 @@ class standby_set final : public process_launcher {
 
   // Result: why it did not become the process; empty: it did.
   ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
-                                           process_spec to);
+                                           process_spec to, std::string record_place);
 
   warm_standby terms_;
   standby_set_services services_;
@@ -144,7 +175,14 @@ class standby_set final : public process_launcher {
   std::map<std::string, slot> slots_;
   std::vector<standby_pointer> discarded_;
   bool is_off_noted_ = false;
+  /// The memory that the largest standby took; 0: there was none.
+  std::uint64_t largest_ = 0;
+  bool is_short_noted_ = false;
+  /// Standbys import what workers have imported later.
+  bool uses_records_ = true;
   event_flag changed_;
+  /// None is made.
+  event_flag settled_;
   std::function<void(const exit_status&)> on_end_;
 };
 

@@ -17,7 +17,7 @@ namespace elastic {
 struct warm_standby {
   bool enabled = false;
   /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
-  /// that the script imports at its beginning.
+  /// that the script imports at its beginning, and what workers have imported of these later.
   std::vector<std::string> modules;
   /// How long after the start of the workers the first standby is made.
   duration delay = std::chrono::seconds(10);

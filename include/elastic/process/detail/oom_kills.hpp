@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace elastic::detail {
 
@@ -16,6 +17,10 @@ namespace elastic::detail {
 ///
 /// @param root  what stands before /proc and /sys
 ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");
+
+/// The path of this process in a hierarchy of `file`, a /proc/self/cgroup, which has lines such as
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
+ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller);
 
 }  // namespace elastic::detail
 

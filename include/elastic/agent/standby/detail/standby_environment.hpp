@@ -21,6 +21,8 @@ struct standby_task {
   std::string name;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;
+  /// What a worker has imported: an `import_record`'s text.
+  std::string record = {};
 };
 
 /// What the starts of a worker in two attempts have in common. If it differs, the standby of one

@@ -8,13 +8,11 @@ namespace elastic::detail {
 /// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
 /// it ends the process: an exception would let the interpreter go on to the script.
 ///
-/// ELASTIC_STANDBY, "SIZE:HAD_PATH:KIND:MODULES:NAME", says what it is to do: SIZE bytes of
-/// descriptor 1 are this archive, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what
-/// the interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
+/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:RECORD:HAD_PATH:KIND:MODULES:NAME", says
+/// what it is to do: SIZE bytes of descriptor 1 are its archive, RECORD bytes of descriptor 2 what
+/// a worker has imported, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what the
+/// interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
-import os
-import sys
-
 BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
 
@@ -58,6 +56,8 @@ class Priority:
     """While it imports a standby stands back; if memory runs out it goes first."""
 
     def lower(self):
+        import time
+        self.began = time.monotonic()
         try:
             self.oom = read_own("oom_score_adj")
             write_own("oom_score_adj", "1000")
@@ -69,6 +69,12 @@ class Priority:
                 write_own("autogroup", "10")
         except (OSError, ValueError):
             self.is_nice = False  # The kernel has no such groups.
+
+    def raise_if_late(self):
+        """Where the processors are never idle it would not come to an end."""
+        import time
+        if time.monotonic() - self.began > 30:
+            self.raise_processor()
 
     def raise_processor(self):
         # The kernel takes 10 such requests a second, of all processes together.
@@ -301,16 +307,11 @@ class Standby:
         os.close(nothing)
 
     def restore_environment(self):
-        size, had_path, self.kind, self.modules, self.name = (
-            os.environ.pop("ELASTIC_STANDBY").split(":", 4))
+        size, record_size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 5))
         self.archive_size = int(size)
-        entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
-        if had_path == "1":
-            os.environ["PYTHONPATH"] = rest
-        sys.path.remove(entry)
-        sys.path_importer_cache.pop(entry, None)
-        cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
-        cache.pop(entry, None)
+        self.record_size = int(record_size)
+        restore_path(had_path)
         self.variables = os.environ._data
         self.asked = Asked(self.variables)
         self.before = dict(self.variables)
@@ -318,10 +319,8 @@ class Standby:
         self.folder = os.getcwd()
 
     def run_hidden(self):
-        """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
         own = set(sys.modules) - BEFORE
-        sys.modules.pop("sitecustomize", None)
-        sys.modules["site"].execsitecustomize()
+        run_hidden()
         self.known = set(sys.modules) - own
 
     def send(self, *fields):
@@ -357,15 +356,39 @@ class Standby:
                 if name not in self.missing:
                     self.missing.append(name)
                 continue
-            try:
-                __import__(name, None, None, members or ("__name__",))
-            except BaseException as failure:
+            self.load_module(name, members)
+        if names[0] == "auto":
+            packages = {name.split(".")[0] for name, _ in wanted} - local
+            # Python's own parts take no time, and change what a process does at its end.
+            self.load_recorded(names, packages - set(getattr(sys, "stdlib_module_names", ())))
+
+    def load_module(self, name, members, may_lack=False):
+        try:
+            __import__(name, None, None, members or ("__name__",))
+        except BaseException as failure:
+            # What failed in a worker, too, did it no harm.
+            if not (may_lack and isinstance(failure, ImportError)):
                 self.drop(name, f"its import failed: {type(failure).__name__}: {failure}")
-            if os.getpid() != self.pid:
-                os._exit(0)
-            device = opened_device()
-            if device:
-                self.drop(name, f"its import opens {device}")
+        if os.getpid() != self.pid:
+            os._exit(0)
+        device = opened_device()
+        if device:
+            self.drop(name, f"its import opens {device}")
+        self.priority.raise_if_late()
+
+    def load_recorded(self, names, packages):
+        """Of these packages the parts that a worker has imported later, until the script did what
+        may change an import."""
+        for line in os.pread(2, self.record_size, 0).decode("utf-8", "replace").splitlines():
+            if line.startswith("="):
+                name = os.fsencode(line[1:])
+                if self.asked.get(name) == self.before.get(name):
+                    return  # No import has changed this variable.
+            elif line == "!":
+                return
+            elif line.split(".")[0] in packages and line not in sys.modules:
+                if "-" + line not in names:
+                    self.load_module(line, (), may_lack=True)
 
     def check_copies(self):
         if self.asked.are_listed and is_copied(self.before, (self.before, self.variables)):
@@ -408,6 +431,7 @@ class Standby:
                 os.environb.pop(name, None)
             else:
                 os.environb[name] = value
+        self.record = os.environ.pop("ELASTIC_IMPORTS", None)
 
     def take_streams(self, descriptors):
         if len(descriptors) != 3:
@@ -424,16 +448,16 @@ class Standby:
             reset_stream(stream, number, is_buffered)
 
     def run(self):
-        priority = Priority()
+        self.priority = Priority()
         try:
             self.restore_environment()
-            priority.lower()
+            self.priority.lower()
             self.run_hidden()
             self.load()
             self.check_copies()
             self.check()
             versions = versions_of(sys.modules)
-            priority.raise_processor()
+            self.priority.raise_processor()
             self.send("ready", "1", str(self.pid), *self.missing[:64])
             kind, descriptors = self.receive()
             if kind[0] != b"prepare":
@@ -442,7 +466,7 @@ class Standby:
             if versions_of(sys.modules) != versions:
                 raise Refusal("what it imported was changed since")
             self.change_variables(kind[1:])
-            priority.raise_memory()
+            self.priority.raise_memory()
             self.take_streams(descriptors)
         except Refusal as refusal:
             self.refuse(str(refusal))
@@ -454,7 +478,9 @@ class Standby:
             os._exit(71)
         self.socket.close()
         copy_output(self.outputs[0], self.archive_size, 1)
-        copy_output(self.outputs[1], 0, 2)
+        copy_output(self.outputs[1], self.record_size, 2)
+        if self.record:
+            record_imports(self.record)
 
 
 try:

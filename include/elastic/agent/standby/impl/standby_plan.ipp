@@ -7,11 +7,24 @@
 #include <elastic/base/limits.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace elastic {
+
+ELASTIC_DECL void standby_plan::begin_attempt() {
+  const duration first = std::max<duration>(delay_, std::chrono::seconds(1));
+  review_after_ = first < duration::max() / 2 ? 2 * first : duration::max();
+}
+
+ELASTIC_DECL void standby_plan::reviewed(const standby_view& view) {
+  while (review_after_ < duration::max() / 2 &&
+         deadline_after(view.launched, review_after_) <= view.now) {
+    review_after_ *= 2;
+  }
+}
 
 ELASTIC_DECL void standby_plan::died(std::string reason, time_point now) {
   died_at_ = now;
@@ -45,15 +58,47 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
+/// Standbys are made if there is twice their memory, and end if there is not even that of one.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
+  using action = standby_step::action;
+  constexpr std::uint64_t mib = 1024 * 1024;
+  standby_step step = next_but_for_memory(view);
+  if (!view.available || view.size == 0) return step;
+  const std::string shortage =
+      fmt::format("memory is short: {} MiB are available, and a standby takes {} MiB",
+                  *view.available / mib, view.size / mib);
+  if (view.ready > 0 && *view.available < view.size) return {action::end, {}, shortage};
+  const time_point again = deadline_after(view.now, memory_period);
+  if (step.what == action::make) {
+    const std::uint64_t count = std::max<std::uint64_t>(view.missing, 1);
+    if (*view.available / 2 / count < view.size) return {action::wait, again, shortage};
+  } else if (view.ready > 0 && (step.what == action::rest || step.until > again)) {
+    step.what = action::wait;
+    step.until = again;
+  }
+  return step;
+}
+
+ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& view) const {
   using action = standby_step::action;
   if (off_) return {action::rest, {}, "there are to be none: " + *off_};
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
-  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
+  if (view.missing == 0) return review(view);
   time_point due = deadline_after(view.launched, delay_);
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
   if (view.now < due) return {action::wait, due, "the workers begin first"};
   return {action::make, {}, fmt::format("{} workers have none", view.missing)};
+}
+
+/// What is worth a new standby is seen later and later: few scripts import much after their first
+/// steps.
+ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
+  using action = standby_step::action;
+  if (!view.outdated) return {action::rest, {}, "every worker has one"};
+  time_point due = deadline_after(view.launched, review_after_);
+  if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
+  if (view.now < due || *view.outdated == 0) return {action::wait, due, "every worker has one"};
+  return {action::make, {}, fmt::format("{} workers have imported more since", *view.outdated)};
 }
 
 }  // namespace elastic

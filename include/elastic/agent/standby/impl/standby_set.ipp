@@ -4,6 +4,7 @@
 
 #include <elastic/agent/standby/standby_set.hpp>
 
+#include <elastic/agent/standby/detail/import_record.hpp>
 #include <elastic/agent/standby/detail/python_command.hpp>
 #include <elastic/agent/standby/detail/standby_environment.hpp>
 #include <elastic/base/asio.hpp>
@@ -14,6 +15,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/process/detail/memory_room.hpp>
 
 #include <fcntl.h>
 
@@ -33,7 +35,16 @@ ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_
     : terms_(std::move(terms)),
       services_(std::move(services)),
       plan_(terms_.delay),
-      changed_(strand) {}
+      changed_(strand),
+      settled_(strand) {
+  uses_records_ = terms_.modules.empty();
+  if (!services_.available_memory) {
+    services_.available_memory = [] { return detail::available_memory(); };
+  }
+  if (!services_.memory_of) {
+    services_.memory_of = [](pid_t pid) { return detail::memory_of(pid); };
+  }
+}
 
 ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
   const auto rank = find_variable(environment_from(spec.environment), "LOCAL_RANK");
@@ -42,28 +53,60 @@ ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
 
 // ---- a start ------------------------------------------------------------------------------------
 
+namespace detail {
+
+/// Whether the interpreter runs what PYTHONPATH names before the script.
+inline bool runs_hooks(const process_spec& spec) {
+  const auto command = parse_python_command(spec.arguments);
+  if (!command) return false;
+  return std::none_of(command->flags.begin(), command->flags.end(), [](const std::string& flag) {
+    const std::string letters = flag.substr(0, flag.find_first_of("WX"));
+    return flag[0] == '-' && letters.find_first_of("IES") != std::string::npos;
+  });
+}
+
+}  // namespace detail
+
 ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec) {
   const auto launcher = services_.launcher;
   launched_ = services_.time->now();
   if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
-  const auto [position, is_first] = slots_.try_emplace(detail::standby_key(spec));
+  const std::string key = detail::standby_key(spec);
+  const auto [position, is_first] = slots_.try_emplace(key);
   slot& entry = position->second;
   entry.spec = spec;
   entry.is_used = true;
   changed_.set();
+  settled_.reset();
+  const bool is_recorded = uses_records_ && !plan_.off() && detail::runs_hooks(spec);
+  if (!is_recorded) entry.record.reset();
+  if (is_recorded && !entry.record) entry.record = std::make_shared<detail::import_record>();
+  const auto record = entry.record;
   std::string reason = plan_.off() ? "there are no standbys" : "no standby was ready";
   discarder used{*this, std::move(entry.standby)};
   if (used.standby) {
     const process_spec made_for = std::move(entry.made_for);
-    reason = co_await hand_over(*used.standby, made_for, spec);
+    std::string place;
+    if (record) place = record->place();
+    reason = co_await hand_over(*used.standby, made_for, spec, place);
     if (reason.empty()) {
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
-      co_return std::exchange(used.standby, nullptr)->release();
+      std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
+      note_pid(key, started->pid());
+      co_return started;
     }
   }
   note_end();
   if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
-  co_return co_await launcher->launch(std::move(spec));
+  if (record) spec = record->recorded(std::move(spec));
+  std::unique_ptr<child> started = co_await launcher->launch(std::move(spec));
+  note_pid(key, started->pid());
+  co_return started;
+}
+
+ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
+  const auto position = slots_.find(key);
+  if (position != slots_.end()) position->second.pid = pid;
 }
 
 namespace detail {
@@ -90,12 +133,15 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 }  // namespace detail
 
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
-                                                      process_spec from, process_spec to) {
+                                                      process_spec from, process_spec to,
+                                                      std::string record_place) {
   using kind = standby_message::kind;
   const std::vector<int> streams = detail::streams_of(to);
   if (streams.empty()) co_return "a standard stream of this program is closed";
   if (!standby.is_silent()) co_return "its standby has ended";
-  const std::string preparation = preparation_of(detail::standby_changes(from, to));
+  std::vector<variable_change> changes = detail::standby_changes(from, to);
+  if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
+  const std::string preparation = preparation_of(changes);
   std::string problem = standby.send(preparation, streams);
   if (!problem.empty()) co_return problem;
   standby_message answer;
@@ -129,6 +175,7 @@ ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_pr
 
 ELASTIC_DECL void standby_set::begin_attempt() {
   ++attempt_;
+  plan_.begin_attempt();
   for (auto& [key, entry] : slots_) entry.is_used = false;
 }
 
@@ -190,23 +237,63 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   using action = standby_step::action;
   changed_.reset();
   std::string key;
-  standby_view view;
-  view.now = services_.time->now();
-  view.launched = launched_;
-  view.may_restart = may_restart;
-  for (const auto& [candidate, entry] : slots_) {
-    if (entry.standby) continue;
-    if (view.missing++ == 0) key = candidate;
-  }
+  const standby_view view = look(may_restart, key);
+  if (view.outdated == 0) plan_.reviewed(view);
   const standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
+  if (view.missing == 0 || step.what != action::make) {
+    settled_.set();
+  } else {
+    settled_.reset();
+  }
   switch (step.what) {
     case action::rest: co_await changed_.wait(); break;
     case action::wait:
       co_await race(services_.time->sleep_until(step.until), changed_.wait());
       break;
     case action::make: co_await make(key); break;
+    case action::end: end_for_memory(step.reason); break;
   }
+}
+
+/// @param key  the slot that is next to get a standby
+ELASTIC_DECL standby_view standby_set::look(bool may_restart, std::string& key) const {
+  standby_view view;
+  view.now = services_.time->now();
+  view.launched = launched_;
+  view.may_restart = may_restart;
+  std::string outdated;
+  for (const auto& [candidate, entry] : slots_) {
+    if (!entry.standby) {
+      if (view.missing++ == 0) key = candidate;
+      continue;
+    }
+    ++view.ready;
+    if (!entry.record || !uses_records_) continue;
+    if (!view.outdated) view.outdated = 0;
+    if (entry.record->size() > entry.known && (*view.outdated)++ == 0) outdated = candidate;
+  }
+  if (view.missing == 0) key = outdated;
+  view.available = services_.available_memory();
+  view.size = size_of_one();
+  return view;
+}
+
+/// As much as the largest that there was; before that, as a process for which it is to wait.
+ELASTIC_DECL std::uint64_t standby_set::size_of_one() const {
+  constexpr std::uint64_t most = 1024 * 1024 * 1024;
+  std::uint64_t size = largest_;
+  for (auto entry = slots_.begin(); size == 0 && entry != slots_.end(); ++entry) {
+    if (entry->second.pid > 0) size = std::min(services_.memory_of(entry->second.pid), most);
+  }
+  return size;
+}
+
+ELASTIC_DECL void standby_set::end_for_memory(const std::string& reason) {
+  if (!std::exchange(is_short_noted_, true)) {
+    services_.log.warning("standbys end, so that a restart may take longer: {}", reason);
+  }
+  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
 }
 
 ELASTIC_DECL task<void> standby_set::make(std::string key) {
@@ -222,6 +309,13 @@ ELASTIC_DECL task<void> standby_set::make(std::string key) {
     plan_.died(problem, services_.time->now());
   }
   note_end();
+}
+
+/// What a worker imported later is no reason to have none.
+ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
+  if (!has_record) return plan_.give_up(reason);
+  uses_records_ = false;
+  services_.log.info("standbys import no more what workers have imported later: {}", reason);
 }
 
 /// Says once why no more standbys are made.
@@ -241,6 +335,8 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   }
   if (!co_await is_waiting_kind(spec)) co_return false;
   detail::standby_task what;
+  const auto record = slots_.at(key).record;
+  if (record && uses_records_) what.record = record->text();
   what.modules = modules_text();
   what.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
@@ -267,7 +363,9 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
                               printable_text(message.reason));
       }
       co_return false;
-    case kind::refused: plan_.give_up(printable_text(message.reason)); co_return false;
+    case kind::refused:
+      note_refusal(printable_text(message.reason), !what.record.empty());
+      co_return false;
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
   }
@@ -285,6 +383,9 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
   position->second.is_watched = false;
+  position->second.known = what.record.size();
+  largest_ = std::max(largest_, services_.memory_of(message.pid));
+  is_short_noted_ = false;
   co_return true;
 }
 
@@ -355,6 +456,8 @@ ELASTIC_DECL task<void> standby_set::end_discarded() {
     std::erase_if(discarded_, [&](const auto& entry) { return entry.get() == &standby; });
   }
 }
+
+ELASTIC_DECL task<void> standby_set::until_ready() { co_await settled_.wait(); }
 
 ELASTIC_DECL task<void> standby_set::stop() {
   for (auto& [key, entry] : slots_) discard(std::move(entry.standby));

@@ -266,7 +266,8 @@ inline std::vector<option_row> make_option_rows() {
        .value = "MODULES|auto",
        .heading = heading_failure,
        .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
-               "that the script imports at its beginning.",
+               "that the script imports at its beginning, and what workers have imported of these "
+               "later.",
        .type = modules_type(),
        .default_text = "auto",
        .is_own = true},

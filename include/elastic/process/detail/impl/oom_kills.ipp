@@ -6,13 +6,10 @@
 
 #include <cstddef>
 #include <fstream>
-#include <string_view>
 
 namespace elastic::detail {
 
-/// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
-/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
-inline std::string cgroup_path(const std::string& file, std::string_view controller) {
+ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t names = line.find(':');

@@ -62,8 +62,9 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   std::string& entries = variables["PYTHONPATH"];
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
-  variables["ELASTIC_STANDBY"] = fmt::format("{}:{}:{}:{}:{}", what.archive_size, path ? 1 : 0,
-                                             what.kind, what.modules, what.name);
+  variables["ELASTIC_STANDBY"] =
+      fmt::format("{}:{}:{}:{}:{}:{}", what.archive_size, what.record.size(), path ? 1 : 0,
+                  what.kind, what.modules, what.name);
   return environment_entries(variables);
 }
 

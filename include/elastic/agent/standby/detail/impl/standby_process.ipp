@@ -4,6 +4,7 @@
 
 #include <elastic/agent/standby/detail/standby_process.hpp>
 
+#include <elastic/agent/standby/detail/import_recorder.hpp>
 #include <elastic/agent/standby/detail/standby_hook.hpp>
 #include <elastic/agent/standby/detail/stored_archive.hpp>
 #include <elastic/base/asio.hpp>
@@ -42,9 +43,10 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   }
   unique_fd ours(ends[0]);
   const unique_fd theirs(ends[1]);
-  const std::string archive = stored_archive("sitecustomize.py", standby_hook);
+  const std::string archive =
+      stored_archive("sitecustomize.py", std::string(import_recorder) + standby_hook);
   const unique_fd out = open_standby_file(archive);
-  const unique_fd err = open_standby_file("");
+  const unique_fd err = open_standby_file(what.record);
   what.archive_size = archive.size();
   spec.environment = standby_environment(spec, what);
   spec.stdin_fd = theirs.get();

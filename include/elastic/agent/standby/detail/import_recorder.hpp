@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elastic::detail {
+
+/// Functions in Python with which a worker notes what it imports, for its standby: at the beginning
+/// of the hook of standbys, and of what a worker runs before the script in its first attempt. What
+/// is noted is read again by the standby alone.
+///
+/// The record is memory of the agent, which a worker opens by "/proc/AGENT/fd/N" each time that it
+/// writes: a descriptor that it kept would be seen by the script, or be closed by it and then be
+/// another file. Each line is a module's name, "=NAME" if that variable was changed since the line
+/// before, or "!" if the script changed sys.path, after which nothing is noted.
+inline constexpr char import_recorder[] = R"python(
+import os
+import sys
+
+
+def restore_path(had_path):
+    """Takes away the entry of PYTHONPATH from which this was imported."""
+    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
+    if had_path == "1":
+        os.environ["PYTHONPATH"] = rest
+    sys.path.remove(entry)
+    sys.path_importer_cache.pop(entry, None)
+    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
+    cache.pop(entry, None)
+
+
+def run_hidden():
+    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
+    sys.modules.pop("sitecustomize", None)
+    sys.modules["site"].execsitecustomize()
+
+
+def record_imports(record):
+    """Notes which modules are found from now on in the record "INODE:PATH"."""
+    inode, _, path = record.partition(":")
+    finder = sys.modules["_frozen_importlib_external"].PathFinder
+    find = finder.__dict__["find_spec"]
+    own, variables, folders = os.getpid(), os.environ._data, list(sys.path)
+    known = dict(variables)
+    largest = 1 << 18
+
+    def write(text):
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            status = os.fstat(file)
+            is_ours = str(status.st_ino) == inode and status.st_size + len(text) <= largest
+            return is_ours and os.write(file, text.encode("utf-8", "replace")) > 0
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+
+    def note(name):
+        nonlocal known
+        text = name + "\n"
+        if variables != known:
+            changed = [each for each in {**known, **variables}
+                       if known.get(each) != variables.get(each)]
+            known = dict(variables)
+            text = "".join(f"={os.fsdecode(each)}\n" for each in changed) + text
+        # The interpreter puts the script's folder in front.
+        is_same = folders in (sys.path, sys.path[1:])
+        if not (write(text if is_same else "!\n") and is_same):
+            finder.find_spec = find
+
+    def find_spec(cls, fullname, path=None, target=None):
+        spec = find.__func__(cls, fullname, path, target)
+        if spec is not None and os.getpid() == own:
+            note(fullname)
+        return spec
+
+    finder.find_spec = classmethod(find_spec)
+)python";
+
+/// What a worker runs before its script, after `import_recorder`. ELASTIC_IMPORTS,
+/// "HAD_PATH:INODE:PATH", says where the record is. Nothing that goes wrong here is the script's.
+inline constexpr char import_recorder_start[] = R"python(
+had_path, _, record = os.environ.pop("ELASTIC_IMPORTS").partition(":")
+restore_path(had_path)
+run_hidden()
+try:
+    record_imports(record)
+except Exception:
+    pass
+if "sitecustomize" not in sys.modules:
+    # So the interpreter learns that there is none, as in any other process.
+    raise ImportError(name="sitecustomize")
+)python";
+
+}  // namespace elastic::detail

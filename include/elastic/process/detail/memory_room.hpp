@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace elastic::detail {
+
+/// The bytes that processes can still take before memory runs out: of the machine, or of a memory
+/// cgroup (version 2) above this process, whichever are fewer. Empty if nothing tells. A few small
+/// files are read.
+///
+/// @param root  what stands before /proc and /sys
+ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root = "");
+
+/// The bytes of memory that a process has to itself. 0 if that cannot be read.
+ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/process/detail/impl/memory_room.ipp>
+#endif
