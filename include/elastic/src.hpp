@@ -123,7 +123,7 @@
 #include <elastic/net/impl/tls_stream.ipp>
 #include <elastic/observe/detail/impl/advice.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
-#include <elastic/observe/detail/impl/line_writer.ipp>
+#include <elastic/observe/detail/impl/record_writer.ipp>
 #include <elastic/observe/detail/impl/run_story.ipp>
 #include <elastic/observe/detail/impl/status_answer.ipp>
 #include <elastic/observe/detail/impl/status_gate.ipp>

@@ -16,7 +16,7 @@
 namespace elastic {
 
 namespace detail {
-class line_writer;
+class record_writer;
 }  // namespace detail
 
 /// Where a journal is written, and when it is cut.
@@ -56,7 +56,7 @@ class journal_file final : public journal_sink {
  private:
   std::string path_;
   logger log_;
-  std::shared_ptr<detail::line_writer> writer_;
+  std::shared_ptr<detail::record_writer> writer_;
 };
 
 }  // namespace elastic

@@ -15,7 +15,7 @@
 namespace elastic {
 
 namespace detail {
-class line_writer;
+class record_writer;
 class trace_events;
 }  // namespace detail
 
@@ -41,7 +41,7 @@ class trace_file final : public journal_sink {
 
  private:
   logger log_;
-  std::shared_ptr<detail::line_writer> writer_;
+  std::shared_ptr<detail::record_writer> writer_;
   std::unique_ptr<detail::trace_events> events_;
 };
 

@@ -4,7 +4,7 @@
 
 #include <elastic/observe/journal_file.hpp>
 
-#include <elastic/observe/detail/line_writer.hpp>
+#include <elastic/observe/detail/record_writer.hpp>
 
 #include <utility>
 
@@ -12,8 +12,8 @@ namespace elastic {
 
 namespace detail {
 
-inline line_writer_options writer_options_of(journal_file_options options) {
-  line_writer_options made;
+inline record_writer_options writer_options_of(journal_file_options options) {
+  record_writer_options made;
   made.what = "journal";
   made.path = std::move(options.path);
   made.max_size = options.max_size;
@@ -26,7 +26,7 @@ inline line_writer_options writer_options_of(journal_file_options options) {
 ELASTIC_DECL journal_file::journal_file(journal_file_options options)
     : path_(options.path),
       log_(options.log),
-      writer_(std::make_shared<detail::line_writer>(detail::writer_options_of(options))) {}
+      writer_(std::make_shared<detail::record_writer>(detail::writer_options_of(options))) {}
 
 ELASTIC_DECL journal_file::~journal_file() = default;
 

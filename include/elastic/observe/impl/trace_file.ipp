@@ -4,7 +4,7 @@
 
 #include <elastic/observe/trace_file.hpp>
 
-#include <elastic/observe/detail/line_writer.hpp>
+#include <elastic/observe/detail/record_writer.hpp>
 #include <elastic/observe/detail/trace_events.hpp>
 
 #include <utility>
@@ -13,8 +13,8 @@ namespace elastic {
 
 namespace detail {
 
-inline line_writer_options trace_writer_options(std::string path) {
-  line_writer_options options;
+inline record_writer_options trace_writer_options(std::string path) {
+  record_writer_options options;
   options.what = "trace";
   options.path = std::move(path);
   options.head = "[\n";
@@ -26,7 +26,8 @@ inline line_writer_options trace_writer_options(std::string path) {
 
 ELASTIC_DECL trace_file::trace_file(std::string path, logger log)
     : log_(std::move(log)),
-      writer_(std::make_shared<detail::line_writer>(detail::trace_writer_options(std::move(path)))),
+      writer_(
+          std::make_shared<detail::record_writer>(detail::trace_writer_options(std::move(path)))),
       events_(std::make_unique<detail::trace_events>(1)) {}
 
 ELASTIC_DECL trace_file::~trace_file() = default;

@@ -19,7 +19,7 @@
 
 namespace elastic::detail {
 
-struct line_writer_options {
+struct record_writer_options {
   /// What messages call the file.
   const char* what = "file";
   std::string path;
@@ -35,10 +35,10 @@ struct line_writer_options {
 /// the file system may hang, which may outlive those who asked for it, but not the writer.
 ///
 /// Thread-safety: one thread at a time.
-class line_writer : public std::enable_shared_from_this<line_writer> {
+class record_writer : public std::enable_shared_from_this<record_writer> {
  public:
-  ELASTIC_DECL explicit line_writer(line_writer_options options);
-  ELASTIC_DECL ~line_writer();
+  ELASTIC_DECL explicit record_writer(record_writer_options options);
+  ELASTIC_DECL ~record_writer();
 
   /// Adds a line, with its end. Errors: none; see `log_problem`.
   ELASTIC_DECL void add(std::string line);
@@ -64,7 +64,7 @@ class line_writer : public std::enable_shared_from_this<line_writer> {
   ELASTIC_DECL void put_aside();
   [[noreturn]] ELASTIC_DECL void refuse(const char* what) const;
 
-  const line_writer_options options_;
+  const record_writer_options options_;
   const bool may_hang_;
   // Of whoever writes.
   unique_fd file_;
@@ -81,10 +81,10 @@ class line_writer : public std::enable_shared_from_this<line_writer> {
 };
 
 /// Waits until a writer has written all, at most `limits::journal_patience`; logs what is lost.
-ELASTIC_DECL task<void> finish_writing(std::shared_ptr<line_writer> writer, logger log);
+ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log);
 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/observe/detail/impl/line_writer.ipp>
+#include <elastic/observe/detail/impl/record_writer.ipp>
 #endif

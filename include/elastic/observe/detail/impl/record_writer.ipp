@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/observe/detail/line_writer.hpp>
+#include <elastic/observe/detail/record_writer.hpp>
 
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
@@ -22,14 +22,14 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL line_writer::line_writer(line_writer_options options)
+ELASTIC_DECL record_writer::record_writer(record_writer_options options)
     : options_(std::move(options)), may_hang_(detail::may_hang(options_.path)) {}
 
-ELASTIC_DECL line_writer::~line_writer() {
+ELASTIC_DECL record_writer::~record_writer() {
   if (may_hang_) close_on_thread(std::move(file_));
 }
 
-ELASTIC_DECL void line_writer::add(std::string line) {
+ELASTIC_DECL void record_writer::add(std::string line) {
   if (!may_hang_) return write(std::move(line));
   const std::lock_guard lock(mutex_);
   if (pending_.size() >= limits::journal_pending_lines) {
@@ -48,23 +48,23 @@ ELASTIC_DECL void line_writer::add(std::string line) {
   }
 }
 
-ELASTIC_DECL bool line_writer::has_pending() {
+ELASTIC_DECL bool record_writer::has_pending() {
   const std::lock_guard lock(mutex_);
   return is_writing_;
 }
 
-ELASTIC_DECL bool line_writer::wait(std::chrono::milliseconds patience) {
+ELASTIC_DECL bool record_writer::wait(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   return idle_.wait_for(lock, patience, [&] { return !is_writing_; });
 }
 
-ELASTIC_DECL void line_writer::log_problem(const logger& log) {
+ELASTIC_DECL void record_writer::log_problem(const logger& log) {
   const std::lock_guard lock(mutex_);
   if (problem_.empty() || std::exchange(is_problem_logged_, true)) return;
   log.error("{}", problem_);
 }
 
-ELASTIC_DECL void line_writer::write_pending() {
+ELASTIC_DECL void record_writer::write_pending() {
   std::unique_lock lock(mutex_);
   while (!pending_.empty()) {
     std::string line = std::move(pending_.front());
@@ -77,7 +77,7 @@ ELASTIC_DECL void line_writer::write_pending() {
   idle_.notify_all();
 }
 
-ELASTIC_DECL void line_writer::write(std::string line) {
+ELASTIC_DECL void record_writer::write(std::string line) {
   try {
     if (!file_) open();
     if (size_ > options_.head.size() && size_ + line.size() > options_.max_size) put_aside();
@@ -90,7 +90,7 @@ ELASTIC_DECL void line_writer::write(std::string line) {
 }
 
 // Not to be held up by a pipe that nobody reads.
-ELASTIC_DECL void line_writer::open() {
+ELASTIC_DECL void record_writer::open() {
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   if (options_.is_anew && !was_opened_) flags |= O_TRUNC;
   unique_fd file(::open(path().c_str(), flags, 0600));
@@ -105,14 +105,14 @@ ELASTIC_DECL void line_writer::open() {
 }
 
 // Who died while it wrote may have left half a line.
-ELASTIC_DECL bool line_writer::ends_with_line() const {
+ELASTIC_DECL bool record_writer::ends_with_line() const {
   const unique_fd file(::open(path().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   char last = '\n';
   if (file) static_cast<void>(::pread(file.get(), &last, 1, static_cast<off_t>(size_ - 1)));
   return last == '\n';
 }
 
-ELASTIC_DECL void line_writer::append(std::string_view bytes) {
+ELASTIC_DECL void record_writer::append(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -125,7 +125,7 @@ ELASTIC_DECL void line_writer::append(std::string_view bytes) {
 }
 
 // The files of before move up by one, the oldest makes room.
-ELASTIC_DECL void line_writer::put_aside() {
+ELASTIC_DECL void record_writer::put_aside() {
   const auto name = [&](int number) {
     return number == 0 ? path() : fmt::format("{}.{}", path(), number);
   };
@@ -137,12 +137,12 @@ ELASTIC_DECL void line_writer::put_aside() {
   open();
 }
 
-ELASTIC_DECL void line_writer::refuse(const char* failed) const {
+ELASTIC_DECL void record_writer::refuse(const char* failed) const {
   throw error(errc::file_access, fmt::format("the {} '{}' cannot be {}, records are lost: {}",
                                              what(), path(), failed, errno_text(errno)));
 }
 
-ELASTIC_DECL task<void> finish_writing(std::shared_ptr<line_writer> writer, logger log) {
+ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log) {
   if (writer->has_pending()) {
     std::function<bool()> work = [writer] { return writer->wait(limits::journal_patience); };
     const bool is_written = co_await run_blocking<bool>(std::move(work));
