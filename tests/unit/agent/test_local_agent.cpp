@@ -2,15 +2,20 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
 
+#include <elastic/base/error.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/store.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace local_agent_tests {
@@ -764,6 +769,72 @@ TIME_TEST("agent: nodes that never tell about their workers end the run", "[agen
     CHECK(stage.launcher->started.empty());
     CHECK(stage.is_clean());
   }
+}
+
+/// A store whose host is gone.
+class gone_store final : public elastic::store {
+ public:
+  task<void> set(std::string, std::string) override { return fail<void>(); }
+  task<std::string> get(std::string) override { return fail<std::string>(); }
+  task<std::int64_t> add(std::string, std::int64_t) override { return fail<std::int64_t>(); }
+  task<std::string> compare_set(std::string, std::string, std::string) override {
+    return fail<std::string>();
+  }
+  task<void> wait(std::vector<std::string>) override { return fail<void>(); }
+  task<bool> check(std::vector<std::string>) override { return fail<bool>(); }
+  task<bool> erase(std::string) override { return fail<bool>(); }
+  task<std::int64_t> num_keys() override { return fail<std::int64_t>(); }
+  task<void> append(std::string, std::string) override { return fail<void>(); }
+  task<std::vector<std::string>> multi_get(std::vector<std::string>) override {
+    return fail<std::vector<std::string>>();
+  }
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>>) override {
+    return fail<void>();
+  }
+
+ private:
+  template <class T>
+  static task<T> fail() {
+    throw elastic::error(errc::connection_failed, "the host is gone");
+    co_return co_await fail<T>();
+  }
+};
+
+TIME_TEST("agent: where the agents' store is gone, the change that follows counts, not its error",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->group_world_size = 2;
+  stage.rendezvous->agents = std::make_shared<gone_store>();
+  stage.rendezvous->on_round = [&](int round) {
+    if (round == 0) return;
+    stage.rendezvous->group_world_size = 1;
+    stage.rendezvous->agents = std::make_shared<elastic::memory_store>();
+  };
+  stage.start();
+  co_await stage.pass(1s);
+  REQUIRE_FALSE(stage.ended());
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->running() == 2);
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: where the agents' store is gone and nothing follows, its error counts",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->group_world_size = 2;
+  stage.rendezvous->agents = std::make_shared<gone_store>();
+  stage.start();
+  co_await stage.pass(5s - 1ns);
+  REQUIRE_FALSE(stage.ended());
+  co_await stage.end();
+  CHECK(stage.failure() == errc::connection_failed);
+  CHECK(stage.launcher->started.empty());
+  CHECK(stage.is_clean());
 }
 
 TIME_TEST("agent: stop while the ranks are exchanged leaves the rendezvous", "[agent]") {

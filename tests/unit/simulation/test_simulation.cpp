@@ -125,6 +125,7 @@ class native_job final : public elastic::test::simulated_job {
   void lose_server(duration span) {
     note("the server is killed");
     lost_at_ = time_.now();
+    ++deaths_;
     host_.reset();
     network_.stop_server();
     // What they know of the job's end went with it.
@@ -170,7 +171,14 @@ class native_job final : public elastic::test::simulated_job {
     if (!known.worlds.empty()) complain("two sizes of one round");
   }
 
+  // What it learnt of the job's end is forgotten with the server that made its round.
+  bool could_know(const simulated_node& node) const override {
+    const auto position = deaths_before_.find(node.id);
+    return position == deaths_before_.end() || position->second == deaths_;
+  }
+
   void entered_round(const simulated_node& node) override {
+    deaths_before_[node.id] = deaths_;
     if (terms_[node.id] != 0 && terms_[node.id] != node.round->term) {
       returned_to_.insert(node.round->term);
     }
@@ -279,6 +287,9 @@ class native_job final : public elastic::test::simulated_job {
   time_point lost_at_ = time_point::min();
   duration longest_absence_{};
   int returns_ = 0;
+  /// How often the server died, in all and before each node's last round.
+  int deaths_ = 0;
+  std::map<int, int> deaths_before_;
   /// In which term each node was placed last, and terms that a node of a former one was placed in.
   std::map<int, std::int64_t> terms_;
   std::set<std::int64_t> returned_to_;
