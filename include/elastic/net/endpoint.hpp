@@ -39,10 +39,10 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
 
 namespace detail {
 
-/// The addresses of `host`; none if none can be found. For a number the resolver, which Asio runs
-/// on a thread, is not asked.
+/// The addresses of `host`; none if none can be found. For a number the resolver, which runs on a
+/// thread, is not asked.
 ///
-/// Cancellation: all types, once the resolver has answered (it cannot be interrupted).
+/// Cancellation: all types, at once; the resolver ends by itself.
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host);
 
 }  // namespace detail

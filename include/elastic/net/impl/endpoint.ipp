@@ -5,10 +5,13 @@
 #include <elastic/net/endpoint.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -84,19 +87,24 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
 
 namespace detail {
 
-ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
+inline std::vector<asio::ip::address> look_up_name(const std::string& host) {
   std::vector<asio::ip::address> addresses;
+  asio::io_context context;
+  asio::error_code failure;
+  const auto entries = asio::ip::tcp::resolver(context).resolve(host, "", failure);
+  if (failure) return addresses;
+  for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
+  return addresses;
+}
+
+ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
   asio::error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
-  if (!not_an_address) {
-    addresses.push_back(literal);
-    co_return addresses;
-  }
-  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  auto [failure, entries] = co_await resolver.async_resolve(host, "", as_result);
-  if (failure) co_return addresses;
-  for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
-  co_return addresses;
+  if (!not_an_address) co_return std::vector<asio::ip::address>(1, literal);
+  // Not the resolver's own thread: whoever waits for that one cannot be cancelled before a name
+  // server has answered.
+  std::function<std::vector<asio::ip::address>()> look_up = [host] { return look_up_name(host); };
+  co_return co_await run_blocking(std::move(look_up));
 }
 
 }  // namespace detail

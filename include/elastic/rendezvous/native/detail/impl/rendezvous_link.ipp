@@ -228,6 +228,10 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
                                            const rendezvous_messages::welcome& reply,
                                            time_point greeted_at) {
   settings_ = reply.settings;
+  // What this node goes by: a server that follows must know how long it can be silent.
+  greeting_.settings.keep_alive_interval = settings_.keep_alive_interval;
+  greeting_.settings.keep_alive_max_attempt = settings_.keep_alive_max_attempt;
+  greeting_.settings.reconnect_grace = settings_.reconnect_grace;
   known_alive_at_ = greeted_at;
   unanswered_.clear();
   is_welcome_ = true;
@@ -236,7 +240,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   lost_at_.reset();
   const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
-  if (!reply.resumed) {
+  // A new server says that it knows this node if its first welcome was lost.
+  if (!reply.resumed || is_other_server) {
     if (greeting_.former) greeting_.former->until_end = false;
     is_given_up_ = known_.placed.has_value();
     note_lost(is_other_server ? "the server of the rendezvous was started anew"

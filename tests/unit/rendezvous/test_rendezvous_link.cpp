@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
+
+#include <elastic/base/error.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// A node's connection to the servers that its job has, one after the other.
+namespace rendezvous_link_tests {
+
+using namespace std::chrono_literals;
+using elastic::task;
+using elastic::detail::rendezvous_link;
+namespace messages = elastic::rendezvous_messages;
+
+/// Welcomes each hello by the next of `welcomes`, and notes it.
+struct servers {
+  std::deque<messages::welcome> welcomes;
+  std::vector<messages::hello> hellos;
+};
+
+class server_channel final : public elastic::message_channel {
+ public:
+  server_channel(servers& of, asio::any_io_executor executor) : servers_(of), changed_(executor) {}
+
+  void send(std::string message) override {
+    const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
+    const auto* hello = std::get_if<messages::hello>(&request);
+    if (hello == nullptr) return;
+    is_first_ = true;
+    servers_.hellos.push_back(*hello);
+    answer(servers_.welcomes.front());
+    servers_.welcomes.pop_front();
+  }
+  task<std::string> receive() override {
+    while (answers_.empty() && !has_ended_) {
+      changed_.reset();
+      co_await changed_.wait();
+    }
+    if (answers_.empty()) throw elastic::error(elastic::errc::connection_failed, "it broke");
+    std::string text = std::move(answers_.front());
+    answers_.pop_front();
+    co_return text;
+  }
+  task<void> flush() override { co_return; }
+  void close() override {
+    has_ended_ = true;
+    changed_.set();
+  }
+  std::string local_address() const override { return "10.0.0.2"; }
+  std::string remote_address() const override { return "10.0.0.1"; }
+
+  void answer(const elastic::rendezvous_answer& what) {
+    answers_.push_back(elastic::to_text(what));
+    changed_.set();
+  }
+  /// Not a witness.
+  bool is_first() const { return is_first_; }
+
+ private:
+  servers& servers_;
+  std::deque<std::string> answers_;
+  elastic::event_flag changed_;
+  bool is_first_ = false;
+  bool has_ended_ = false;
+};
+
+class server_connector final : public elastic::message_connector {
+ public:
+  explicit server_connector(servers& of) : servers_(of) {}
+
+  task<std::shared_ptr<elastic::message_channel>> connect() override {
+    channels.push_back(
+        std::make_shared<server_channel>(servers_, co_await asio::this_coro::executor));
+    co_return channels.back();
+  }
+  std::string name() const override { return "host0:29400"; }
+
+  server_channel& first() const {
+    for (auto channel = channels.rbegin(); channel != channels.rend(); ++channel) {
+      if ((*channel)->is_first()) return **channel;
+    }
+    throw std::logic_error("no node has said hello");
+  }
+
+  std::vector<std::shared_ptr<server_channel>> channels;
+
+ private:
+  servers& servers_;
+};
+
+messages::welcome welcome(std::int64_t term, bool resumed, elastic::duration keep_alive_interval) {
+  messages::welcome reply;
+  reply.term = term;
+  reply.resumed = resumed;
+  reply.settings.keep_alive_interval = keep_alive_interval;
+  return reply;
+}
+
+task<std::shared_ptr<rendezvous_link>> placed_link(std::shared_ptr<server_connector> connector,
+                                                   elastic::test::manual_time& time) {
+  messages::hello greeting;
+  greeting.run_id = "job";
+  auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
+  auto link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, elastic::logger());
+  link->start(co_await asio::this_coro::executor, 10s);
+  co_await time.sleep_until(time.now() + 1s);
+  link->begin_join({});
+  messages::placed place;
+  place.world = 2;
+  connector->first().answer(place);
+  co_await time.sleep_until(time.now() + 1s);
+  REQUIRE(link->known().placed);
+  co_return link;
+}
+
+TIME_TEST("rendezvous link: tells a new server how long this node can be silent",
+          "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 20s), welcome(6, false, 5s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  const auto link = co_await placed_link(connector, time);
+  CHECK(job.hellos.at(0).settings.keep_alive_interval == 5s);
+  connector->first().close();
+  co_await time.sleep_until(time.now() + 1s);
+  REQUIRE(job.hellos.size() == 2);
+  CHECK(job.hellos[1].settings.keep_alive_interval == 20s);
+  co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: a round ends with its server, even if the next one knows this node",
+          "[rendezvous][native]") {
+  servers job;
+  // The first welcome of the new server was lost.
+  job.welcomes = {welcome(5, false, 5s), welcome(6, true, 5s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  const auto link = co_await placed_link(connector, time);
+  connector->first().close();
+  co_await time.sleep_until(time.now() + 100ms);
+  REQUIRE(job.hellos.size() == 2);
+  REQUIRE(link->known().change);
+  CHECK(link->known().change->what == "the server of the rendezvous was started anew");
+  co_await link->stop();
+}
+
+}  // namespace rendezvous_link_tests
