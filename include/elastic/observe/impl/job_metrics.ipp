@@ -162,8 +162,9 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
   }
   // A label for each of many would be a series for each of them.
   constexpr std::size_t most_stragglers = 8;
-  std::stable_sort(slow.begin(), slow.end(),
-                   [](auto* a, auto* b) { return a->step_seconds > b->step_seconds; });
+  std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
+    return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
+  });
   slow.resize(std::min(slow.size(), most_stragglers));
   to.family("elastic_straggler_ratio", "gauge", "How often the median a step takes a slow rank.");
   for (const viewed_worker* const worker : slow) {
