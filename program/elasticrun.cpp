@@ -17,6 +17,7 @@
 #include <elastic/launch/command_word.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/default_python.hpp>
+#include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
@@ -83,12 +84,34 @@ elastic::task<void> keep(elastic::task<elastic::run_result> running, elastic::ru
   result = co_await std::move(running);
 }
 
+/// Takes this node out of the job when somebody asks for it by a file; ends by cancellation only.
+elastic::task<void> leave_at_drain_file(std::string path, elastic::local_agent& agent,
+                                        elastic::logger log) {
+  const auto time = std::make_shared<elastic::system_time>();
+  elastic::stop_request request;
+  request.reason = co_await elastic::wait_for_drain_file(path, time, log);
+  agent.stop(std::move(request));
+  co_await time->sleep_until(elastic::time_point::max());
+}
+
+/// Runs an agent as the configuration says.
+elastic::task<elastic::run_result> run_agent(elastic::local_agent& agent,
+                                             elastic::launch_config config, elastic::logger log) {
+  if (config.drain_file.empty()) {
+    co_return co_await elastic::run_with_signals(agent, config.signals);
+  }
+  elastic::run_result result;
+  co_await elastic::race(keep(elastic::run_with_signals(agent, config.signals), result),
+                         leave_at_drain_file(config.drain_file, agent, log));
+  co_return result;
+}
+
 /// Runs the job, and disturbs it if that is what the user wants.
 elastic::task<elastic::run_result> run_job(elastic::launch_config config,
                                            elastic::agent_services services) {
   if (config.chaos.empty()) {
     const auto agent = elastic::make_agent(config, services, every_backend());
-    co_return co_await elastic::run_with_signals(*agent, config.signals);
+    co_return co_await run_agent(*agent, config, services.log);
   }
   const auto chaos = std::make_shared<elastic::chaos_monkey>(
       co_await asio::this_coro::executor, config.chaos, std::make_shared<elastic::system_time>(),
@@ -96,8 +119,7 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
   services.observer = chaos;
   const auto agent = elastic::make_agent(config, services, every_backend());
   elastic::run_result result;
-  co_await elastic::race(keep(elastic::run_with_signals(*agent, config.signals), result),
-                         chaos->run(*agent));
+  co_await elastic::race(keep(run_agent(*agent, config, services.log), result), chaos->run(*agent));
   co_return result;
 }
 

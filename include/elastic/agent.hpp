@@ -11,6 +11,7 @@
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/logs_specs_registry.hpp>
+#include <elastic/agent/node_check.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_ledger.hpp>

@@ -11,6 +11,7 @@
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
+#include <elastic/agent/detail/impl/node_checker.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
@@ -21,6 +22,7 @@
 #include <elastic/agent/impl/log_options.ipp>
 #include <elastic/agent/impl/logs_specs.ipp>
 #include <elastic/agent/impl/logs_specs_registry.ipp>
+#include <elastic/agent/impl/node_check.ipp>
 #include <elastic/agent/impl/rank_assignment.ipp>
 #include <elastic/agent/impl/rank_exchange.ipp>
 #include <elastic/agent/impl/restart_ledger.ipp>
@@ -92,6 +94,7 @@
 #include <elastic/launch/impl/command_word.ipp>
 #include <elastic/launch/impl/console_log.ipp>
 #include <elastic/launch/impl/default_python.ipp>
+#include <elastic/launch/impl/drain_file.ipp>
 #include <elastic/launch/impl/early_exit.ipp>
 #include <elastic/launch/impl/io_choice.ipp>
 #include <elastic/launch/impl/job_outcome.ipp>

@@ -3,14 +3,17 @@
 
 // What those who run a cluster do to a job: its scheduler's variables, signals and files.
 
+#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,6 +66,152 @@ TEST_CASE("operators: in a step of Slurm the nodes meet without an option", "[in
     CHECK(has_text(all, fmt::format("{} of 2 in {}.0\n", node, ::getpid())));
   }
   CHECK(left.processes().empty());
+}
+
+/// A job of nodes on this host, of which each is an elasticrun.
+struct operated_job {
+  elastic::test::temporary_directory folder;
+  elastic::test::leftovers left;
+  words options = {"--nnodes",        "1:2",
+                   "--rdzv-id",       "job",
+                   "--rdzv-backend",  "c10d",
+                   "--rdzv-endpoint", fmt::format("localhost:{}", elastic::free_port("127.0.0.1")),
+                   "--rdzv-conf",     "last_call_timeout=0.5"};
+
+  std::unique_ptr<running_program> start(const words& more, const std::string& work) const {
+    words command = {ELASTIC_ELASTICRUN};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), more.begin(), more.end());
+    const std::string says = "echo \"world $WORLD_SIZE\"; ";
+    command.insert(command.end(), {"--no-python", "bash", "-c", says + work});
+    return std::make_unique<running_program>(
+        command, variables{{left.name, left.value}, {"TMPDIR", folder.path()}});
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name) << text;
+  }
+};
+
+TEST_CASE("operators: a signal ahead of SIGTERM is taken for it, and ends no worker by itself",
+          "[integration]") {
+  operated_job job;
+  job.options.clear();
+  const auto node = job.start({"--preempt-signal", "USR1"},
+                              "echo $BASHPID; trap 'echo told; exit 0' TERM; "
+                              "while :; do sleep 60 & wait $!; done");
+  node->await_out("world 1\n");
+  node->await_out("\n", 2);
+  // As Slurm does, which sends it to every process.
+  const pid_t worker = std::stoi(node->out().substr(std::string("world 1\n").size()));
+  for (int again = 0; again < 3; ++again) ::kill(worker, SIGUSR1);
+  CHECK(::kill(worker, 0) == 0);
+  node->signal(SIGUSR1);
+  const program_result result = node->wait();
+  INFO(result.err);
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK(has_text(result.err, "SIGUSR1 received: "));
+  CHECK(has_text(result.out, "told\n"));
+  CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("operators: a worker may handle a signal that is ignored for it", "[integration]") {
+  operated_job job;
+  job.options.clear();
+  const auto node = job.start({"--preempt-signal", "USR1", "--guard", GENERATE("none", "required")},
+                              "exec python3 -c 'import os, signal; "
+                              "print(signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN, "
+                              "signal.getsignal(signal.SIGUSR2) == signal.SIG_DFL); "
+                              "signal.signal(signal.SIGUSR1, lambda *_: print(\"handled\")); "
+                              "os.kill(os.getpid(), signal.SIGUSR1)'");
+  const program_result result = node->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(has_text(result.out, "True True\nhandled\n"));
+}
+
+TEST_CASE("operators: a drain file takes its node out of the job, and the others go on",
+          "[integration]") {
+  operated_job job;
+  const std::string work = "sleep 60";
+  const auto host = job.start({}, work);
+  host->await_out("world 1\n");
+  const auto node = job.start({"--drain-file", job.folder / "drain"}, work);
+  host->await_out("world 2\n");
+  node->await_out("world 2\n");
+  job.write("drain", "GPU 3 is hot\n");
+  const program_result drained = node->wait();
+  INFO(drained.err);
+  CHECK(drained.code == 128 + SIGTERM);
+  CHECK(has_text(drained.err, "/drain' is there: GPU 3 is hot: "));
+  host->await_out("world 1\n", 2);
+  // It is not let in again while the file is there.
+  const program_result again = job.start({"--drain-file", job.folder / "drain"}, work)->wait();
+  CHECK(again.code == 128 + SIGTERM);
+  CHECK(again.out.empty());
+  host->signal(SIGTERM);
+  CHECK(host->wait().code == 128 + SIGTERM);
+  CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("operators: a drain file that cannot be is refused before anything is started",
+          "[integration]") {
+  operated_job job;
+  for (const std::string& path : {job.folder / "missing/drain", job.folder / ""}) {
+    const program_result result = job.start({"--drain-file", path}, "true")->wait();
+    CAPTURE(result.err);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(has_text(result.err, "of the drain file does not exist") !=
+          has_text(result.err, "' has no name"));
+  }
+}
+
+TEST_CASE("operators: a node that its check calls unfit takes no part", "[integration]") {
+  operated_job job;
+  struct row {
+    std::string check;
+    std::string sentence;
+  };
+  const row each =
+      GENERATE(row{"echo GPU 3 is lost; exit 4",
+                   "the node check failed: exit code 4; it wrote: GPU 3 is lost"},
+               row{"/nowhere/check", "the node check failed: exit code 127; it wrote: "},
+               row{"echo waiting; (trap '' TERM; setsid sleep 60 & sleep 60)",
+                   "the node check did not end within 0.3 s; it wrote: waiting"},
+               row{"head -c 1000000 /dev/zero | tr '\\0' x; echo end; kill -9 $$", "xxxxxxend"});
+  CAPTURE(each.check);
+  const program_result result = job.start({"--node-check", each.check, "--node-check-timeout",
+                                           has_text(each.check, "waiting") ? "0.3" : "30"},
+                                          "true")
+                                    ->wait();
+  CAPTURE(result.err);
+  CHECK(result.code == 1);
+  CHECK(result.out.empty());
+  CHECK(has_text(result.err, each.sentence));
+  CHECK(has_text(result.err, "FAILED on this node, which has left the job: the node check"));
+  CHECK(result.err.size() < 2000);
+  CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("operators: a node that fails its check before a restart leaves, and the others go on",
+          "[integration]") {
+  operated_job job;
+  const std::string file = job.folder / "broken";
+  const auto host = job.start({"--max-restarts", "3"}, "sleep 60");
+  host->await_out("world 1\n");
+  const auto node = job.start({"--max-restarts", "3", "--node-check", "! test -e " + file},
+                              "while ! [ -e " + file + " ]; do sleep 0.02; done; exit 1");
+  host->await_out("world 2\n");
+  node->await_out("world 2\n");
+  job.write("broken", "");
+  const program_result left = node->wait();
+  CAPTURE(left.err);
+  CHECK(left.code == 1);
+  CHECK(has_text(left.err, "this node leaves the job: the node check failed: exit code 1"));
+  host->await_out("world 1\n", 2);
+  host->signal(SIGTERM);
+  CHECK(host->wait().code == 128 + SIGTERM);
+  CHECK(job.left.processes().empty());
 }
 
 }  // namespace operators_test

@@ -30,8 +30,8 @@ struct run_result {
   int max_restarts = 0;
   /// Why the run ended as it did, one sentence.
   std::string reason;
-  /// This node left the job because a worker of it said that the node is bad; `failed`, for the
-  /// node alone.
+  /// This node left the job because a worker of it or its node check said that it is bad; `failed`,
+  /// for the node alone.
   bool left_as_bad = false;
   /// A new start of the job would end in the same way: a worker asked for no restart, or attempts
   /// came no further (`restart_terms::while_progress`). Known on the node where it was decided.

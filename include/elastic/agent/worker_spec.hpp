@@ -4,6 +4,7 @@
 
 #include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/log_options.hpp>
+#include <elastic/agent/node_check.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/config.hpp>
@@ -48,6 +49,8 @@ struct worker_spec {
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
   std::vector<processor_set> cpu_affinity;
+  /// Signals that workers ignore until they handle them themselves.
+  std::vector<int> ignored_signals;
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
@@ -69,6 +72,8 @@ struct worker_spec {
   liveness_settings liveness;
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
   elastic::hang_hook hang_hook = {};
+  /// What looks at this node before each attempt. Default: nothing.
+  elastic::node_check node_check = {};
   /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 

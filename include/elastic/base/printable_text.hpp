@@ -16,6 +16,9 @@ namespace elastic {
 ///                    taken for a line of its own
 ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view line_begin = {});
 
+/// The same as a part of one line: the ends of its lines are blanks, and none stand around it.
+ELASTIC_DECL std::string printable_line(std::string_view text);
+
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)

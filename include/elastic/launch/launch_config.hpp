@@ -60,6 +60,9 @@ struct launch_config {
   signal_plan signals;
   /// Where a program that can writes a Chrome trace (see trace_file); empty: nowhere.
   std::string trace;
+  /// The file whose appearance takes this node out of the job (see wait_for_drain_file); empty:
+  /// none does.
+  std::string drain_file;
   /// Whether a program that can shows how far the job is (see progress_bar).
   bool progress = true;
   /// Where it shows what the job does, as `parse_status_address` reads it (see show_job); empty:

@@ -15,11 +15,14 @@ struct signal_plan {
   std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// These are passed on to the workers, and the job goes on.
   std::vector<int> forward = {};
+  /// These are taken for SIGTERM, such as what a scheduler sends ahead of it. Workers start with
+  /// them ignored, since some schedulers send them to every process of a job.
+  std::vector<int> preempt = {};
 };
 
 /// Checks a signal_plan. Errors: `errc::invalid_argument` for a signal that a program cannot or
 /// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
-/// one that is both to stop the job and to be passed on.
+/// one that stands in two of the lists.
 ELASTIC_DECL void validate(const signal_plan& plan);
 
 }  // namespace elastic

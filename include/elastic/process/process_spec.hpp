@@ -26,6 +26,9 @@ struct process_spec {
   int stderr_fd = -1;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
+  /// Signals that it ignores until it handles them itself; of all others it starts with the
+  /// default handling.
+  std::vector<int> ignored_signals = {};
 };
 
 }  // namespace elastic

@@ -88,6 +88,10 @@ T field(const launch_config& config, T elastic::liveness_settings::* member) {
   return config.workers.liveness.*member;
 }
 template <class T>
+T field(const launch_config& config, T elastic::node_check::* member) {
+  return config.workers.node_check.*member;
+}
+template <class T>
 T field(const launch_config& config, T elastic::hang_hook::* member) {
   return config.workers.hang_hook.*member;
 }
@@ -166,6 +170,7 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
   using r = elastic::rendezvous_parameters;
   using l = elastic::liveness_settings;
   using h = elastic::hang_hook;
+  using n = elastic::node_check;
   using s = elastic::warm_standby;
   const std::vector<row> rows = {
       {{"--nnodes", "3"}, has(&r::min_nodes, 3)},
@@ -202,6 +207,10 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--learn-timeouts", "0"}, has(&l::learn_timeouts, 0.0)},
       {{"--hang-hook", "py-spy dump -p $ELASTIC_HUNG_PID"},
        has(&h::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
+      {{"--node-check", "nvidia-smi"}, has(&n::command, std::string("nvidia-smi"))},
+      {{"--node-check", "true", "--node-check-timeout", "0.5"},
+       has(&n::timeout, milliseconds(500))},
+      {{"--drain-file", "/run/drain"}, has(&c::drain_file, std::string("/run/drain"))},
       {{"--warm-standby"}, has(&s::enabled, true)},
       {{"--warm-standby", "--preload", "torch, pandas.core"},
        has(&s::modules, t::arguments{"torch", "pandas.core"})},
@@ -374,6 +383,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--preload", {std::string(600, ',')}, "at most 256 are allowed");
   add("--standby-delay", {"", "-1", "soon", "inf", "nan"}, "a number of seconds is needed");
   add("--hang-hook", {""}, "a command for the shell is needed");
+  add("--node-check", {""}, "a command for the shell is needed");
   add("--hang-hook-timeout", {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
   add("--hang-hook-timeout", {"0", "0.0001", "3600.001", "1e7"},
       "more than 0 and at most 3600 seconds are allowed");
@@ -463,6 +473,7 @@ TEST_CASE("command_line: contradictions are refused", "[launch]") {
       {{"--warm-standby", "--no-python", "x"}, "--warm-standby and --no-python exclude each other"},
       {{"--preload", "torch", "x"}, "--preload is for --warm-standby alone"},
       {{"--standby-delay", "1", "x"}, "--standby-delay is for --warm-standby alone"},
+      {{"--node-check-timeout", "1", "x"}, "--node-check-timeout is for --node-check alone"},
       {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
       {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
       {{"--nnodes", "1:2", "a.py"}, "static needs a fixed number of nodes"},
@@ -755,6 +766,7 @@ TEST_CASE("command_line: signals stop the job or are passed on", "[launch]") {
       {"--signals-to-handle", "SIGTERM, USR2", "--forward-signals", "SIGUSR1", "a.py"});
   CHECK(config.signals.stop == numbers{SIGTERM, SIGUSR2});
   CHECK(config.signals.forward == numbers{SIGUSR1});
+  CHECK(t::config_of({"--preempt-signal", "USR1", "a.py"}).signals.preempt == numbers{SIGUSR1});
   const auto inherited = t::config_of({"a.py"}, {{"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGINT"}});
   CHECK(inherited.signals.stop == numbers{SIGINT});
   t::check_refusals({
@@ -762,6 +774,11 @@ TEST_CASE("command_line: signals stop the job or are passed on", "[launch]") {
       {{"--signals-to-handle", "SIGKILL", "a.py"}, "SIGKILL cannot be handled"},
       {{"--forward-signals", "SIGSEGV", "a.py"}, "--forward-signals: SIGSEGV cannot be handled"},
       {{"--forward-signals", "SIGTERM", "a.py"}, "cannot both stop the job and be passed on"},
+      {{"--preempt-signal", "SIGUSR0", "a.py"}, "names of signals are needed"},
+      {{"--preempt-signal", "SIGSTOP", "a.py"}, "--preempt-signal: SIGSTOP cannot be handled"},
+      {{"--preempt-signal", "SIGTERM", "a.py"}, "SIGTERM stops the job as it is"},
+      {{"--preempt-signal", "USR1", "--forward-signals", "USR1", "a.py"},
+       "SIGUSR1 cannot both be taken for SIGTERM and be passed on to the workers"},
   });
 }
 

@@ -17,7 +17,7 @@ struct agent_view {
   bool is_late = false;
   /// Somebody asked the agent to stop.
   bool is_stopping = false;
-  /// A worker said that this node is bad.
+  /// A worker or the node check said that this node is bad.
   bool is_node_bad = false;
   /// The state of the attempt's workers; `init` if they were not started.
   worker_state workers = worker_state::init;

@@ -6,6 +6,7 @@
 
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
+#include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/log_layout.hpp>
@@ -144,6 +145,7 @@ class agent_run {
         services_(std::move(services)),
         standbys_(std::move(standbys)),
         log_(services_.log),
+        strand_(strand),
         time_(*services_.time),
         journal_(*services_.journal),
         group_(strand, spec, services_, layout_),
@@ -431,11 +433,16 @@ class agent_run {
     agent_view view;
     view.is_late = is_late_;
     view.is_stopping = stop_.has_value();
-    view.is_node_bad = group_.bad_node().has_value();
+    view.is_node_bad = bad_node().has_value();
     view.workers = group_.state();
     view.is_reported = attempt_ && attempt_->is_reported;
     if (const rendezvous_change* change = round_end()) view.after_round = decide(*change);
     return view;
+  }
+
+  /// Why this node is to leave the job, if it is.
+  const std::optional<std::string>& bad_node() const {
+    return failed_check_ ? failed_check_ : group_.bad_node();
   }
 
   const rendezvous_change* round_end() const {
@@ -460,6 +467,8 @@ class agent_run {
   /// Until the workers run, a stop is requested, or nothing is left to do.
   task<void> begin_attempt() {
     if (stop_) co_return;
+    if (!spec_.node_check.command.empty()) co_await race(check_node(), stop_requested_.wait());
+    if (stop_ || failed_check_) co_return;
     try {
       co_await race(
           telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
@@ -469,6 +478,16 @@ class agent_run {
       is_late_ = true;
       end_reason_ = failure.what();
     }
+  }
+
+  /// Asks the command of the user whether this node is fit to take part.
+  task<void> check_node() {
+    task<node_check_outcome> looking =
+        look_at_node(strand_, spec_.node_check, spec_.environment, spec_.directory,
+                     {services_.hook_launcher, services_.time, log_});
+    const node_check_outcome outcome = co_await std::move(looking);
+    failed_check_ = judge(spec_.node_check, outcome);
+    if (!failed_check_) log_.info("the node check has ended well");
   }
 
   task<void> join_round_and_start() {
@@ -668,7 +687,7 @@ class agent_run {
 
   /// Of workers that are not watched, since their outcome was known when all were started.
   void emit_early_outcome() {
-    const bool has_begun = !stop_ && !is_late_ && !round_end();
+    const bool has_begun = !stop_ && !is_late_ && !failed_check_ && !round_end();
     if (has_begun && group_.state() != worker_state::healthy) emit_state();
   }
 
@@ -884,10 +903,9 @@ class agent_run {
     co_return result;
   }
 
-  /// A worker said that this node is bad. The job is not over: the others go on as when a node is
-  /// lost.
+  /// This node is bad. The job is not over: the others go on as when a node is lost.
   task<run_result> leave_job() {
-    const std::string reason = *group_.bad_node();
+    const std::string reason = *bad_node();
     log_.error("this node leaves the job: {}", reason);
     co_await stop_workers(usual_stop());
     run_result result = finish(worker_state::failed, reason);
@@ -991,6 +1009,7 @@ class agent_run {
   /// The launcher of the workers; null: there are to be no standbys.
   std::shared_ptr<standby_set> standbys_;
   const logger& log_;
+  asio::any_io_executor strand_;
   time_source& time_;
   job_journal& journal_;
   /// Null until the log directory is there, or without one.
@@ -1012,6 +1031,8 @@ class agent_run {
   event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
+  /// What the check of this node found wrong with it.
+  std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.
   mailbox<worker_request> requests_;
   /// The job has succeeded without this node.
@@ -1072,7 +1093,8 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  const bool has_hook = !options_.workers.hang_hook.command.empty();
+  const bool has_hook =
+      !options_.workers.hang_hook.command.empty() || !options_.workers.node_check.command.empty();
   agent_services services =
       detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
   std::shared_ptr<standby_set> standbys;

@@ -384,6 +384,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process.process.environment = environment_of(identity, job, error_file);
   if (!spec_.cpu_affinity.empty()) process.process.processors = spec_.cpu_affinity.at(slot);
   if (spec_.function) give_call(slot, process.process);
+  process.process.ignored_signals = spec_.ignored_signals;
   process.process.directory = spec_.directory;
   process.out = std::move(output.out);
   process.err = std::move(output.err);

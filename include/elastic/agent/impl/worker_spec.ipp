@@ -52,6 +52,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
   demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
   validate(spec.hang_hook);
+  validate(spec.node_check);
   const liveness_settings& liveness = spec.liveness;
   demand(liveness.first_heartbeat_timeout >= duration::zero() &&
              liveness.heartbeat_timeout >= duration::zero() &&

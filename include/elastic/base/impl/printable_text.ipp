@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace elastic {
@@ -66,6 +68,16 @@ ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view 
     text.remove_prefix(size);
   }
   return shown;
+}
+
+ELASTIC_DECL std::string printable_line(std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\r', ' ');
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string::npos) return {};
+  line.erase(line.find_last_not_of(" \t") + 1);
+  return printable_text(std::string_view(line).substr(begin));
 }
 
 }  // namespace elastic

@@ -6,6 +6,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/launch/detail/option_type.hpp>
+#include <elastic/launch/detail/option_types.hpp>
 
 namespace elastic::detail {
 
@@ -36,8 +37,8 @@ ELASTIC_DECL option_type host_type();
 /// --learn-timeouts: 0, or a factor from 1 on.
 ELASTIC_DECL option_type factor_type();
 
-/// --hang-hook: a command for the shell.
-ELASTIC_DECL option_type command_type();
+/// --hang-hook, --node-check: a command for the shell.
+ELASTIC_DECL option_type command_type(option_field<std::string> field);
 
 /// --preload: "torch,pandas", or "auto".
 ELASTIC_DECL option_type modules_type();

@@ -175,6 +175,8 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
   detail::prepare_function(config, workers, services);
   // PyTorch's own handlers in the workers look here, too.
   workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = detail::names_of(config.signals.stop);
+  workers.ignored_signals.insert(workers.ignored_signals.end(), config.signals.preempt.begin(),
+                                 config.signals.preempt.end());
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);

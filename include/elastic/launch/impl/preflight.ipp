@@ -83,6 +83,22 @@ inline void check_appendable(const char* what, const std::string& path) {
               fmt::format("the {} {} cannot be written: {}", what, in_quotes(path), reason));
 }
 
+/// A directory that is there, for a file in it that is not, or not yet.
+inline void check_drain_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return;
+  const fs::path file(path);
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code failure;
+  if (!file.has_filename()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the drain file {} has no name", in_quotes(path)));
+  }
+  if (fs::is_directory(directory, failure)) return;
+  throw error(errc::file_access, fmt::format("the directory {} of the drain file does not exist",
+                                             in_quotes(directory.string())));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
@@ -91,6 +107,7 @@ ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) 
     detail::check_log_directory(config.workers.log_dir);
     detail::check_appendable("journal", config.workers.journal);
     detail::check_appendable("trace", config.trace);
+    detail::check_drain_file(config.drain_file);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }

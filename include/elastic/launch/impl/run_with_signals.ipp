@@ -54,22 +54,25 @@ inline std::vector<int> to_catch(const signal_plan& plan) {
   std::set<int> numbers(plan.stop.begin(), plan.stop.end());
   if (is_ignored(SIGHUP)) numbers.erase(SIGHUP);
   numbers.insert(plan.forward.begin(), plan.forward.end());
+  numbers.insert(plan.preempt.begin(), plan.preempt.end());
   return {numbers.begin(), numbers.end()};
 }
 
 /// Turns the signals that this process gets into requests to the agent; ends by cancellation only.
-inline task<void> forward_signals(asio::signal_set& signals, std::vector<int> forwarded,
-                                  local_agent& agent) {
+inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, local_agent& agent) {
+  const auto is_in = [](const std::vector<int>& numbers, int number) {
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  };
   for (bool stopping = false;;) {
     const int number = co_await signals.async_wait(asio::use_awaitable);
-    if (std::find(forwarded.begin(), forwarded.end(), number) != forwarded.end()) {
+    if (is_in(plan.forward, number)) {
       agent.signal(number);
       continue;
     }
     // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
     if (stopping && number != SIGINT) continue;
     stop_request request;
-    request.signal = number;
+    request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
     request.reason = fmt::format("{} received", signal_name(number));
     agent.stop(std::move(request));
     stopping = true;
@@ -90,7 +93,7 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   for (const int number : numbers) signals.add(number);
   std::optional<run_result> result;
   task<void> running = detail::keep_result(agent.run(), result);
-  task<void> forwarding = detail::forward_signals(signals, plan.forward, agent);
+  task<void> forwarding = detail::forward_signals(signals, plan, agent);
   // Requests of the caller go to the agent alone: it decides when this ends.
   const auto outcome =
       co_await detail::run_race(executor, 1, std::move(running), std::move(forwarding));

@@ -19,16 +19,27 @@ ELASTIC_DECL void validate(const signal_plan& plan) {
   };
   constexpr int kept[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS,
                           SIGFPE,  SIGILL,  SIGTRAP, SIGSYS};
-  for (const auto* numbers : {&plan.stop, &plan.forward}) {
+  for (const auto* numbers : {&plan.stop, &plan.forward, &plan.preempt}) {
     for (const int number : *numbers) {
       const bool exists = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX);
       const bool is_kept = std::find(std::begin(kept), std::end(kept), number) != std::end(kept);
       if (!exists || is_kept) refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
     }
   }
+  const auto is_in = [](const std::vector<int>& numbers, int number) {
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  };
   for (const int number : plan.forward) {
-    if (std::find(plan.stop.begin(), plan.stop.end(), number) != plan.stop.end()) {
+    if (is_in(plan.stop, number)) {
       refuse(number, "cannot both stop the job and be passed on to the workers");
+    }
+  }
+  for (const int number : plan.preempt) {
+    if (is_in(plan.stop, number)) {
+      refuse(number, "stops the job as it is, and cannot be taken for SIGTERM as well");
+    }
+    if (is_in(plan.forward, number)) {
+      refuse(number, "cannot both be taken for SIGTERM and be passed on to the workers");
     }
   }
 }

@@ -88,6 +88,7 @@ struct child_plan {
   /// A bit for each processor; null: those of the parent.
   const unsigned long* processors;
   std::size_t processor_bytes;
+  std::uint64_t ignored_signals;
   /// The soft and the hard limit, as the kernel has them; null: those of the parent.
   const std::uint64_t* open_files;
   int streams[3];
@@ -99,11 +100,20 @@ struct child_plan {
   volatile spawn_stage stage = spawn_stage::session;
 };
 
-// The kernel's own form of `struct sigaction`; all zeros is SIG_DFL without flags. Larger than
-// any of the forms in use.
-struct default_action {
+// The kernel's own form of `struct sigaction`, which begins with the handler; all zeros is SIG_DFL
+// without flags. Larger than any of the forms in use.
+struct signal_action {
   unsigned long words[8] = {};
 };
+
+// A bit for each of the kernel's signals.
+inline std::uint64_t signal_bits(const std::vector<int>& numbers) {
+  std::uint64_t bits = 0;
+  for (const int number : numbers) {
+    if (number >= 1 && number <= 64) bits |= std::uint64_t{1} << (number - 1);
+  }
+  return bits;
+}
 
 /// How many bytes the kernel's signal sets have.
 inline constexpr std::size_t kernel_signal_bytes = 8;
@@ -113,11 +123,14 @@ inline constexpr std::size_t kernel_signal_bytes = 8;
 }
 
 // Handlers of the parent must not run in the child, which shares its memory; and what the parent
-// ignores (SIGPIPE, often) is none of the program's business.
-ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling() {
-  static constexpr default_action none{};
+// ignores (SIGPIPE, often) is none of the program's business, but for what it was told to ignore.
+ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling(const child_plan& plan) {
+  static constexpr signal_action standard{};
+  static constexpr signal_action ignore{{1}};
   for (int number = 1; number <= 64; ++number) {
-    ::syscall(SYS_rt_sigaction, number, &none, nullptr, kernel_signal_bytes);
+    const bool is_ignored = (plan.ignored_signals >> (number - 1) & 1) != 0;
+    ::syscall(SYS_rt_sigaction, number, is_ignored ? &ignore : &standard, nullptr,
+              kernel_signal_bytes);
   }
 }
 
@@ -220,7 +233,7 @@ ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
 // Every step up to exec; returns the one that failed, with its error in `errno`.
 ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) {
   const syscalls& calls = *plan.calls;
-  reset_signal_handling();
+  reset_signal_handling(plan);
   if (calls.set_session() < 0) return spawn_stage::session;
   if (plan.die_with_parent) {
     if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
@@ -313,6 +326,7 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .processors = processors.empty() ? nullptr : processors.data(),
                   .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .ignored_signals = signal_bits(spec.ignored_signals),
                   .open_files = request.open_files ? open_files : nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {request.passed[0], request.passed[1]},

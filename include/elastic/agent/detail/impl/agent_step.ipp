@@ -15,7 +15,7 @@ ELASTIC_DECL agent_step next_step(const agent_view& view) {
     return {action::finish_succeeded, "the workers succeeded"};
   }
   if (view.is_stopping) return {action::stop, "a stop was requested"};
-  if (view.is_node_bad) return {action::leave_job, "a worker said that this node is bad"};
+  if (view.is_node_bad) return {action::leave_job, "this node was called bad"};
   if (view.after_round) {
     return view.after_round->restart ? agent_step{action::restart, "the round ended"}
                                      : agent_step{action::give_up, "no restart is allowed"};

@@ -123,10 +123,17 @@ inline void check_signals(const given_options& given, const signal_plan& signals
   try {
     validate(signals);
   } catch (const error& refusal) {
-    auto value = given.find("--forward-signals");
+    auto value = given.find("--preempt-signal");
+    if (!value) value = given.find("--forward-signals");
     if (!value) value = given.find("--signals-to-handle");
     refuse_options(fmt::format("{}: {}", value->source, refusal.what()));
   }
+}
+
+inline void check_node_check(const given_options& given, const worker_spec& workers) {
+  const auto timeout = given.find("--node-check-timeout");
+  if (!timeout || !workers.node_check.command.empty()) return;
+  refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
 }
 
 inline void check_standby(const given_options& given, const option_target& target) {
@@ -144,6 +151,7 @@ ELASTIC_DECL void check_workers(const given_options& given, const launch_config&
   check_affinity(given, config);
   validate(config.workers.restart);
   check_signals(given, config.signals);
+  check_node_check(given, config.workers);
 }
 
 inline void check_ranks(const given_options& given, const worker_spec& workers) {

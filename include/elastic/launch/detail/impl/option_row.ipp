@@ -6,6 +6,7 @@
 
 #include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/log_options.hpp>
+#include <elastic/agent/node_check.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/assert.hpp>
@@ -313,6 +314,40 @@ inline std::vector<option_row> make_option_rows() {
                "may take to save a checkpoint before they are told to end. 0: they are not asked.",
        .type = seconds_type(in_config(&launch_config::workers, &worker_spec::preempt_grace)),
        .is_own = true},
+      {.names = "--preempt-signal",
+       .value = "SIGNAL",
+       .heading = heading_failure,
+       .help =
+           "A signal that is taken for SIGTERM, such as SIGUSR1, which schedulers can send ahead "
+           "of it. Workers start with it ignored.",
+       .type = signals_type(in_config(&launch_config::signals, &signal_plan::preempt)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--drain-file",
+       .value = "PATH",
+       .heading = heading_failure,
+       .help = "When this file appears, or if it is there, this node leaves the job as at SIGTERM; "
+               "what stands in it is the reason. Its directory must exist, on this host.",
+       .type = text_type(in_config(&launch_config::drain_file)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--node-check",
+       .value = "COMMAND",
+       .heading = heading_failure,
+       .help = "Runs /bin/sh -c COMMAND before this node takes part in the job and before each "
+               "restart. If it fails, the node leaves the job.",
+       .type = command_type(
+           in_config(&launch_config::workers, &worker_spec::node_check, &node_check::command)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--node-check-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long it may take before it is killed, and has failed.",
+       .type = bounded_seconds_type(
+           limits::node_check_timeout,
+           in_config(&launch_config::workers, &worker_spec::node_check, &node_check::timeout)),
+       .is_own = true},
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
@@ -341,7 +376,8 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Runs /bin/sh -c COMMAND for each hung worker before any worker is ended because of "
                "it, to collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and "
                "_LOG_DIR in the environment.",
-       .type = command_type(),
+       .type = command_type(
+           in_config(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::command)),
        .default_text = "none",
        .is_own = true},
       {.names = "--hang-hook-timeout",

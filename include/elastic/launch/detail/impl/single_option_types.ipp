@@ -196,11 +196,11 @@ ELASTIC_DECL option_type factor_type() {
   return type;
 }
 
-ELASTIC_DECL option_type command_type() {
+ELASTIC_DECL option_type command_type(option_field<std::string> field) {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
     if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
-    target.config.workers.hang_hook.command = given.text;
+    field(target) = given.text;
   };
   return type;
 }

@@ -148,6 +148,7 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .processors = processors.empty() ? nullptr : processors.data(),
                   .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .ignored_signals = signal_bits(spec.ignored_signals),
                   .open_files = nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {-1, -1},
@@ -179,7 +180,7 @@ ELASTIC_DECL void fork_launcher::leave(int code) {
 }
 
 ELASTIC_DECL spawn_stage fork_launcher::arrange(child_plan& plan) {
-  reset_signal_handling();
+  reset_signal_handling(plan);
   if (plan.calls->set_session() < 0) return spawn_stage::session;
   if (plan.calls->die_with_parent() < 0) return spawn_stage::parent_death;
   if (::getppid() != plan.parent) ::_exit(127);

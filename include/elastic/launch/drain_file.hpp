@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for programs, not for those who embed a job.
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+
+#include <memory>
+#include <string>
+
+namespace elastic {
+
+/// Waits until a file is there by which somebody takes this node out of the job. The kernel tells
+/// of it (inotify), so the file must come to be on this host: no network file system tells of what
+/// another one does.
+///
+/// If its directory goes away, the log says so, and nothing ends the wait any more.
+/// Result: the reason: the file's name, and what stands in it, on one line; or why that cannot be
+/// read, which changes nothing.
+/// Errors: `errc::file_access` if the directory cannot be watched.
+/// Cancellation: all types.
+ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
+                                                   std::shared_ptr<time_source> time, logger log);
+
+namespace detail {
+
+/// What stands in a drain file, or why it cannot be read.
+struct drain_text {
+  std::string text;
+  std::string problem;
+};
+
+ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
+
+}  // namespace detail
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/drain_file.ipp>
+#endif

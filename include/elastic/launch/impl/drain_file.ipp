@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/drain_file.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/launch/early_exit.hpp>
+
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content) {
+  const std::string text =
+      printable_line(std::string_view(content.text).substr(0, limits::drain_text_bytes));
+  const std::string what = fmt::format("the drain file {} is there", in_quotes(path));
+  if (!content.problem.empty()) return fmt::format("{} ({})", what, content.problem);
+  return text.empty() ? what : fmt::format("{}: {}", what, text);
+}
+
+inline drain_text read_drain_file(const std::string& path) {
+  const auto failed = [] {
+    drain_text content;
+    content.problem = "it cannot be read: " + errno_text(errno);
+    return content;
+  };
+  // Whatever it is, such as a pipe without a writer, it must not hold up anything.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) return failed();
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return failed();
+  drain_text content;
+  if (!S_ISREG(status.st_mode)) {
+    content.problem = "it cannot be read: it is not a file with a text";
+    return content;
+  }
+  content.text.resize(limits::drain_text_bytes);
+  const ssize_t size = ::read(file.get(), content.text.data(), content.text.size());
+  if (size < 0) return failed();
+  content.text.resize(static_cast<std::size_t>(size));
+  return content;
+}
+
+/// What happens to one name in one directory.
+class name_watch {
+ public:
+  /// Errors: `errc::file_access` if the directory cannot be watched.
+  name_watch(asio::any_io_executor executor, const std::string& directory, std::string name)
+      : stream_(std::move(executor)), name_(std::move(name)) {
+    constexpr std::uint32_t wanted =
+        IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+    unique_fd fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    if (!fd || ::inotify_add_watch(fd.get(), directory.c_str(), wanted) < 0) {
+      throw error(errc::file_access, fmt::format("the directory {} of the drain file cannot be "
+                                                 "watched: {}",
+                                                 in_quotes(directory), errno_text(errno)));
+    }
+    stream_.assign(fd.release());
+  }
+
+  /// A file of this name was made, and who made it has not closed it.
+  bool is_being_written() const { return is_being_written_; }
+
+  /// The directory is not there any more under its name.
+  bool is_lost() const { return is_lost_; }
+
+  /// Until something has happened to the name, or the directory is lost.
+  task<void> changed() {
+    while (!take_events() && !is_lost_) {
+      co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    }
+  }
+
+ private:
+  /// Result: whether one of them is of the name, or may have been.
+  bool take_events() {
+    bool is_named = false;
+    alignas(inotify_event) std::array<char, 4096> buffer;
+    for (;;) {
+      const ssize_t size = ::read(stream_.native_handle(), buffer.data(), buffer.size());
+      if (size <= 0) return is_named;
+      for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+        inotify_event event;
+        std::memcpy(&event, buffer.data() + at, sizeof event);
+        const char* const name = buffer.data() + at + sizeof event;
+        if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0) {
+          is_lost_ = true;
+        }
+        // Events were lost; else the name ends with zeros.
+        const bool may_be = (event.mask & IN_Q_OVERFLOW) != 0;
+        if (may_be || (event.len > 0 && name_ == name)) {
+          is_named = true;
+          is_being_written_ = (event.mask & IN_CREATE) != 0;
+        }
+        at += sizeof event + event.len;
+      }
+    }
+  }
+
+  asio::posix::stream_descriptor stream_;
+  std::string name_;
+  bool is_being_written_ = false;
+  bool is_lost_ = false;
+};
+
+}  // namespace detail
+
+ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
+                                                   std::shared_ptr<time_source> time, logger log) {
+  namespace fs = std::filesystem;
+  const fs::path file(path);
+  const std::string directory = file.has_parent_path() ? file.parent_path().string() : ".";
+  const std::string name = file.filename().string();
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  detail::name_watch watch(executor, directory, name);
+  struct stat status{};
+  while (::lstat(path.c_str(), &status) != 0) {
+    if (watch.is_lost()) {
+      log.warning("the drain file {} is not waited for any more: its directory is gone",
+                  in_quotes(path));
+      co_await time->sleep_until(time_point::max());
+    }
+    co_await watch.changed();
+  }
+  const std::function<detail::drain_text()> reading = [path] {
+    return detail::read_drain_file(path);
+  };
+  detail::drain_text content = co_await detail::run_blocking<detail::drain_text>(reading);
+  if (content.text.empty() && watch.is_being_written()) {
+    const time_point deadline = deadline_after(time->now(), limits::drain_text_patience);
+    co_await with_deadline(*time, deadline, watch.changed());
+    content = co_await detail::run_blocking<detail::drain_text>(reading);
+  }
+  co_return detail::drain_reason(path, content);
+}
+
+}  // namespace elastic

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/launch/drain_file.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/time.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/log_recorder.hpp>
+#include <support/run_program.hpp>
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace drain_file_tests {
+
+using elastic::task;
+using elastic::wait_for_drain_file;
+using elastic::detail::drain_reason;
+using elastic::detail::drain_text;
+
+TEST_CASE("drain file: its text is the reason, on one line and bounded", "[launch]") {
+  struct row {
+    drain_text content;
+    std::string reason;
+  };
+  const std::string much(elastic::limits::drain_text_bytes, 'x');
+  const std::vector<row> rows = {
+      {{"", ""}, "the drain file '/run/d' is there"},
+      {{" \n", ""}, "the drain file '/run/d' is there"},
+      {{"GPU 3 is hot\n", ""}, "the drain file '/run/d' is there: GPU 3 is hot"},
+      {{"a\nb\x1b[2J", ""}, "the drain file '/run/d' is there: a b\\x1b[2J"},
+      {{much + "yz", ""}, "the drain file '/run/d' is there: " + much},
+      {{"", "it cannot be read: x"}, "the drain file '/run/d' is there (it cannot be read: x)"},
+  };
+  for (const row& entry : rows) CHECK(drain_reason("/run/d", entry.content) == entry.reason);
+}
+
+/// A wait for a file in a directory of its own.
+struct drain_stage {
+  elastic::test::temporary_directory folder;
+  std::shared_ptr<elastic::test::log_recorder> log =
+      std::make_shared<elastic::test::log_recorder>();
+  std::string path = folder / "drain";
+  std::optional<std::string> reason;
+
+  task<void> wait() {
+    reason =
+        co_await wait_for_drain_file(path, std::make_shared<elastic::system_time>(), log->log());
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(name) << text;
+  }
+  std::string expected(const std::string& text) const { return drain_reason(path, {text, ""}); }
+};
+
+/// Does something when the wait has begun.
+task<void> then(std::function<void()> action) {
+  const auto executor = co_await asio::this_coro::executor;
+  co_await asio::post(executor, asio::use_awaitable);
+  action();
+  elastic::system_time time;
+  co_await time.sleep_until(elastic::time_point::max());
+}
+
+/// Makes the file, and writes to it a moment later.
+task<void> write_late(std::string path, std::string text) {
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  elastic::system_time time;
+  co_await time.sleep_until(time.now() + std::chrono::milliseconds(20));
+  std::fputs(text.c_str(), file);
+  std::fclose(file);
+  co_await time.sleep_until(elastic::time_point::max());
+}
+
+/// Until the log has a warning with these words.
+task<void> warned(std::shared_ptr<elastic::test::log_recorder> log, std::string words) {
+  elastic::system_time time;
+  while (!log->has(words, elastic::log_level::warning)) {
+    co_await time.sleep_until(time.now() + std::chrono::milliseconds(1));
+  }
+}
+
+CO_TEST("drain file: one that is there already counts", "[launch]") {
+  drain_stage stage;
+  stage.write(stage.path, "no\n");
+  co_await stage.wait();
+  CHECK(stage.reason == stage.expected("no"));
+}
+
+CO_TEST("drain file: it counts when it is written, moved there, linked or touched", "[launch]") {
+  drain_stage stage;
+  const std::string other = stage.folder / "other";
+  stage.write(other, "moved");
+  std::string text = "moved";
+  std::function<void()> action;
+  SECTION("written") {
+    text = "written";
+    action = [&] { stage.write(stage.path, "written"); };
+  }
+  SECTION("moved") {
+    action = [&] { std::filesystem::rename(other, stage.path); };
+  }
+  SECTION("linked") {
+    action = [&] { std::filesystem::create_hard_link(other, stage.path); };
+  }
+  SECTION("touched, after others") {
+    text = "";
+    action = [&] {
+      stage.write(stage.folder / "drain2", "x");
+      stage.write(stage.folder / "drai", "x");
+      stage.write(stage.path, "");
+    };
+  }
+  task<void> acting = then(action);
+  co_await elastic::race(stage.wait(), std::move(acting));
+  CHECK(stage.reason == stage.expected(text));
+}
+
+CO_TEST("drain file: text that follows the making of the file is waited for", "[launch]") {
+  drain_stage stage;
+  task<void> writing = write_late(stage.path, "late");
+  co_await elastic::race(stage.wait(), std::move(writing));
+  CHECK(stage.reason == stage.expected("late"));
+}
+
+CO_TEST("drain file: what is no file with a text counts, and holds up nothing", "[launch]") {
+  drain_stage stage;
+  SECTION("a pipe") { REQUIRE(::mkfifo(stage.path.c_str(), 0600) == 0); }
+  SECTION("a directory") { std::filesystem::create_directory(stage.path); }
+  co_await stage.wait();
+  CHECK(stage.reason ==
+        drain_reason(stage.path, {"", "it cannot be read: it is not a file with a text"}));
+}
+
+CO_TEST("drain file: a link to nothing counts, and says so", "[launch]") {
+  drain_stage stage;
+  std::filesystem::create_symlink(stage.folder / "nothing", stage.path);
+  co_await stage.wait();
+  CHECK(stage.reason ==
+        drain_reason(stage.path, {"", "it cannot be read: No such file or directory"}));
+}
+
+CO_TEST("drain file: without its directory there is no wait", "[launch]") {
+  drain_stage stage;
+  stage.path = stage.folder / "missing/drain";
+  std::string refusal;
+  try {
+    co_await stage.wait();
+  } catch (const elastic::error& failure) {
+    refusal = failure.what();
+    CHECK(failure.code() == elastic::errc::file_access);
+  }
+  CHECK(refusal.find("missing' of the drain file cannot be watched: No such file") !=
+        std::string::npos);
+}
+
+CO_TEST("drain file: the loss of its directory is said once", "[launch]") {
+  drain_stage stage;
+  const std::string sub = stage.folder / "sub";
+  std::filesystem::create_directory(sub);
+  stage.path = sub + "/drain";
+  const std::function<void()> lose = [&] { std::filesystem::remove(sub); };
+  task<void> losing = then(lose);
+  task<void> waiting = warned(stage.log, "is not waited for any more");
+  co_await elastic::race(stage.wait(), std::move(losing), std::move(waiting));
+  CHECK_FALSE(stage.reason);
+}
+
+}  // namespace drain_file_tests
