@@ -197,6 +197,7 @@
 #include <elastic/rendezvous/impl/rendezvous_handler.ipp>
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
 #include <elastic/rendezvous/impl/rendezvous_registry.ipp>
+#include <elastic/rendezvous/impl/rendezvous_settings.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
 #include <elastic/rendezvous/native/impl/c10d_rendezvous.ipp>

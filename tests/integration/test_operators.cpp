@@ -24,6 +24,7 @@
 namespace operators_test {
 
 using elastic::test::has_text;
+using elastic::test::occurrences;
 using elastic::test::program_result;
 using elastic::test::running_program;
 using variables = std::map<std::string, std::string>;
@@ -78,6 +79,8 @@ struct operated_job {
                    "--rdzv-endpoint", fmt::format("localhost:{}", elastic::free_port("127.0.0.1")),
                    "--rdzv-conf",     "last_call_timeout=0.5"};
 
+  std::string level = "WARNING";
+
   std::unique_ptr<running_program> start(const words& more, const std::string& work) const {
     words command = {ELASTIC_ELASTICRUN};
     command.insert(command.end(), options.begin(), options.end());
@@ -85,7 +88,8 @@ struct operated_job {
     const std::string says = "echo \"world $WORLD_SIZE\"; ";
     command.insert(command.end(), {"--no-python", "bash", "-c", says + work});
     return std::make_unique<running_program>(
-        command, variables{{left.name, left.value}, {"TMPDIR", folder.path()}});
+        command,
+        variables{{left.name, left.value}, {"TMPDIR", folder.path()}, {"LOGLEVEL", level}});
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder / name) << text;
@@ -212,6 +216,50 @@ TEST_CASE("operators: a node that fails its check before a restart leaves, and t
   host->signal(SIGTERM);
   CHECK(host->wait().code == 128 + SIGTERM);
   CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("operators: a job of named sizes runs with these alone, the rest stand by",
+          "[integration]") {
+  operated_job job;
+  job.level = "DEBUG";
+  const words sizes = {"--nnodes", "1,3"};
+  const std::string work = "exec sleep 60";
+  const auto host = job.start(sizes, work);
+  host->await_out("world 1\n");
+  const auto second = job.start(sizes, work);
+  host->await_err("stands by");
+  CHECK(second->out().empty());
+  const auto third = job.start(sizes, work);
+  for (const auto* node : {&host, &second, &third}) (*node)->await_out("world 3\n");
+  CHECK(occurrences(host->out(), "world") == 2);
+  third->signal(SIGKILL);
+  CHECK(third->wait().code == -SIGKILL);
+  // Of the two that are left the first in the order of pids goes on, the other one stands by.
+  host->await_err("round 2: 1 nodes are in it, 1 stand by");
+  host->await_out("world 1\n", 2);
+  CHECK(occurrences(second->out(), "world") == 1);
+  for (const auto* node : {&second, &host}) {
+    (*node)->signal(SIGTERM);
+    CHECK((*node)->wait().code == 128 + SIGTERM);
+  }
+}
+
+TEST_CASE("operators: nodes that come while one stands by join in one restart", "[integration]") {
+  operated_job job;
+  job.level = "DEBUG";
+  const words slowly = {"--nnodes", "1:3", "--scale-up-delay", "1.5"};
+  const std::string work = "exec sleep 60";
+  const auto host = job.start(slowly, work);
+  host->await_out("world 1\n");
+  const auto second = job.start(slowly, work);
+  const auto third = job.start(slowly, work);
+  host->await_err("stands by", 2);
+  for (const auto* node : {&host, &second, &third}) (*node)->await_out("world 3\n");
+  CHECK(occurrences(host->out(), "world") == 2);
+  for (const auto* node : {&third, &second, &host}) {
+    (*node)->signal(SIGTERM);
+    CHECK((*node)->wait().code == 128 + SIGTERM);
+  }
 }
 
 }  // namespace operators_test

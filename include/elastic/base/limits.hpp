@@ -84,8 +84,9 @@ inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 inline constexpr int local_world_size = 4096;
 /// The name of a host.
 inline constexpr std::size_t host_name_bytes = 255;
-/// Nodes of one job.
+/// Nodes of one job, and how many numbers of them a job may name that it can run with.
 inline constexpr int nodes = 100'000;
+inline constexpr std::size_t node_counts = 64;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
 inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
 /// The arguments of a function that workers run, as JSON; larger things go by a file or the store.

@@ -28,6 +28,12 @@ struct rendezvous_parameters {
   std::string run_id = "none";
   int min_nodes = 1;
   int max_nodes = 1;
+  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; empty:
+  /// every number between. c10d alone takes some.
+  std::vector<int> node_counts = {};
+  /// How long nodes that could join a round that runs stand by before it ends for them: see
+  /// rendezvous_settings. c10d alone takes one.
+  duration scale_up_delay = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
@@ -63,6 +69,10 @@ struct rendezvous_parameters {
   /// (setting `listen`: `all` or `own`).
   /// Errors: `errc::invalid_argument` if it is neither.
   ELASTIC_DECL bool listens_everywhere() const;
+
+  /// Errors: `errc::invalid_argument` if `node_counts` or `scale_up_delay` is set, which `who`
+  /// cannot keep to.
+  ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// By which numbers the nodes meet.
   /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for

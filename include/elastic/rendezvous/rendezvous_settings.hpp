@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace elastic {
 
@@ -13,6 +17,12 @@ struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
   int min_nodes = 1;
   int max_nodes = 1;
+  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; those
+  /// beyond stand by. Empty: every number between.
+  std::vector<int> node_counts = {};
+  /// How long nodes that could join a round that runs stand by before it ends for them. 0: it ends
+  /// at once.
+  duration scale_up_delay = duration::zero();
   /// How long a node waits for a round that it can be in.
   duration join_timeout = std::chrono::seconds(600);
   /// How long a round that has enough nodes waits for further ones, if it cannot know them.
@@ -23,8 +33,25 @@ struct rendezvous_settings {
   /// How long a node whose connection broke has to come back before it is lost.
   duration reconnect_grace = std::chrono::milliseconds(300);
 
+  /// The most nodes that a round of so many, at least `min_nodes`, can have.
+  ELASTIC_DECL int most_of(int nodes) const;
+  /// Whether a round of `nodes` nodes could be a larger one if it had up to `most`.
+  ELASTIC_DECL bool can_grow(int nodes, int most) const;
+
   /// How long a node may be silent.
   duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
 };
 
+/// Reads numbers of nodes such as "2,4,8".
+/// Errors: `errc::invalid_argument` unless they ascend, from 1 to `limits::nodes`, and are at most
+/// `limits::node_counts`.
+ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text);
+
+/// "2,4,8".
+ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts);
+
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/impl/rendezvous_settings.ipp>
+#endif

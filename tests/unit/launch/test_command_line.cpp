@@ -177,6 +177,13 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
       {{"--nnodes", "3"}, has(&r::max_nodes, 3)},
       {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&r::min_nodes, 2)},
       {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&r::max_nodes, 4)},
+      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"},
+       has(&r::node_counts, std::vector<int>{2, 4, 8})},
+      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"}, has(&r::min_nodes, 2)},
+      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"}, has(&r::max_nodes, 8)},
+      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d", "--nnodes", "3"},
+       has(&r::node_counts, std::vector<int>{})},
+      {{"--scale-up-delay", "0.5"}, has(&r::scale_up_delay, milliseconds(500))},
       {{"--nproc-per-node", "8"}, has(&w::nproc_per_node, 8)},
       {{"--nproc-per-node", "cpu"}, has(&w::nproc_per_node, 6)},
       {{"--role", "trainer"}, has(&w::role, std::string("trainer"))},
@@ -351,7 +358,7 @@ TEST_CASE("command_line: unknown options are refused, with the one that is near"
 }
 
 TEST_CASE("command_line: values out of bounds are refused with what is allowed", "[launch]") {
-  const std::string range = "allowed is N, or MIN:MAX with 1 <= MIN <= MAX";
+  const std::string range = "allowed is N, MIN:MAX with 1 <= MIN <= MAX";
   const std::string workers = "allowed are a number from 1 to 4096, cpu, gpu and auto";
   const std::string streams = "0:3,1:1 by local rank";
   std::vector<t::refusal_row> rows;
@@ -361,6 +368,9 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
       rows.push_back({{name, value, "train.py"}, says});
     }
   };
+  add("--nnodes", {"2,", ",2", "2,,4", "4,2", "2,2", "0,2", "2,100001", "2,4:8", "2, 4", "2,x"},
+      "numbers of nodes are needed that ascend, such as 2,4,8, from 1 to 100000, and at most 64");
+  add("--scale-up-delay", {"", "-1", "soon"}, "a number of seconds is needed, 0 or more");
   add("--nnodes",
       {"0", "-1", "2:1", "0:1", "a:b", "1:2:3", "1:", ":1", ":", "", "1.5", " 1", "1 ", "+1",
        "100001", "99999999999999999999", "1:100001"},
@@ -477,6 +487,7 @@ TEST_CASE("command_line: contradictions are refused", "[launch]") {
       {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
       {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
       {{"--nnodes", "1:2", "a.py"}, "static needs a fixed number of nodes"},
+      {{"--nnodes", "1,2", "a.py"}, "static needs a fixed number of nodes"},
       {{"--nnodes", "2", "--node-rank", "2", "a.py"}, "--node-rank 2: with --nnodes 2"},
       {{"--rdzv-backend", "static", "--node-rank", "1", "a.py"}, "--node-rank 1"},
       {{"--nnodes", "2", "--master-port", "0", "a.py"}, "--master-port 0"},
@@ -541,6 +552,7 @@ TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]
       {{"--standalone", "--master-port", "1"}, "--master-port"},
       {{"--rdzv-endpoint", "h:1", "--master-addr", "h"}, "--master-addr"},
       {{"--standalone", "--local-addr", "10.0.0.1"}, "--local-addr"},
+      {{"--standalone", "--scale-up-delay", "1"}, "--scale-up-delay"},
       {{"--nnodes", "2", "--local-addr", "10.0.0.1"}, "--local-addr"},
   };
   for (const row& each : rows) {

@@ -224,7 +224,8 @@ TEST_CASE("slurm step: a variable that would be used and says nothing is refused
       {{{"SLURM_STEP_NUM_NODES", "x"}},
        "SLURM_STEP_NUM_NODES 'x': a whole number from 0 to 4294967295 is needed"},
       {{{"SLURM_STEP_NUM_NODES", "100001"}, {"SLURM_STEP_NUM_TASKS", "100001"}},
-       "SLURM_STEP_NUM_NODES '100001': allowed is N, or MIN:MAX with 1 <= MIN <= MAX <= 100000"},
+       "SLURM_STEP_NUM_NODES '100001': allowed is N, MIN:MAX with 1 <= MIN <= MAX <= 100000, or "
+       "numbers such as 2,4,8"},
       {{{"SLURM_JOB_ID", "-1"}},
        "SLURM_JOB_ID '-1': a whole number from 0 to 4294967295 is needed"},
       {{{"SLURM_STEP_ID", "4294967296"}},

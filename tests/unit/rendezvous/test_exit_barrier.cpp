@@ -51,8 +51,8 @@ TIME_TEST("exit barrier: keeps the keys of PyTorch's", "[rendezvous]") {
 
 TIME_TEST("exit barrier: who has left the wait still counts", "[rendezvous]") {
   const auto agents = std::make_shared<elastic::memory_store>();
-  const bool met = co_await elastic::with_deadline(time, time.now() + 5min,
-                                                   exit_barrier(agents, 2));
+  const bool met =
+      co_await elastic::with_deadline(time, time.now() + 5min, exit_barrier(agents, 2));
   CHECK_FALSE(met);
   // So the other does not wait for it in vain.
   co_await exit_barrier(agents, 2);

@@ -601,6 +601,59 @@ TEST_CASE("coordinator: a spare takes the place of one that is lost", "[rendezvo
   CHECK(job.last_told('a') == "round 1: 0 of 2 at a.example, 0 restarts");
 }
 
+TEST_CASE("coordinator: a round of named sizes leaves some standing by, until they fit",
+          "[rendezvous]") {
+  stage job(2, 4);
+  job.settings.node_counts = {2, 4};
+  job.gather("abc");
+  job.pass(31s);
+  CHECK(job.last_told('a') == "round 0: 0 of 2 at a.example, 0 restarts");
+  CHECK(job.last_told('b') == "round 0: 1 of 2 at a.example, 0 restarts");
+  CHECK(job.told('c') == texts{"welcome"});
+  job.gather("d");
+  CHECK(job.last_told('a') == "round 0 changes: node d_1_0 waits to join (0 restarts)");
+  job.rejoin("ab");
+  for (const char name : std::string("abcd")) {
+    CHECK(job.last_told(name).find("of 4 at") != std::string::npos);
+  }
+  // One is lost: two run, one stands by, and has no end of its patience.
+  job.cut('b');
+  job.pass(1s);
+  job.forget();
+  job.rejoin("acd");
+  CHECK(job.last_told('a').find("of 2 at") != std::string::npos);
+  job.pass(3600s);
+  CHECK(job.told('d').empty());
+  CHECK(job.dropped.empty());
+}
+
+TEST_CASE("coordinator: a node that joins ends the round after the delay", "[rendezvous]") {
+  stage job(1, 4);
+  job.settings.scale_up_delay = 60s;
+  job.gather("a");
+  job.pass(31s);
+  job.gather("b");
+  job.pass(59s);
+  job.gather("c");
+  job.forget();
+  job.pass(999ms);
+  CHECK(job.told('a').empty());
+  job.pass(1ms);
+  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 waits to join (0 restarts)"});
+  job.rejoin("a");
+  CHECK(job.last_told('c').find("round 1: 2 of 3") == 0);
+}
+
+TEST_CASE("coordinator: nodes with other numbers of nodes are refused", "[rendezvous]") {
+  stage job(2, 4);
+  job.connect('a');
+  job.settings.node_counts = {2, 4};
+  job.connect('b');
+  CHECK(job.last_told('b') ==
+        "refused: the job 'job' was begun with 2:4 nodes, this node was told 2,4: another job of "
+        "the same run id, or another --nnodes");
+}
+
 TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rendezvous]") {
   stage job(1, 2);
   job.gather("a");

@@ -150,6 +150,24 @@ TEST_CASE("rendezvous message: a former round is told as a whole, within its bou
   }
 }
 
+TEST_CASE("rendezvous message: hello says the numbers of nodes and the delay, if there are any",
+          "[rendezvous]") {
+  hello said = full_hello();
+  said.settings.max_nodes = 8;
+  CHECK(to_text(said).find("node_counts") == std::string::npos);
+  CHECK(to_text(said).find("scale_up") == std::string::npos);
+  said.settings.node_counts = {2, 4, 8};
+  said.settings.scale_up_delay = 1500ms;
+  const auto heard = std::get<hello>(parse_rendezvous_request(to_text(said)));
+  CHECK(heard.settings.node_counts == std::vector<int>{2, 4, 8});
+  CHECK(heard.settings.scale_up_delay == 1500ms);
+  for (const std::vector<int>& counts :
+       {std::vector<int>{4, 8}, {2, 4}, {2, 2, 8}, {8, 2}, {0, 2, 8}, {2, 8, 9}}) {
+    said.settings.node_counts = counts;
+    CHECK_THROWS_AS(parse_rendezvous_request(to_text(said)), elastic::error);
+  }
+}
+
 TEST_CASE("rendezvous message: a text that is not UTF-8 is passed on as far as it is",
           "[rendezvous]") {
   const auto heard =

@@ -5,6 +5,7 @@
 #include <support/catch.hpp>
 #include <support/fake_rendezvous.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,34 @@ TEST_CASE("rendezvous registry: makes the backend of a name", "[rendezvous]") {
   for (const std::string name : {"static", "c10d"}) {
     parameters.backend = name;
     CHECK(known.make(parameters)->backend() == name);
+  }
+}
+
+TEST_CASE("rendezvous registry: who cannot keep to numbers of nodes or a delay refuses them",
+          "[rendezvous]") {
+  const rendezvous_registry known;
+  rendezvous_parameters parameters;
+  parameters.min_nodes = 2;
+  parameters.max_nodes = 8;
+  parameters.endpoint = "localhost:1";
+  rendezvous_parameters chosen = parameters;
+  chosen.node_counts = {2, 4, 8};
+  rendezvous_parameters slow = parameters;
+  slow.scale_up_delay = std::chrono::seconds(1);
+  for (const std::string name : {"static", "etcd", "etcd-v2", "etcd-v3", "file", "c10d"}) {
+    CAPTURE(name);
+    const bool is_native = name == "c10d";
+    chosen.backend = slow.backend = name;
+    if (is_native) {
+      CHECK(known.make(chosen)->backend() == name);
+      CHECK(known.make(slow)->backend() == name);
+      chosen.conf["dialect"] = slow.conf["dialect"] = "2.6";
+    }
+    const std::string who =
+        is_native ? "a job with a dialect" : "the rendezvous backend '" + name + "'";
+    CHECK_THROWS_WITH(known.make(chosen), elastic::test::contains_text("--nnodes 2,4,8: " + who +
+                                                                       " takes N or MIN:MAX"));
+    CHECK_THROWS_WITH(known.make(slow), elastic::test::contains_text("--scale-up-delay: " + who));
   }
 }
 

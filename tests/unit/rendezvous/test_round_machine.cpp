@@ -35,6 +35,13 @@ rendezvous_settings sizes(int min, int max) {
   return settings;
 }
 
+/// Rounds of these numbers of nodes alone.
+rendezvous_settings only(std::vector<int> counts) {
+  rendezvous_settings settings = sizes(counts.front(), counts.back());
+  settings.node_counts = std::move(counts);
+  return settings;
+}
+
 /// A state in words: those in the round, then those who wait, then those who stand by.
 round_state state_of(const std::string& in, const std::string& waiting = "",
                      const std::string& spare = "") {
@@ -255,12 +262,128 @@ void check_state(const round_state& state, const rendezvous_settings& settings, 
   }
 }
 
+TEST_CASE("round: of several numbers of nodes it has the largest that it can", "[rendezvous]") {
+  struct row {
+    std::string nodes;
+    std::string in;
+    std::string spare;
+  };
+  for (const row& entry : {row{"ab", "ab", ""}, row{"abc", "ab", "c"}, row{"abcd", "abcd", ""},
+                           row{"abcde", "abcd", "e"}, row{"abcdefg", "abcd", "efg"},
+                           row{"abcdefgh", "abcdefgh", ""}, row{"abcdefghi", "abcdefgh", "i"}}) {
+    INFO(entry.nodes);
+    const auto settings = only({2, 4, 8});
+    round_state state;
+    for (const char name : entry.nodes) join(state, name, settings, round_rules::direct);
+    // The last call is over.
+    join(state, 'a', settings, round_rules::direct, noon + 60s);
+    CHECK(state.complete);
+    CHECK(state == running(entry.in, "", entry.spare));
+  }
+  round_state lonely;
+  CHECK(join(lonely, 'a', only({2, 4}), round_rules::direct, noon + 60s) == round_action::wait);
+  CHECK_FALSE(lonely.complete);
+}
+
+TEST_CASE("round: it ends for those that make a larger one possible, not for others",
+          "[rendezvous]") {
+  struct row {
+    round_state state;
+    std::string comes;
+    round_state after;
+  };
+  const std::vector<row> rows = {
+      {running("ab"), "c", running("ab", "", "c")},
+      {running("ab"), "cd", running("ab", "d", "c")},
+      {running("ab", "", "c"), "c", running("ab", "", "c")},
+      {running("ab", "", "c"), "dc", running("ab", "cd")},
+      {running("abcd"), "efg", running("abcd", "", "efg")},
+      {running("abcd", "", "efg"), "h", running("abcd", "h", "efg")},
+      // It ends anyway: whoever has a place takes it.
+      {running("ab", "x"), "c", running("ab", "cx")},
+      // One of four is lost.
+      {running("abc"), "e", running("abc", "e")},
+      {running("abcdefgh"), "i", running("abcdefgh", "", "i")},
+  };
+  for (const row& entry : rows) {
+    INFO(entry.comes);
+    round_state state = entry.state;
+    for (const char name : entry.comes) {
+      CHECK(join(state, name, only({2, 4, 8}), round_rules::direct) == round_action::wait);
+    }
+    state.scale_up_at.reset();
+    CHECK(state == entry.after);
+  }
+}
+
+TEST_CASE("round: the next round takes in those that stood by", "[rendezvous]") {
+  const auto settings = only({2, 4});
+  round_state state = running("ab", "d", "c");
+  for (const char name : std::string("ab")) {
+    apply(state, round_action::leave_to_rejoin, node(name), settings, noon);
+  }
+  for (const char name : std::string("abcd")) join(state, name, settings, round_rules::direct);
+  CHECK(state.participants.size() == 4);
+  CHECK(state.complete);
+  CHECK(state.round == 1);
+}
+
+TEST_CASE("round: a running one ends for more nodes after the delay", "[rendezvous]") {
+  auto settings = sizes(1, 4);
+  settings.scale_up_delay = 60s;
+  round_state state = running("a");
+  CHECK(join(state, 'b', settings, round_rules::direct, noon) == round_action::wait);
+  CHECK(state.redundancy_list == std::set<node_id>{node('b')});
+  CHECK(state.scale_up_at == noon + 60s);
+  // A second one does not put it off.
+  join(state, 'c', settings, round_rules::direct, noon + 30s);
+  CHECK(state.scale_up_at == noon + 60s);
+  join(state, 'b', settings, round_rules::direct, noon + 60s - 1ns);
+  CHECK(state.wait_list.empty());
+  join(state, 'b', settings, round_rules::direct, noon + 60s);
+  CHECK(state.wait_list == std::set<node_id>{node('b')});
+  join(state, 'c', settings, round_rules::direct, noon + 60s);
+  CHECK(state.wait_list == std::set<node_id>{node('b'), node('c')});
+  CHECK(state.redundancy_list.empty());
+  // A round that ends by itself takes them in at once.
+  state = running("a");
+  join(state, 'b', settings, round_rules::direct, noon);
+  apply(state, round_action::leave_to_rejoin, node('a'), settings, noon + 1s);
+  CHECK(join(state, 'b', settings, round_rules::direct, noon + 1s) == round_action::wait);
+  join(state, 'a', settings, round_rules::direct, noon + 1s);
+  CHECK(state.complete);
+  CHECK(state.participants.size() == 2);
+  CHECK_FALSE(state.scale_up_at);
+}
+
+TEST_CASE("round: the delay begins when a larger round has become possible", "[rendezvous]") {
+  auto settings = only({2, 4});
+  settings.scale_up_delay = 60s;
+  round_state state = running("ab");
+  join(state, 'c', settings, round_rules::direct, noon);
+  CHECK_FALSE(state.scale_up_at);
+  join(state, 'd', settings, round_rules::direct, noon + 10s);
+  CHECK(state.scale_up_at == noon + 70s);
+  // One of them goes, another comes later.
+  apply(state, round_action::leave_redundancy_list, node('c'), settings, noon + 20s);
+  join(state, 'd', settings, round_rules::direct, noon + 100s);
+  CHECK(state.wait_list.empty());
+  join(state, 'e', settings, round_rules::direct, noon + 100s);
+  CHECK(state.scale_up_at == noon + 160s);
+  CHECK(state.wait_list.empty());
+  join(state, 'e', settings, round_rules::direct, noon + 160s);
+  CHECK(state.wait_list == std::set<node_id>{node('e')});
+}
+
 TEST_CASE("round: whatever nodes do, in whatever order, no place is taken twice", "[rendezvous]") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     elastic::detail::random_source random(seed);
     const round_rules rules = all_rules[random.below(all_rules.size())];
     const int max = 1 + static_cast<int>(random.below(4));
-    const auto settings = sizes(1 + static_cast<int>(random.below(max)), max);
+    auto settings = sizes(1 + static_cast<int>(random.below(max)), max);
+    const bool is_chosen = rules == round_rules::direct && random.below(2) == 0;
+    if (is_chosen && settings.min_nodes + 1 < max) settings = only({settings.min_nodes, max});
+    if (rules == round_rules::direct) settings.scale_up_delay = random.below(2) * 30s;
     round_state state;
     time_point now = noon;
     CAPTURE(seed);
@@ -282,7 +405,9 @@ TEST_CASE("round: whatever nodes do, in whatever order, no place is taken twice"
       const bool next_began = state.round == round + 1 && was_complete;
       CHECK((state.round == round || next_began));
       if (state.complete && !was_complete) {
-        CHECK(static_cast<int>(state.participants.size()) >= settings.min_nodes);
+        const int size = static_cast<int>(state.participants.size());
+        CHECK(size >= settings.min_nodes);
+        CHECK(settings.most_of(size) == size);
       }
     }
   }

@@ -33,10 +33,8 @@ struct place {
                 std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &clock),
                 is_watched ? engine : nullptr) {}
 
-  std::shared_ptr<elastic::key_value_engine> engine =
-      std::make_shared<elastic::key_value_engine>();
-  std::shared_ptr<elastic::memory_store> agents =
-      std::make_shared<elastic::memory_store>(engine);
+  std::shared_ptr<elastic::key_value_engine> engine = std::make_shared<elastic::key_value_engine>();
+  std::shared_ptr<elastic::memory_store> agents = std::make_shared<elastic::memory_store>(engine);
   store_rendezvous_backend backend;
 };
 
@@ -123,8 +121,7 @@ TIME_TEST("store rendezvous backend: a change in this process is told at once", 
   co_await here.backend.wait_for_change("");
   // The same value is no change.
   is_over = false;
-  asio::co_spawn(time.context(), wait(here.backend, first.stored->token, is_over),
-                 asio::detached);
+  asio::co_spawn(time.context(), wait(here.backend, first.stored->token, is_over), asio::detached);
   co_await time.sleep_until(time.now());
   co_await here.agents->set(key, first.stored->token);
   co_await time.sleep_until(time.now());

@@ -791,8 +791,8 @@ TEST_CASE("torch state: whatever a byte is changed to, a pickle is refused, or r
   for (const state_vector& each : all_vectors()) {
     CAPTURE(each.name);
     // Every value of each byte in the largest pickle of either kind, every bit in the others.
-    const bool is_large = each.name == "three_participants_complete_one_waiting" ||
-                          each.name == "recorded 10";
+    const bool is_large =
+        each.name == "three_participants_complete_one_waiting" || each.name == "recorded 10";
     for (std::size_t at = 0; at < each.pickle.size(); ++at) {
       std::string changed = each.pickle;
       for (int change = 1; change < 256; change = is_large ? change + 1 : change * 2) {

@@ -26,11 +26,13 @@ struct round_state {
   bool unknown_nodes = true;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
+  /// When a running round ends for those that stand by and make a larger one possible.
+  std::optional<time_point> scale_up_at = std::nullopt;
   /// With their ranks, once the round is complete.
   std::map<node_id, int> participants = {};
   /// Nodes that the next round takes in.
   std::set<node_id> wait_list = {};
-  /// Nodes beyond the maximum: they stand by for one that is lost.
+  /// Nodes beyond what the round can have: they stand by for one that is lost, or for others.
   std::set<node_id> redundancy_list = {};
 
   friend bool operator==(const round_state&, const round_state&) = default;

@@ -72,10 +72,28 @@ ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
               fmt::format("--rdzv-conf listen={}: own or all is needed", setting->second));
 }
 
+ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view who) const {
+  if (!node_counts.empty()) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--nnodes {}: {} takes N or MIN:MAX; --rdzv-backend c10d, without nodes "
+                    "of torchrun, takes several numbers",
+                    node_counts_text(node_counts), who));
+  }
+  if (scale_up_delay > duration::zero()) {
+    throw error(errc::invalid_argument,
+                fmt::format("--scale-up-delay: {} ends a round at once for a node that joins; only "
+                            "--rdzv-backend c10d, without nodes of torchrun, waits",
+                            who));
+  }
+}
+
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;
   settings.max_nodes = max_nodes;
+  settings.node_counts = node_counts;
+  settings.scale_up_delay = scale_up_delay;
   settings.join_timeout = seconds("join_timeout", settings.join_timeout);
   settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
   settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);

@@ -136,13 +136,24 @@ inline std::vector<option_row> make_option_rows() {
            "used. This is also what a job of one node gets that names no rendezvous at all.",
        .type = flag_type(in_config(&launch_config::standalone))},
       {.names = "--nnodes",
-       .value = "N|MIN:MAX",
+       .value = "N|MIN:MAX|N,N,...",
        .heading = heading_nodes,
        .help = "Number of nodes, or the range within which the job may run. With a range the first "
                "round waits for further nodes for 30 s once it has MIN (--rdzv-conf "
                "last_call_timeout); later rounds begin as soon as every node that is left or waits "
-               "is there.",
+               "is there. Numbers such as 2,4,8 are those that the job may run with, over c10d; "
+               "nodes beyond stand by.",
        .type = nodes_type()},
+      {.names = "--scale-up-delay",
+       .value = "SECONDS",
+       .heading = heading_nodes,
+       .help =
+           "How long a node that joins a running job, and could make it larger, stands by before "
+           "the workers are stopped for it, so that others may come as well. 0: not at all. "
+           "For c10d; the first node's counts.",
+       .type = seconds_type(
+           in_config(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
+       .is_own = true},
       {.names = "--rdzv-backend",
        .value = "NAME",
        .heading = heading_nodes,

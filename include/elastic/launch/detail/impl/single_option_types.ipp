@@ -90,6 +90,18 @@ ELASTIC_DECL option_type nodes_type() {
   option_type type;
   type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
     const std::string_view text = given.text;
+    rendezvous_parameters& rendezvous = target.config.rendezvous;
+    rendezvous.node_counts.clear();
+    if (text.find(',') != std::string_view::npos) {
+      try {
+        rendezvous.node_counts = parse_node_counts(text);
+      } catch (const error& refusal) {
+        refuse_value(given, refusal.what());
+      }
+      rendezvous.min_nodes = rendezvous.node_counts.front();
+      rendezvous.max_nodes = rendezvous.node_counts.back();
+      return;
+    }
     const std::size_t colon = text.find(':');
     const auto least = number_between(text.substr(0, colon), 1, limits::nodes);
     const auto most = colon == std::string_view::npos
@@ -97,10 +109,12 @@ ELASTIC_DECL option_type nodes_type() {
                           : number_between(text.substr(colon + 1), 1, limits::nodes);
     if (!least || !most || *least > *most) {
       refuse_value(
-          given, fmt::format("allowed is N, or MIN:MAX with 1 <= MIN <= MAX <= {}", limits::nodes));
+          given, fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
+                             "2,4,8",
+                             limits::nodes));
     }
-    target.config.rendezvous.min_nodes = *least;
-    target.config.rendezvous.max_nodes = *most;
+    rendezvous.min_nodes = *least;
+    rendezvous.max_nodes = *most;
   };
   type.show = [](const option_target& target) {
     return std::to_string(target.config.rendezvous.max_nodes);

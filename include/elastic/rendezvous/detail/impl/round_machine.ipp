@@ -7,6 +7,7 @@
 #include <elastic/base/assert.hpp>
 
 #include <cstddef>
+#include <iterator>
 
 namespace elastic::detail {
 
@@ -24,14 +25,34 @@ ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings&
   return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
 }
 
+/// Whether those that stand by make a round possible that is larger than the running one.
+inline bool can_grow(const round_state& state, const rendezvous_settings& settings,
+                     std::size_t more) {
+  const std::size_t ready = state.participants.size() + state.redundancy_list.size() + more;
+  return settings.can_grow(size_of(state), static_cast<int>(ready));
+}
+
+/// Whether a running round with a place is to end for a node that takes no part in it.
+inline bool ends_for(const round_state& state, const node_id& node,
+                     const rendezvous_settings& settings, round_rules rules, time_point now) {
+  // A round for which others wait is about to end.
+  if (rules != round_rules::direct || !state.wait_list.empty()) return true;
+  if (!can_grow(state, settings, 1 - state.redundancy_list.count(node))) return false;
+  if (settings.scale_up_delay <= duration::zero()) return true;
+  return state.scale_up_at && *state.scale_up_at <= now;
+}
+
 inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
                                                const rendezvous_settings& settings,
-                                               round_rules rules) {
+                                               round_rules rules, time_point now) {
   if (state.wait_list.count(node) != 0) {
     return {round_action::wait, "waits for the nodes of this round to leave it"};
   }
   if (has_place(state, settings, rules)) {
-    return {round_action::enter_wait_list, "the round runs and has a place for one more"};
+    if (ends_for(state, node, settings, rules, now)) {
+      return {round_action::enter_wait_list, "the round runs and has a place for one more"};
+    }
+    return {round_action::enter_redundancy_list, "the round runs, and does not end for it yet"};
   }
   if (rules == round_rules::torch_1_13) {
     return {round_action::wait, "the round runs with the most nodes that are allowed"};
@@ -61,7 +82,8 @@ ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id&
                                         time_point now, time_point deadline) {
   if (state.closed) return {round_action::refuse_closed, "the job has ended"};
   if (state.redundancy_list.count(node) != 0) {
-    if (has_place(state, settings, rules)) {
+    const bool may_enter = !state.complete || ends_for(state, node, settings, rules, now);
+    if (may_enter && has_place(state, settings, rules)) {
       return {round_action::leave_redundancy_list, "a place has become free"};
     }
     return {round_action::wait, "stands by"};
@@ -75,7 +97,7 @@ ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id&
     }
     return {round_action::refuse_timeout, "waited long enough"};
   }
-  if (state.complete) return decide_in_complete_round(state, node, settings, rules);
+  if (state.complete) return decide_in_complete_round(state, node, settings, rules, now);
   if (!is_in) {
     const bool may_enter = state.wait_list.count(node) != 0 || has_place(state, settings, rules);
     if (may_enter) return {round_action::enter_round, "the round takes nodes"};
@@ -99,6 +121,7 @@ ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id
 ELASTIC_DECL void complete_round(round_state& state) {
   state.complete = true;
   state.deadline.reset();
+  state.scale_up_at.reset();
   int rank = 0;
   for (auto& [node, its_rank] : state.participants) its_rank = rank++;
 }
@@ -111,10 +134,40 @@ ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
   if (size_of(state) == settings.max_nodes) complete_round(state);
 }
 
+/// Who has no place in the round that is about to be complete stands by: the last in the order of
+/// nodes.
+inline void stand_by(round_state& state, const rendezvous_settings& settings) {
+  const int most = settings.most_of(size_of(state));
+  while (size_of(state) > most) {
+    const auto last = std::prev(state.participants.end());
+    state.redundancy_list.insert(last->first);
+    state.participants.erase(last);
+  }
+}
+
+/// A node stands by: from then on counts the delay of a round that it makes possible.
+inline void enter_redundancy_list(round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, time_point now) {
+  const bool could_grow = can_grow(state, settings, 0);
+  state.redundancy_list.insert(node);
+  const bool is_delayed = state.complete && settings.scale_up_delay > duration::zero();
+  if (!is_delayed || could_grow || !can_grow(state, settings, 0)) return;
+  state.scale_up_at = now + settings.scale_up_delay;
+}
+
+/// A node stands by no longer. If that is because the delay is over, this is not put back.
+inline void leave_redundancy_list(round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, time_point now) {
+  state.redundancy_list.erase(node);
+  const bool is_under_way = state.scale_up_at && *state.scale_up_at > now;
+  if (is_under_way && !can_grow(state, settings, 0)) state.scale_up_at.reset();
+}
+
 /// What follows from a participant's going: the last one of a complete round begins the next.
 inline void note_departure(round_state& state, const rendezvous_settings& settings) {
   if (state.complete && state.participants.empty()) {
     state.complete = false;
+    state.scale_up_at.reset();
     ++state.round;
     state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
   }
@@ -130,9 +183,13 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
     case round_action::refuse_timeout: break;
     case round_action::enter_round: enter_round(state, node, settings, now); break;
     case round_action::enter_wait_list: state.wait_list.insert(node); break;
-    case round_action::enter_redundancy_list: state.redundancy_list.insert(node); break;
+    case round_action::enter_redundancy_list:
+      enter_redundancy_list(state, node, settings, now);
+      break;
     case round_action::leave_wait_list: state.wait_list.erase(node); break;
-    case round_action::leave_redundancy_list: state.redundancy_list.erase(node); break;
+    case round_action::leave_redundancy_list:
+      leave_redundancy_list(state, node, settings, now);
+      break;
     case round_action::leave_round:
       state.participants.erase(node);
       note_departure(state, settings);
@@ -143,7 +200,10 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
       state.wait_list.insert(node);
       note_departure(state, settings);
       break;
-    case round_action::complete_round: complete_round(state); break;
+    case round_action::complete_round:
+      stand_by(state, settings);
+      complete_round(state);
+      break;
   }
 }
 

@@ -13,6 +13,16 @@
 
 namespace elastic {
 
+namespace detail {
+
+/// "2:4", or "2,4,8".
+inline std::string sizes_of(const rendezvous_settings& settings) {
+  if (!settings.node_counts.empty()) return node_counts_text(settings.node_counts);
+  return fmt::format("{}:{}", settings.min_nodes, settings.max_nodes);
+}
+
+}  // namespace detail
+
 ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
                                                             std::int64_t term)
     : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
@@ -133,13 +143,13 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
     return std::string("the keep-alive interval must be over 0");
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
-                       request.settings.max_nodes != settings_.max_nodes;
+                       request.settings.max_nodes != settings_.max_nodes ||
+                       request.settings.node_counts != settings_.node_counts;
   if (members_.empty() || !differs) return std::nullopt;
   return fmt::format(
-      "the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
-      "job of the same run id, or another --nnodes",
-      run_id_, settings_.min_nodes, settings_.max_nodes, request.settings.min_nodes,
-      request.settings.max_nodes);
+      "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
+      "id, or another --nnodes",
+      run_id_, detail::sizes_of(settings_), detail::sizes_of(request.settings));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
@@ -308,6 +318,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   if (round != state_.round) begin_round();
   if (!was_complete && state_.complete) note_completion();
   if (state_.deadline) wake_at(*state_.deadline);
+  if (state_.scale_up_at) wake_at(*state_.scale_up_at);
 }
 
 ELASTIC_DECL bool rendezvous_coordinator::is_held(time_point now) const {
@@ -455,6 +466,10 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   host_rank_ = host_rank();
   round_restarts_ = restarts_;
   round_term_ = term_;
+  if (!state_.redundancy_list.empty()) {
+    log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
+              state_.round, world_, state_.redundancy_list.size());
+  }
   choose_master();
 }
 
@@ -491,6 +506,8 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   // Nothing happens at the end of a last call that is not waited for.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
   if (is_held(now)) wake_at(former_.over_at());
+  // Once it is over, those that could not grow then wait for one more node, not for the time.
+  if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }
 
 ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(detail::round_action action) {

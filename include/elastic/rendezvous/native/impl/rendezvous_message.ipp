@@ -154,6 +154,11 @@ struct message_writer {
         .add("hosts", message.hosts)
         .add("most_term", message.most_term);
     add_former(object, message);
+    if (!settings.node_counts.empty())
+      object.add("node_counts", node_counts_text(settings.node_counts));
+    if (settings.scale_up_delay > duration::zero()) {
+      object.add("scale_up_ms", whole_milliseconds(settings.scale_up_delay));
+    }
     return add_patience(object, settings).text();
   }
   std::string operator()(const rendezvous_messages::witness& message) const {
@@ -271,6 +276,22 @@ inline rendezvous_messages::witness read_witness(const json_fields& fields) {
   return message;
 }
 
+/// The numbers of nodes that a round may have; empty if the message names none.
+inline std::vector<int> read_node_counts(const json_fields& fields,
+                                         const rendezvous_settings& settings) {
+  if (!fields.has("node_counts")) return {};
+  std::vector<int> counts;
+  try {
+    counts = parse_node_counts(fields.text("node_counts"));
+  } catch (const error& refused) {
+    fields.refuse(fmt::format("has \"node_counts\" that are none: {}", refused.what()));
+  }
+  if (counts.front() != settings.min_nodes || counts.back() != settings.max_nodes) {
+    fields.refuse("has \"node_counts\" that do not go from \"min_nodes\" to \"max_nodes\"");
+  }
+  return counts;
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
@@ -283,6 +304,8 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
   settings.last_call_timeout = milliseconds(fields, "last_call_ms");
+  settings.node_counts = read_node_counts(fields, settings);
+  if (fields.has("scale_up_ms")) settings.scale_up_delay = milliseconds(fields, "scale_up_ms");
   message.hosts = fields.has("hosts") && fields.flag("hosts");
   message.most_term = read_term(fields, "most_term");
   if (fields.has("last_round")) message.former = read_former(fields);

@@ -37,6 +37,7 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
                     "cannot be used with dialect={}",
                     to_text(*dialect_)));
   }
+  if (dialect_) parameters_.refuse_choice_of_nodes("a job with a dialect");
   auto native = std::make_shared<c10d_rendezvous>(parameters_);
   native->meet_beside_torch([run_id = parameters_.run_id,
                              log = parameters_.log](std::shared_ptr<key_value_engine> table) {
@@ -102,6 +103,7 @@ ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
+  parameters_.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
   dynamic_rendezvous_options options;
   options.parameters = parameters_;
   options.node = new_node(parameters_.local_addr);
