@@ -72,7 +72,7 @@ ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request what
 }
 
 ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
-  if (is_welcome_) channel_->send(to_text(what));
+  if (is_welcome_) channel_->send(elastic::to_text(what));
 }
 
 ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
@@ -180,7 +180,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
     last_problem_ = failure.what();
   }
   if (!channel) co_return nullptr;
-  channel->send(to_text(rendezvous_request(greeting_)));
+  channel->send(elastic::to_text(rendezvous_request(greeting_)));
   if (co_await is_welcomed(channel, limit)) co_return channel;
   channel->close();
   co_return nullptr;
@@ -247,8 +247,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
     note_lost(is_other_server ? "the server of the rendezvous was started anew"
                               : "this node was given up by the others");
   }
-  if (standing_request_) channel.send(to_text(*standing_request_));
-  if (status_is_due_) channel.send(to_text(rendezvous_messages::ask_status{}));
+  if (standing_request_) channel.send(elastic::to_text(*standing_request_));
+  if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
   notify();
 }
 
@@ -304,7 +304,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
 
 ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   const channel_pointer channel = co_await connector_->connect();
-  channel->send(to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
+  channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
   // Nothing is said there; its end is an error.
   co_await channel->receive();
 }
