@@ -90,6 +90,8 @@ elastic::task<void> leave_at_drain_file(std::string path, elastic::local_agent& 
   const auto time = std::make_shared<elastic::system_time>();
   elastic::stop_request request;
   request.reason = co_await elastic::wait_for_drain_file(path, time, log);
+  // Whoever drains a host often sends SIGTERM, too, and means no more by it.
+  request.escalates = false;
   agent.stop(std::move(request));
   co_await time->sleep_until(elastic::time_point::max());
 }

@@ -69,7 +69,8 @@ class local_agent {
   task<run_result> run() && = delete;
 
   /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
-  /// second request kills at once. May be called before `run`, and after it without effect.
+  /// second request kills at once, unless it does not escalate. May be called before `run`, and
+  /// after it without effect.
   ELASTIC_DECL void stop(stop_request request);
 
   /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; to

@@ -18,6 +18,8 @@ struct stop_request {
   std::optional<duration> grace = {};
   /// For the log and the result, such as "SIGINT received".
   std::string reason = {};
+  /// What it means if the agent stops already: kill the workers at once; false: nothing more.
+  bool escalates = true;
 };
 
 }  // namespace elastic

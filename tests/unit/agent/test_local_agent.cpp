@@ -970,6 +970,26 @@ TIME_TEST("agent: a second stop kills at once", "[agent]") {
   CHECK(stage.is_clean());
 }
 
+TIME_TEST("agent: a second stop that does not escalate leaves the first as it is", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop(stop_by(SIGTERM, "first"));
+  co_await stage.pass(1s);
+  elastic::stop_request repeated = stop_by(SIGTERM, "second");
+  repeated.escalates = false;
+  stage.agent().stop(repeated);
+  co_await stage.quiet();
+  CHECK_FALSE(stage.ended());
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
+  stage.agent().stop(stop_by(SIGINT, "third"));
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+  CHECK(stage.result().reason == "first");
+  CHECK(stage.is_clean());
+}
+
 TIME_TEST("agent: two stops at the same moment kill", "[agent]") {
   agent_stage stage(time);
   stage.start();

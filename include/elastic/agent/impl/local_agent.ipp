@@ -200,6 +200,7 @@ class agent_run {
 
   /// A request to stop. The first is carried out by the coroutine that waits for it.
   void take(const stop_request& request) {
+    if (stop_ && !request.escalates) return;
     const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
     const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
     if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";

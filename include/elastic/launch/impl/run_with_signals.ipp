@@ -63,19 +63,18 @@ inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, l
   const auto is_in = [](const std::vector<int>& numbers, int number) {
     return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
   };
-  for (bool stopping = false;;) {
+  for (;;) {
     const int number = co_await signals.async_wait(asio::use_awaitable);
     if (is_in(plan.forward, number)) {
       agent.signal(number);
       continue;
     }
-    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
-    if (stopping && number != SIGINT) continue;
     stop_request request;
     request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
     request.reason = fmt::format("{} received", signal_name(number));
+    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
+    request.escalates = number == SIGINT;
     agent.stop(std::move(request));
-    stopping = true;
   }
 }
 
