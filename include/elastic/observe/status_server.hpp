@@ -65,7 +65,8 @@ class status_server {
   /// Where it listens, with the port that it has.
   ELASTIC_DECL status_address address() const;
 
-  /// What a browser opens, with the token if one is needed; "unix:PATH" of a Unix socket.
+  /// What a browser opens, with the token if the server has made it; one that was given is nobody's
+  /// to print. "unix:PATH" of a Unix socket.
   ELASTIC_DECL std::string url() const;
 
   /// How many clients are connected.
@@ -74,6 +75,7 @@ class status_server {
   /// Listens no more; those who follow events get the last, within `limits::status_farewell`; then
   /// everybody is disconnected. Nothing of the server runs when this returns. May be called again.
   ///
+  /// Errors: none; what went wrong with the server is logged, for the job is none the worse for it.
   /// Cancellation: all types; the server stops nevertheless, only unwaited for.
   ELASTIC_DECL task<void> stop();
 

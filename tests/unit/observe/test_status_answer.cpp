@@ -85,6 +85,19 @@ TEST_CASE("status gate: who may ask", "[observe]") {
   // Prometheus, by a name that this host does not know of itself.
   http_request_head named_elsewhere = get("/metrics", "authorization", "Bearer " + token);
   named_elsewhere.headers["host"] = "job7.cluster.example";
+  const auto linked = [](const std::string& target, const std::string& mode = "navigate",
+                         const std::string& destination = "document") {
+    http_request_head request = get(target, "sec-fetch-site", "cross-site");
+    request.headers["sec-fetch-mode"] = mode;
+    request.headers["sec-fetch-dest"] = destination;
+    return request;
+  };
+  http_request_head linked_to_other = linked("/");
+  linked_to_other.headers["host"] = "evil.example";
+  http_request_head linked_with_cookie = linked("/");
+  linked_with_cookie.headers["cookie"] = "elastic_status_80=" + token;
+  http_request_head posted = linked("/");
+  posted.method = "POST";
   const std::vector<row> rows = {
       {open, get("/"), admission::granted},
       {open, get("/", "host", "LocalHost"), admission::granted},
@@ -115,7 +128,21 @@ TEST_CASE("status gate: who may ask", "[observe]") {
       {closed, get("/?a=b&token=" + token), admission::granted_by_query},
       {closed, get("/?token="), admission::token_needed},
       {closed, get("/?xtoken=" + token), admission::token_needed},
-      {closed, get("/?token=" + token, "sec-fetch-site", "cross-site"), admission::cross_site}};
+      {closed, get("/?token=" + token, "sec-fetch-site", "cross-site"), admission::cross_site},
+      {open, linked("/"), admission::granted},
+      {open, linked("/", "navigate", "iframe"), admission::cross_site},
+      {open, linked("/", "navigate", ""), admission::cross_site},
+      {open, linked("/", "no-cors", "document"), admission::cross_site},
+      {open, linked("/", "cors", "empty"), admission::cross_site},
+      {open, linked("/api/v1/job"), admission::cross_site},
+      {open, linked("/metrics"), admission::cross_site},
+      {open, linked("/page.js"), admission::cross_site},
+      {open, posted, admission::cross_site},
+      {open, linked_to_other, admission::wrong_host},
+      {closed, linked("/"), admission::token_needed},
+      {closed, linked("/?token=x" + token), admission::token_needed},
+      {closed, linked("/?token=" + token), admission::granted_by_query},
+      {closed, linked_with_cookie, admission::granted}};
   for (const row& entry : rows) {
     CAPTURE(entry.request.path, entry.request.query, entry.request.headers);
     CHECK(admission_of(entry.request, entry.gate) == entry.verdict);
@@ -182,7 +209,7 @@ TEST_CASE("status: a token in the query becomes a cookie", "[observe]") {
   CHECK_THAT(text, contains_text("HTTP/1.1 303 See Other\r\n"));
   CHECK_THAT(text, contains_text("\r\nLocation: /\r\n"));
   CHECK_THAT(text, contains_text("\r\nSet-Cookie: elastic_status_80=" + token +
-                                 "; Path=/; HttpOnly; SameSite=Strict\r\n"));
+                                 "; Path=/; HttpOnly; SameSite=Lax\r\n"));
   CHECK(answer_of(get("//evil.example?token=" + token), gate, {}, 0).status == 404);
 }
 

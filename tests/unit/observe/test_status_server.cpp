@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <exception>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -117,6 +119,70 @@ class stage {
 };
 
 const std::string ok = "HTTP/1.1 200 OK";
+
+/// Of a job of which nothing is known, at a port of this host.
+status_server_options bare_options() {
+  status_server_options options;
+  options.address = elastic::parse_status_address("0");
+  options.journal = std::make_shared<job_journal>(elastic::job_journal_options());
+  options.monitor = std::make_shared<job_monitor>();
+  return options;
+}
+
+/// A clock that can fail, as what takes memory can.
+class failing_time final : public elastic::time_source {
+ public:
+  elastic::time_point now() const override {
+    if (fails) throw std::bad_alloc();
+    return clock_.now();
+  }
+  elastic::wall_time wall_now() const override { return clock_.wall_now(); }
+  elastic::task<void> sleep_until(elastic::time_point deadline) override {
+    return clock_.sleep_until(deadline);
+  }
+
+  std::atomic<bool> fails = false;
+
+ private:
+  elastic::system_time clock_;
+};
+
+TEST_CASE("status server: what fails in it is no failure of the job", "[observe]") {
+  const auto time = std::make_shared<failing_time>();
+  status_server_options options = bare_options();
+  options.time = time;
+  asio::io_context context(1);
+  status_server server(context.get_executor(), std::move(options));
+  const std::uint16_t port = server.address().tcp.port;
+  std::thread thread([&] { context.run(); });
+  time->fails = true;
+  CHECK(http_peer(port).rest().empty());
+  time->fails = false;
+  http_peer peer(port);
+  CHECK_THAT(peer.get("/livez"), contains_text(ok));
+  time->fails = true;
+  std::exception_ptr failure;
+  asio::co_spawn(context, server.stop(), [&](std::exception_ptr thrown) { failure = thrown; });
+  thread.join();
+  CHECK_FALSE(failure);
+}
+
+TEST_CASE("status server: a crowd at its door does not keep the agent from its work", "[observe]") {
+  asio::io_context context(1);
+  status_server server(context.get_executor(), bare_options());
+  std::vector<std::unique_ptr<http_peer>> crowd;
+  for (int i = 0; i < 4; ++i) {
+    crowd.push_back(std::make_unique<http_peer>(server.address().tcp.port));
+  }
+  std::size_t before = 0;
+  while (server.connections() < crowd.size()) {
+    REQUIRE(context.run_one() == 1);
+    CHECK(server.connections() <= before + 1);
+    before = server.connections();
+  }
+  asio::co_spawn(context, server.stop(), [](std::exception_ptr) {});
+  context.run();
+}
 
 /// One who follows. A server whose clock is fast may have lost its patience before it was asked.
 std::unique_ptr<http_peer> follower_of(const stage& shown) {
@@ -296,6 +362,9 @@ TEST_CASE("status server: a token that was given is demanded of everybody", "[ob
   stage shown("0", false, "a-token-of-16-letters");
   CHECK(shown.first_line("/metrics") == "HTTP/1.1 401 Unauthorized");
   CHECK(shown.first_line("/metrics", "Authorization: Bearer a-token-of-16-letters\r\n") == ok);
+  CHECK(shown.server->url() == fmt::format("http://127.0.0.1:{}/", shown.port()));
+  const stage open("127.0.0.1:0", false, "a-token-of-16-letters");
+  CHECK(open.server->url().find("token") == std::string::npos);
   CHECK_THROWS_WITH(stage("0", false, "short"), contains_text("16 to 256 letters"));
 }
 

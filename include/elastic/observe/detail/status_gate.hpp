@@ -32,7 +32,7 @@ enum class admission {
   granted_by_query,
   /// It names a host that this is not.
   wrong_host,
-  /// A page of another site asks.
+  /// A page of another site asks, and it is not that somebody follows its link to the page.
   cross_site,
   token_needed,
 };

@@ -80,9 +80,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         tasks_(strand_) {
     if (!options_.time) options_.time = std::make_shared<system_time>();
     if (!options_.address.is_unix()) options_.address.tcp.port = listener_.port();
-    if (options_.token.empty() && !options_.address.is_local()) {
-      options_.token = make_status_token();
-    }
+    makes_token_ = options_.token.empty() && !options_.address.is_local();
+    if (makes_token_) options_.token = make_status_token();
     gate_.token = options_.token;
     gate_.cookie = fmt::format("elastic_status_{}", listener_.port());
     gate_.checks_host = !options_.address.is_unix();
@@ -102,6 +101,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   const status_server_options& options() const { return options_; }
+  bool makes_token() const { return makes_token_; }
   const asio::any_io_executor& strand() const { return strand_; }
   std::size_t connections() const { return connected_; }
 
@@ -121,13 +121,23 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     for (const auto& entry : self->clients_) {
       if (!entry->follows_events) entry->stream->close();
     }
-    if (!self->clients_.empty()) {
-      time_source& time = *self->options_.time;
-      task<void> waiting = self->gone_.wait();
-      co_await with_deadline(time, time.now() + limits::status_farewell, std::move(waiting));
+    try {
+      if (!self->clients_.empty()) {
+        time_source& time = *self->options_.time;
+        task<void> waiting = self->gone_.wait();
+        co_await with_deadline(time, time.now() + limits::status_farewell, std::move(waiting));
+      }
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      self->options_.log.warning("status: nobody was waited for: {}", failure.what());
     }
     self->close();
-    co_await self->tasks_.stop();
+    try {
+      co_await self->tasks_.stop();
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      self->options_.log.warning("status: it had ended: {}", failure.what());
+    }
   }
 
  private:
@@ -142,6 +152,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                 const status_address& address) {
     if (address.is_unix()) return stream_listener::at_path(executor, address.path);
     return stream_listener::at_address(executor, address.tcp);
+  }
+
+  /// In a handler of what the job is not to end by: a cancellation goes on.
+  static void pass_cancellation() {
+    if (is_cancellation(std::current_exception())) throw;
   }
 
   /// Called from any thread, with locks held.
@@ -159,16 +174,21 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   static task<void> accept_all(self_pointer self) {
     while (!self->is_stopping_) {
-      std::unique_ptr<byte_stream> stream;
+      bool is_admitted = false;
       std::string problem;
       try {
-        stream = co_await self->listener_.accept();
-      } catch (const error& failure) {
+        std::unique_ptr<byte_stream> stream = co_await self->listener_.accept();
+        if (self->is_stopping_) co_return;
+        self->admit(std::move(stream));
+        is_admitted = true;
+      } catch (const std::exception& failure) {
+        pass_cancellation();
         problem = failure.what();
       }
       if (self->is_stopping_) co_return;
-      if (stream) {
-        self->admit(std::move(stream));
+      if (is_admitted) {
+        // The job gets its turn after each of a crowd.
+        co_await asio::post(self->strand_, asio::use_awaitable);
       } else {
         self->options_.log.debug("status: {}", problem);
         time_source& time = *self->options_.time;
@@ -211,7 +231,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     } guard{self, served};
     try {
       co_await serve(self, served);
-    } catch (const error& failure) {
+    } catch (const std::exception& failure) {
+      // A cancellation, too, has nothing more to end.
       self->options_.log.debug("status: a client was left: {}", failure.what());
     }
   }
@@ -355,6 +376,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::atomic<std::size_t> followers_ = 0;
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;
+  bool makes_token_ = false;
   event_flag changed_;
   event_flag gone_;
   task_group tasks_;
@@ -395,7 +417,7 @@ ELASTIC_DECL std::string status_server::url() const {
   if (options.address.is_unix()) return to_text(options.address);
   endpoint shown = options.address.tcp;
   if (shown.host == "0.0.0.0" || shown.host == "::") shown.host = host_name();
-  const std::string query = options.token.empty() ? "" : "?token=" + options.token;
+  const std::string query = core_->makes_token() ? "?token=" + options.token : "";
   return fmt::format("http://{}/{}", to_text(shown), query);
 }
 

@@ -63,6 +63,14 @@ class socket_stream final : public byte_stream {
   asio::generic::stream_protocol::socket socket_;
 };
 
+/// Takes the socket only once nothing can fail any more.
+inline std::unique_ptr<byte_stream> make_stream(asio::any_io_executor executor, unique_fd fd,
+                                                int family) {
+  auto stream = std::make_unique<socket_stream>(std::move(executor), fd.get(), family);
+  fd.release();
+  return stream;
+}
+
 inline sockaddr_un unix_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -125,7 +133,8 @@ ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor e
   asio::ip::tcp::endpoint bound = place;
   socklen_t size = static_cast<socklen_t>(bound.capacity());
   if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(at), errno);
-  stream_listener listener(std::move(executor), fd.release(), family);
+  stream_listener listener(std::move(executor), fd.get(), family);
+  fd.release();
   listener.port_ = bound.port();
   return listener;
 }
@@ -146,19 +155,20 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
     bound = ::bind(fd.get(), at, sizeof address);
   }
   if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) refuse_place(place, errno);
-  stream_listener listener(std::move(executor), fd.release(), AF_UNIX);
+  stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
+  fd.release();
   listener.path_ = path;
   return listener;
 }
 
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> stream_listener::accept() {
   for (;;) {
-    const int fd =
-        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0) {
+    unique_fd fd(
+        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd) {
       const int on = 1;
-      if (port_ != 0) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      co_return std::make_unique<socket_stream>(listening_.get_executor(), fd, family_);
+      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      co_return make_stream(listening_.get_executor(), std::move(fd), family_);
     }
     const int problem = errno;
     if (problem == EINTR || problem == ECONNABORTED) continue;
@@ -190,8 +200,8 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
   }
-  co_return std::make_unique<socket_stream>(co_await asio::this_coro::executor, fd.release(),
-                                            AF_UNIX);
+  asio::any_io_executor executor = co_await asio::this_coro::executor;
+  co_return make_stream(std::move(executor), std::move(fd), AF_UNIX);
 }
 
 }  // namespace elastic::detail

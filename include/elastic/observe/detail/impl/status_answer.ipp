@@ -120,8 +120,10 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   status_answer answer;
   answer.status = 303;
   answer.headers.emplace_back("Location", request.path);
-  answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict",
-                                                        gate.cookie, gate.token));
+  // Strict would not be sent by who came over a link of another site; what of it does more than
+  // open the page is refused.
+  answer.headers.emplace_back(
+      "Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax", gate.cookie, gate.token));
   return answer;
 }
 
