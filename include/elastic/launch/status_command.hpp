@@ -29,7 +29,7 @@ struct status_query {
   /// What the server wants to be shown; empty: nothing.
   std::string token = {};
   bool as_json = false;
-  /// Only the exit code says whether the workers run, and a line why not.
+  /// Only the exit code says whether the workers run, and a line why not; of a job that is served.
   bool asks_ready = false;
   /// Again each second, until the job has ended.
   bool repeats = false;
@@ -37,7 +37,8 @@ struct status_query {
 
 /// Reads what follows `elasticrun status`: [--watch | --ready] [--json] [--token-file FILE]
 /// [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. Without a place it is
-/// PET_STATUS, as for the job.
+/// PET_STATUS, as for the job. No log directory goes with --ready: it does not show whether its
+/// agent lives.
 /// Result: what to show, or why not.
 ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
     const std::vector<std::string>& arguments, const environment_map& environment);

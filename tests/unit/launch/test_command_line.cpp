@@ -484,6 +484,7 @@ TEST_CASE("command_line: contradictions are refused", "[launch]") {
       {{"--preload", "torch", "x"}, "--preload is for --warm-standby alone"},
       {{"--standby-delay", "1", "x"}, "--standby-delay is for --warm-standby alone"},
       {{"--node-check-timeout", "1", "x"}, "--node-check-timeout is for --node-check alone"},
+      {{"--status-token-file", "f", "x"}, "--status-token-file is for --status alone"},
       {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
       {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
       {{"--nnodes", "1:2", "a.py"}, "static needs a fixed number of nodes"},

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/launch/command_word.hpp>
 
+#include <elastic/launch/status_command.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace command_word_tests {
@@ -53,6 +55,26 @@ TEST_CASE("command word: what Python could run is a script", "[launch]") {
   CHECK(elastic::is_script(folder / "package"));
   CHECK_FALSE(elastic::is_script(folder / "empty"));
   CHECK_FALSE(elastic::is_script(folder / "missing"));
+}
+
+TEST_CASE("status command: no log directory tells whether workers run", "[launch]") {
+  const elastic::test::temporary_directory folder;
+  for (const std::string& place : {std::string("9400"), std::string("host:9400"),
+                                   std::string("http://host:9400/"), std::string("unix:/s")}) {
+    CAPTURE(place);
+    const auto parsed = elastic::parse_status_command({"--ready", place}, {});
+    CHECK(std::holds_alternative<elastic::status_query>(parsed));
+  }
+  CHECK(std::holds_alternative<elastic::status_query>(
+      elastic::parse_status_command({folder.path()}, {})));
+  for (const auto& parsed :
+       {elastic::parse_status_command({"--ready", folder.path()}, {}),
+        elastic::parse_status_command({"--ready"}, {{"PET_STATUS", folder.path()}})}) {
+    REQUIRE(std::holds_alternative<elastic::early_exit>(parsed));
+    const auto& exit = std::get<elastic::early_exit>(parsed);
+    CHECK(exit.code == 2);
+    CHECK_THAT(exit.text, elastic::test::contains_text("would be a log directory"));
+  }
 }
 
 }  // namespace command_word_tests

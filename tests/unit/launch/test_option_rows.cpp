@@ -221,7 +221,7 @@ const std::vector<effect>& effects() {
       {"--guard", "none", {"guard"}},
       {"--chaos", "kill=rank:3@20s", {"chaos"}},
       {"--status", "8080", {"status"}},
-      {"--status-token-file", "/token", {"status_token_file"}},
+      {"--status-token-file", "/token", {"status_token_file"}, {"--status", "8080"}},
       {"--log-dir", "/logs", {"workers.log_dir"}},
       {"--redirects", "3", {"workers.redirects"}},
       {"--tee", "3", {"workers.tee"}},

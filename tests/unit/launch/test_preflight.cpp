@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/launch/preflight.hpp>
+
+#include <elastic/base/detail/mount_table.hpp>
 #include <support/catch.hpp>
 #include <support/skip.hpp>
+#include <support/stalling_mount.hpp>
 
 #include <unistd.h>
 
@@ -10,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -120,6 +124,18 @@ TEST_CASE("preflight: the journal must be a file that can be appended to, or mad
   CHECK(pt::code_of(config, "cannot be written: No such file or directory") == 2);
   config.workers.journal = folder / "file/journal";
   CHECK(pt::code_of(config, "cannot be written: Not a directory") == 2);
+}
+
+TEST_CASE("preflight: a file system that may not answer is not asked", "[launch]") {
+  const std::string missing = elastic::test::stalling_mount::missing();
+  if (!missing.empty()) return elastic::test::skip(missing);
+  const elastic::test::stalling_mount mount;
+  elastic::launch_config config;
+  config.workers.journal = mount.path() + "/missing/journal";
+  config.trace = mount.path() + "/missing/trace";
+  // Mounts are looked at again after a second.
+  while (!elastic::detail::may_hang(config.trace)) std::this_thread::yield();
+  CHECK(pt::code_of(config) == 0);
 }
 
 TEST_CASE("preflight: a log directory without permission is refused", "[launch][not-root]") {

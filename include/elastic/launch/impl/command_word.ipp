@@ -17,7 +17,7 @@ ELASTIC_DECL const std::vector<command_row>& command_rows() {
       {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
        "Show what a job does that was started with --status PLACE, or that has left a journal in "
        "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
-       "--ready: exit with 0 only if the workers run."},
+       "--ready: exit with 0 only if the workers run, which no log directory tells."},
       {"trace", "LOGDIR|FILE ...",
        "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
        "fit, for Perfetto."},

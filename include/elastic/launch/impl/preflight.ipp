@@ -4,6 +4,7 @@
 
 #include <elastic/launch/preflight.hpp>
 
+#include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
 
 #include <unistd.h>
@@ -62,10 +63,11 @@ inline void check_log_directory(const std::string& directory) {
                                              in_quotes(directory), reason));
 }
 
-/// A file that can be appended to, or made.
+/// A file that can be appended to, or made. A file system that may not answer is not asked: who
+/// writes there does so on a thread.
 inline void check_appendable(const char* what, const std::string& path) {
   namespace fs = std::filesystem;
-  if (path.empty()) return;
+  if (path.empty() || may_hang(path)) return;
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
   const fs::path folder = fs::absolute(path, failure).parent_path();

@@ -95,6 +95,13 @@ inline status_query read_status_query(const std::vector<std::string>& arguments,
                 "status: which job? Name what --status was given, or a log directory");
   }
   read_status_place(*place, query);
+  // A journal ends in the same way for workers that run and for an agent that was killed.
+  if (query.asks_ready && !query.log_directory.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("status: --ready asks a job that runs, by what --status was given; {} "
+                            "would be a log directory",
+                            in_quotes(*place)));
+  }
   return query;
 }
 
@@ -165,17 +172,10 @@ inline task<shown_status> status_of_server(status_query query) {
 inline shown_status status_of_journals(const status_query& query, std::int64_t now_us) {
   shown_status shown;
   shown.has_ended = true;
-  shown.is_ready = true;
   for (const std::string& path : find_journals(query.log_directory)) {
     const job_view view = view_of(read_journal(path).records);
-    const std::string why = why_not_ready(view);
     shown.has_ended = shown.has_ended && view.has_ended();
-    shown.is_ready = shown.is_ready && why.empty();
-    if (query.asks_ready) {
-      if (!why.empty()) shown.text += why + "\n";
-    } else {
-      shown.text += query.as_json ? job_json(view, now_us) : job_text(view, now_us);
-    }
+    shown.text += query.as_json ? job_json(view, now_us) : job_text(view, now_us);
   }
   return shown;
 }

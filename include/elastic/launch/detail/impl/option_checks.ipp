@@ -165,10 +165,17 @@ inline void check_ranks(const given_options& given, const worker_spec& workers) 
   }
 }
 
+inline void check_status(const given_options& given, const launch_config& config) {
+  const auto token = given.find("--status-token-file");
+  if (!token || !config.status.empty()) return;
+  refuse_options(fmt::format("{} is for --status alone", token->source));
+}
+
 ELASTIC_DECL void check_output(const given_options& given, const launch_config& config,
                                std::vector<std::string>& warnings) {
   const worker_spec& workers = config.workers;
   check_ranks(given, workers);
+  check_status(given, config);
   for (const char* name : {"--duplicate-stdout-filters", "--duplicate-stderr-filters"}) {
     const auto filters = given.find(name);
     if (!filters || workers.log_dir != "/dev/null") continue;
