@@ -5,6 +5,7 @@
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/endpoint_list.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/job_secret.hpp>

@@ -114,6 +114,7 @@
 #include <elastic/net/detail/impl/stream_listener.ipp>
 #include <elastic/net/impl/address_filter.ipp>
 #include <elastic/net/impl/endpoint.ipp>
+#include <elastic/net/impl/endpoint_list.ipp>
 #include <elastic/net/impl/free_port.ipp>
 #include <elastic/net/impl/host_name.ipp>
 #include <elastic/net/impl/job_secret.ipp>
@@ -198,8 +199,13 @@
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
 #include <elastic/rendezvous/impl/rendezvous_registry.ipp>
 #include <elastic/rendezvous/impl/rendezvous_settings.ipp>
+#include <elastic/rendezvous/native/detail/impl/candidate.ipp>
+#include <elastic/rendezvous/native/detail/impl/candidate_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
+#include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
+#include <elastic/rendezvous/native/detail/impl/round_register.ipp>
+#include <elastic/rendezvous/native/detail/impl/vote_machine.ipp>
 #include <elastic/rendezvous/native/impl/c10d_rendezvous.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_coordinator.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_host.ipp>

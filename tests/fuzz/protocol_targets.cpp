@@ -12,6 +12,7 @@
 #include <elastic/net/secure_session.hpp>
 #include <elastic/observe/detail/http_request_parser.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
@@ -291,6 +292,20 @@ void rendezvous_answers(std::string_view input) {
   require(to_text(parse_rendezvous_answer(text)) == text, "what is written can be read");
 }
 
+void candidate_requests(std::string_view input) {
+  const auto request = detail::parse_candidate_request(input);
+  if (!request) return;
+  const std::string text = detail::candidate_text(*request);
+  const auto again = detail::parse_candidate_request(text);
+  require(again && detail::candidate_text(*again) == text, "what is written can be read");
+}
+
+void candidate_answers(std::string_view input) {
+  const std::string text = detail::candidate_text(detail::parse_candidate_answer(input));
+  require(detail::candidate_text(detail::parse_candidate_answer(text)) == text,
+          "what is written can be read");
+}
+
 // Connections that come, say what a node may say (or not), and go, while time passes.
 void rendezvous_nodes(std::string_view input) {
   constexpr std::size_t most_connections = 6;
@@ -507,6 +522,8 @@ std::vector<target> protocol_targets() {
       {"store_operations", store_operations},
       {"rendezvous_requests", rendezvous_requests},
       {"rendezvous_answers", rendezvous_answers},
+      {"candidate_requests", candidate_requests},
+      {"candidate_answers", candidate_answers},
       {"rendezvous_nodes", rendezvous_nodes},
       {"torch_pickle", torch_pickle},
       {"torch_text", torch_text},

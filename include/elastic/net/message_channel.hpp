@@ -52,8 +52,14 @@ class message_connector {
   /// Cancellation: all types.
   virtual task<std::shared_ptr<message_channel>> connect() = 0;
 
+  /// The same to the other side that was connected to last, where there are several.
+  virtual task<std::shared_ptr<message_channel>> connect_again() { return connect(); }
+
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
+
+  /// Whether what was connected to last is a server of this process.
+  virtual bool reaches_own_process() const { return false; }
 };
 
 }  // namespace elastic

@@ -31,6 +31,10 @@ struct fencing {
   /// over 0.
   ELASTIC_DECL static fencing of_end(duration grace);
 
+  /// Of the node whose agent led the others and does so no more, since it lost them half of `grace`
+  /// ago: it has the rest of the time of `of_end`.
+  ELASTIC_DECL static fencing of_step_down(duration grace);
+
   /// Whether nothing is left of the workers when the others go on, and they had time to end.
   ELASTIC_DECL bool is_safe() const;
 };

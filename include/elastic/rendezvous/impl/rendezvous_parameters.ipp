@@ -117,6 +117,8 @@ inline std::vector<std::string> known_settings() {
           "keep_alive_max_attempt",
           "reconnect_grace",
           "host_grace",
+          "candidate",
+          "fast_takeover",
           "timeout",
           "is_host",
           "listen",

@@ -7,8 +7,11 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/endpoint_list.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
+#include <elastic/rendezvous/native/detail/candidate.hpp>
+#include <elastic/rendezvous/native/detail/leader_connector.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
@@ -18,6 +21,7 @@
 #include <elastic/store/store.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +29,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace elastic {
 
@@ -38,6 +43,9 @@ namespace elastic {
 class c10d_rendezvous final : public rendezvous_handler {
  public:
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
+
+  /// How many endpoints may be given.
+  static constexpr std::size_t most_endpoints = detail::most_candidates;
 
   /// How a header-only program meets with nodes of torchrun.
   static constexpr std::string_view torch_hint =
@@ -54,6 +62,19 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::shared_ptr<message_connector> connector,
                                std::shared_ptr<store> agents, bool is_beside_server = false);
+
+  /// One of several servers, as another agent of the job reaches it.
+  struct candidate_server {
+    std::shared_ptr<message_connector> connector;
+    /// Its store.
+    std::shared_ptr<store> agents;
+  };
+
+  /// The same at several servers of which one leads. `own`, if any, is this agent's, and runs
+  /// until it was left.
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
+                               std::vector<candidate_server> servers,
+                               std::shared_ptr<detail::candidate> own);
 
   /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
   /// Call it before the first round.
@@ -80,7 +101,20 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
   // Whether the server ends with this node.
-  bool hosts() const { return host_ != nullptr || is_beside_server_; }
+  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_; }
+
+  // ---- several endpoints ------------------------------------------------------------------------
+
+  bool has_candidates() const { return endpoints_.size() > 1; }
+  ELASTIC_DECL void check_candidates() const;
+  // Serves the first of the endpoints that is this host's and that nobody serves yet.
+  ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
+  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node);
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(const endpoint& at) const;
+  ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
+                                               const endpoint& at) const;
+  ELASTIC_DECL void look_for_leader();
+  ELASTIC_DECL task<void> retire();
 
   // Until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
@@ -95,12 +129,19 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;
+  /// More than one: candidates, in the order in which all name them.
+  std::vector<endpoint> endpoints_;
+  std::string list_;
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
   bool is_beside_server_ = false;
   detail::worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<detail::candidate> candidate_;
+  std::shared_ptr<detail::leader_connector> leader_;
+  std::vector<candidate_server> servers_;
+  bool is_closing_ = false;
   std::shared_ptr<message_connector> connector_;
   store_watch watch_;
   std::shared_ptr<void> kept_watch_;

@@ -8,6 +8,7 @@
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>
+#include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
@@ -58,6 +59,21 @@ class rendezvous_coordinator {
   /// @param term  greater than that of a former server of the job, as far as can be known here
   ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {},
                                                std::int64_t term = 1);
+
+  const std::string& run_id() const { return run_id_; }
+
+  // ---- one server after another -----------------------------------------------------------------
+
+  /// Takes the job up as another server left it. Its newest round ends: each of its nodes counts
+  /// as silent from now on, until it joins. Call it first, on a coordinator of which nobody asks
+  /// anything but by `hello`.
+  /// @param settings  the job's
+  /// @param begin     no round begins before
+  ELASTIC_DECL void inherit(const detail::round_register& kept, const rendezvous_settings& settings,
+                            time_point now, time_point begin);
+
+  /// What another server needs to know to take the job up, whatever was said to nodes so far.
+  ELASTIC_DECL detail::round_register content() const;
 
   // ---- what happens ---------------------------------------------------------------------------
 
@@ -160,6 +176,13 @@ class rendezvous_coordinator {
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
 
+  // ---- a former server's round ----------------------------------------------------------------
+
+  // A node of it that has said nothing yet.
+  ELASTIC_DECL static node_id former_node(std::uint64_t number);
+  ELASTIC_DECL void expect(std::uint64_t number, time_point until);
+  ELASTIC_DECL void recognize(const node_id& node);
+
   // ---- the machine ----------------------------------------------------------------------------
 
   // All steps that a node can take now.
@@ -245,6 +268,14 @@ class rendezvous_coordinator {
   /// What they were when the round was complete.
   int round_restarts_ = 0;
   std::int64_t round_term_ = 0;
+  /// The settings are not those of the first node, but the server's.
+  bool has_settings_ = false;
+  /// The round is a former server's.
+  bool is_inherited_ = false;
+  /// Of the newest round that was complete.
+  std::int64_t kept_round_ = -1;
+  std::vector<std::uint64_t> kept_members_;
+  std::uint64_t own_node_ = 0;
   time_point next_ = time_point::max();
   std::vector<sending> answers_;
   std::vector<connection> dropped_;

@@ -42,16 +42,18 @@ class rendezvous_host {
   ///
   /// @param decided  whether to host, if that does not follow from the address (a virtual
   ///                 address, a forwarded port)
+  /// @param service  what nodes ask; none: what the protocol says
   /// Result: null if another node hosts it.
   /// Errors: those of `tcp_store_server`, if `decided` is true.
   ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
       endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-      rendezvous_protocol protocol);
+      rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
   /// Errors: those of `tcp_store_server`.
   ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, detail::listen_point at,
                                std::uint16_t port, const rendezvous_parameters& parameters,
-                               rendezvous_protocol protocol);
+                               rendezvous_protocol protocol,
+                               std::shared_ptr<store_extension> service = nullptr);
 
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
 

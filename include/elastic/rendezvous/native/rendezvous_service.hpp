@@ -34,6 +34,15 @@ class rendezvous_service final : public store_extension {
   /// @param time  empty: the clocks of the machine
   ELASTIC_DECL explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr);
 
+  /// Serves one job alone, which another server may have begun, and tells its nodes nothing while
+  /// `may_speak` is false.
+  ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
+                                  std::function<bool(const rendezvous_coordinator&)> may_speak,
+                                  logger log, std::shared_ptr<time_source> time);
+
+  /// Tells the nodes what they were not told yet, if that may be.
+  ELASTIC_DECL void speak();
+
   std::string_view greeting() const override { return first_words; }
 
   ELASTIC_DECL task<void> run() override;
@@ -85,6 +94,7 @@ class rendezvous_service final : public store_extension {
 
   logger log_;
   std::shared_ptr<time_source> time_;
+  std::function<bool(const rendezvous_coordinator&)> may_speak_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;

@@ -10,6 +10,8 @@
 #include <elastic/launch/detail/option_types.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/endpoint_list.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +31,11 @@ inline void check_endpoint(const given_options& given, const rendezvous_paramete
   const auto text = given.find("--rdzv-endpoint");
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
-    parse_endpoint(text->text, 0);
+    if (rendezvous.backend == "c10d") {
+      parse_endpoints(text->text, 0, c10d_rendezvous::most_endpoints);
+    } else {
+      parse_endpoint(text->text, 0);
+    }
   } catch (const error& refusal) {
     refuse_options(fmt::format("{}: {}", text->source, refusal.what()));
   }

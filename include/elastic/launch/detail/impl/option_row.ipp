@@ -168,8 +168,10 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
-       .help = "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
-               "them, for file a directory.",
+       .help =
+           "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
+           "them, for file a directory. For c10d several with commas between them, too: the job "
+           "then goes on if less than half of these hosts are lost.",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::endpoint)),
        .default_text = "the backend's (static: --master-addr and --master-port; c10d: "
                        "localhost:29400; etcd: localhost:2379)"},

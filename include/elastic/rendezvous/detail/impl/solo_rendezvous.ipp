@@ -25,6 +25,11 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
   }
+  if (parameters_.endpoint.find(',') != std::string::npos) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-endpoint '{}': a job of one node needs no further endpoints",
+                            parameters_.endpoint));
+  }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
   // One node waits for nobody; what is no time or number is refused all the same.

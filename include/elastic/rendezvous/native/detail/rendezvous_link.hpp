@@ -9,6 +9,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/detail/fencing.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
@@ -168,6 +169,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// When the connection ended, and when that counts as the loss of this node.
   std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
+  fencing end_;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;
   /// When we said the last that the server is known to have heard, and what it has not answered.

@@ -16,6 +16,7 @@
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -62,12 +63,16 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
   }
-  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                             rendezvous_host::default_port);
-  if (endpoint_.port == 0) {
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
-                            parameters_.endpoint));
+  endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                               rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
+  endpoint_ = endpoints_.front();
+  for (const endpoint& at : endpoints_) {
+    if (at.port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
+                              parameters_.endpoint));
+    }
+    list_ += (list_.empty() ? "" : ",") + to_text(at);
   }
   settings_ = parameters_.settings();
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
@@ -77,7 +82,10 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
-                          "secret_file", "worker_networks"});
+                          "secret_file", "worker_networks", "candidate", "fast_takeover"});
+  if (!has_candidates()) return;
+  check_candidates();
+  if (parameters_.conf.count("host_grace") == 0) host_grace_ = settings_.join_timeout;
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
@@ -87,6 +95,15 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
   is_beside_server_ = is_beside_server;
   connector_ = std::move(connector);
   agents_ = std::move(agents);
+}
+
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
+                                              std::vector<candidate_server> servers,
+                                              std::shared_ptr<detail::candidate> own)
+    : c10d_rendezvous(std::move(parameters)) {
+  servers_ = std::move(servers);
+  candidate_ = std::move(own);
+  look_for_leader();
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
@@ -139,6 +156,7 @@ ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
+  is_closing_ = true;
   if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
   co_return;
 }
@@ -154,18 +172,22 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
     link_->say(rendezvous_messages::leave{});
     co_await link_->stop();
   }
+  if (candidate_) co_await retire();
   agents_.reset();
+  servers_.clear();
   const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
   if (hosted) co_await hosted->stop();
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   auto executor = co_await asio::this_coro::executor;
-  if (!connector_) co_await reach_endpoint(executor);
   rendezvous_messages::hello greeting;
   greeting.run_id = parameters_.run_id;
   greeting.node = new_node(parameters_.local_addr);
   greeting.node.number = new_node_number();
+  if (candidate_) greeting.node.number.high = candidate_->node();
+  if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
+  if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
   greeting.hosts = hosts();
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
@@ -176,20 +198,127 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
   host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
                                              rendezvous_protocol::native);
-  connector_ = std::make_shared<tcp_message_connector>(
-      endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
-      parameters_.secret);
+  connector_ = connector_to(endpoint_);
   if (host_) {
     agents_ = std::make_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
     co_return;
   }
+  agents_ = store_at(executor, endpoint_);
+}
+
+ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
+    const endpoint& at) const {
+  return std::make_shared<tcp_message_connector>(at, std::string(rendezvous_service::first_words),
+                                                 limits::rendezvous_message_bytes,
+                                                 parameters_.secret);
+}
+
+ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
+                                                              const endpoint& at) const {
   tcp_store_options options;
-  options.host = endpoint_.host;
-  options.port = endpoint_.port;
+  options.host = at.host;
+  options.port = at.port;
   options.secret = parameters_.secret;
   options.log = parameters_.log;
-  agents_ = std::make_shared<tcp_store>(executor, options);
+  return std::make_shared<tcp_store>(executor, options);
+}
+
+ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
+  const auto refuse = [this](const std::string& why) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why));
+  };
+  if (is_host_) {
+    refuse(
+        "with several endpoints --rdzv-conf candidate says which of them this agent serves, not "
+        "is_host");
+  }
+  const auto dialect = parameters_.conf.find("dialect");
+  if (dialect != parameters_.conf.end() && dialect->second != "auto") {
+    refuse("agents of torchrun know one endpoint only, so dialect cannot be used with several");
+  }
+  if (settings_.reconnect_grace < std::chrono::milliseconds(300)) {
+    refuse("several endpoints need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+  }
+  if (settings_.reconnect_grace * 2 > settings_.silence()) {
+    refuse(
+        "several endpoints need a reconnect_grace of at most half of keep_alive_interval times "
+        "keep_alive_max_attempt (--rdzv-conf)");
+  }
+  if (settings_.max_nodes > detail::most_register_nodes) {
+    refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
+                       detail::most_register_nodes));
+  }
+  const auto chosen = parameters_.conf.find("candidate");
+  if (chosen != parameters_.conf.end() && chosen->second != "none" &&
+      parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
+    refuse(fmt::format("--rdzv-conf candidate={} is out of range: 0 to {}, or none", chosen->second,
+                       endpoints_.size() - 1));
+  }
+  if (endpoints_.size() == 2) {
+    parameters_.log.warning(
+        "--rdzv-endpoint '{}': of two endpoints none may be lost, since a majority is needed: give "
+        "three",
+        parameters_.endpoint);
+  }
+}
+
+ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
+    int place, std::uint64_t node) {
+  detail::candidate::options options;
+  options.run_id = parameters_.run_id;
+  options.list = list_;
+  options.self = place;
+  for (const endpoint& at : endpoints_) options.others.push_back(connector_to(at));
+  options.others[static_cast<std::size_t>(place)] = nullptr;
+  options.settings = settings_;
+  options.node = node;
+  options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
+  options.seed = node;
+  options.time = parameters_.time;
+  options.log = parameters_.log;
+  return std::make_shared<detail::candidate>(std::move(options));
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+  const auto setting = parameters_.conf.find("candidate");
+  const bool is_chosen = setting != parameters_.conf.end();
+  int chosen = -1;
+  if (is_chosen && setting->second != "none") chosen = parameters_.whole_number("candidate", 0, 0);
+  auto executor = co_await asio::this_coro::executor;
+  for (std::size_t place = 0; place < endpoints_.size(); ++place) {
+    const endpoint& at = endpoints_[place];
+    servers_.push_back({connector_to(at), store_at(executor, at)});
+    if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
+    const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
+    auto candidate = make_candidate(static_cast<int>(place), node);
+    host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
+                                               rendezvous_protocol::native, candidate);
+    if (!host_) continue;
+    candidate_ = candidate;
+    servers_.back().agents = std::make_shared<memory_store>(host_->engine());
+  }
+  look_for_leader();
+}
+
+ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
+  detail::leader_connector::options options;
+  for (const candidate_server& server : servers_) options.candidates.push_back(server.connector);
+  options.run_id = parameters_.run_id;
+  options.list = list_;
+  options.self = candidate_ ? candidate_->place() : -1;
+  options.interval = settings_.keep_alive_interval;
+  options.time = parameters_.time;
+  options.log = parameters_.log;
+  leader_ = std::make_shared<detail::leader_connector>(std::move(options));
+  connector_ = leader_;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::retire() {
+  const bool is_over =
+      is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
+  co_await candidate_->retire(is_over);
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
@@ -201,8 +330,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   rendezvous_messages::join wish;
   wish.after = round_;
   wish.timeout = settings_.join_timeout;
-  detail::meeting_place meeting{endpoint_.host, host_ != nullptr};
-  wish.offer = co_await workers_.serve(address, is_loopback(endpoint_.host), std::move(meeting));
+  const endpoint at = leader_ ? endpoints_[static_cast<std::size_t>(leader_->leader())] : endpoint_;
+  const bool is_server = leader_ ? leader_->reaches_own_process() : host_ != nullptr;
+  detail::meeting_place meeting{at.host, is_server};
+  const auto is_at_loopback = [](const endpoint& each) { return is_loopback(each.host); };
+  const bool is_alone = std::all_of(endpoints_.begin(), endpoints_.end(), is_at_loopback);
+  wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
   if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
   link_->begin_join(std::move(wish));
   while (!link_->known().placed) {
@@ -214,6 +347,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
+  // The store of the agents is that of the server that leads.
+  if (leader_) agents_ = servers_[static_cast<std::size_t>(leader_->leader())].agents;
   const rendezvous_messages::placed& placed = *link_->known().placed;
   rendezvous_round round;
   round.round = placed.round;
@@ -273,8 +408,7 @@ ELASTIC_DECL void c10d_rendezvous::throw_refused(
     const rendezvous_messages::refused& refused) const {
   if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why,
-                          to_text(endpoint_),
+              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why, list_,
                           std::chrono::duration<double>(settings_.join_timeout).count()));
 }
 

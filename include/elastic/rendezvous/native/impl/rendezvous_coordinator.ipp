@@ -27,6 +27,43 @@ ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, 
                                                             std::int64_t term)
     : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
 
+ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& kept,
+                                                  const rendezvous_settings& settings,
+                                                  time_point now, time_point begin) {
+  settings_ = settings;
+  has_settings_ = true;
+  own_node_ = kept.leader_node;
+  kept_round_ = kept.round;
+  kept_members_ = kept.members;
+  restarts_ = kept.restarts;
+  // What nodes tell of a former server is needed only if no server knows it.
+  has_made_round_ = kept.round >= 0;
+  if (kept.ending) {
+    ending_ = ending{kept.ending->how, kept.ending->why};
+    state_.closed = true;
+  }
+  for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
+  if (begin > now) expect(0, begin);
+  is_inherited_ = !state_.participants.empty();
+  state_.complete = is_inherited_;
+  state_.round = is_inherited_ ? std::max<std::int64_t>(kept.round, 0) : kept.round + 1;
+  if (!is_inherited_) return;
+  all_finished_ = some_finished_ = kept.all_finished;
+  if (all_finished_) return;
+  change_ = rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_};
+}
+
+ELASTIC_DECL detail::round_register rendezvous_coordinator::content() const {
+  detail::round_register value;
+  value.round = kept_round_;
+  value.members = kept_members_;
+  value.leader_node = own_node_;
+  value.restarts = restarts_;
+  value.all_finished = all_finished_;
+  if (ending_) value.ending = detail::register_ending{ending_->how, ending_->why};
+  return value;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::received(connection from,
                                                    const rendezvous_request& request,
                                                    time_point now) {
@@ -92,7 +129,8 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
     answers_.push_back({from, rendezvous_messages::refused{false, *why}});
     return;
   }
-  if (members_.empty()) settings_ = request.settings;
+  if (members_.empty() && !has_settings_) settings_ = request.settings;
+  recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
   // It knows before we do that its former connection is of no use.
@@ -145,7 +183,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
                        request.settings.node_counts != settings_.node_counts;
-  if (members_.empty() || !differs) return std::nullopt;
+  if ((members_.empty() && !has_settings_) || !differs) return std::nullopt;
   return fmt::format(
       "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
       "id, or another --nnodes",
@@ -186,7 +224,7 @@ ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
 
 ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
-  if (!members_.at(node).join_deadline) answer_placed(node);
+  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node);
   if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
@@ -203,8 +241,9 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   wake_at(*entry.join_deadline);
   note_account(entry, request.after, now);
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
-  // A repeated request, if this round is the one that it asked for.
-  if (request.after < state_.round) return step(node, now);
+  // A repeated request, if this round is the one that it asked for; but a former server may not
+  // have placed it there.
+  if (request.after < state_.round && !is_inherited_) return step(node, now);
   // Those whose workers have succeeded would else wait for it, or take the job for done.
   if (some_finished_ && !entry.has_finished) {
     announce(change_kind::node_lost,
@@ -276,6 +315,27 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
          rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
 }
 
+ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
+  return {"former", 0, 0, {number, 0}};
+}
+
+ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_point until) {
+  const node_id node = former_node(number);
+  state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
+  members_[node].heard = until - settings_.silence();
+  wake_at(until);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
+  const auto position = state_.participants.find(former_node(node.number.high));
+  if (position == state_.participants.end() || node.number.high == 0) return;
+  state_.participants.emplace(node, position->second);
+  state_.participants.erase(position);
+  auto entry = members_.extract(former_node(node.number.high));
+  entry.key() = node;
+  members_.insert(std::move(entry));
+}
+
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
@@ -340,6 +400,7 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
 ELASTIC_DECL void rendezvous_coordinator::begin_round() {
   state_.round = std::max(state_.round, next_round_);
   change_.reset();
+  is_inherited_ = false;
   some_finished_ = false;
   all_finished_ = false;
   for (auto& [node, entry] : members_) entry.has_finished = false;
@@ -466,6 +527,9 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   host_rank_ = host_rank();
   round_restarts_ = restarts_;
   round_term_ = term_;
+  kept_round_ = state_.round;
+  kept_members_.clear();
+  for (const auto& [node, rank] : state_.participants) kept_members_.push_back(node.number.high);
   if (!state_.redundancy_list.empty()) {
     log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
               state_.round, world_, state_.redundancy_list.size());

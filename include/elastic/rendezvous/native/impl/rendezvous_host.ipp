@@ -17,7 +17,7 @@ namespace elastic {
 
 ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
     endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-    rendezvous_protocol protocol) {
+    rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
   const auto addresses = co_await detail::resolve_addresses(at.host);
@@ -33,7 +33,7 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
   try {
     auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
-                                                  protocol);
+                                                  protocol, std::move(service));
     if (!is_alone && !parameters.secret) {
       parameters.log.info(
           "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
@@ -50,7 +50,8 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
 ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
                                               detail::listen_point at, std::uint16_t port,
                                               const rendezvous_parameters& parameters,
-                                              rendezvous_protocol protocol) {
+                                              rendezvous_protocol protocol,
+                                              std::shared_ptr<store_extension> service) {
   tcp_store_server_options options;
   options.address = std::move(at.address);
   options.besides = std::move(at.besides);
@@ -59,7 +60,9 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   options.secret = parameters.secret;
   options.log = parameters.log;
   options.time = parameters.time;
-  if (protocol == rendezvous_protocol::native) {
+  if (service) {
+    options.extension = std::move(service);
+  } else if (protocol == rendezvous_protocol::native) {
     options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));

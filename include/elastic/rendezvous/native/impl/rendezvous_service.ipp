@@ -24,6 +24,19 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<
   if (!time_) time_ = std::make_shared<system_time>();
 }
 
+ELASTIC_DECL rendezvous_service::rendezvous_service(
+    std::shared_ptr<rendezvous_coordinator> job,
+    std::function<bool(const rendezvous_coordinator&)> may_speak, logger log,
+    std::shared_ptr<time_source> time)
+    : log_(std::move(log)), time_(std::move(time)), may_speak_(std::move(may_speak)) {
+  const std::string& run_id = job->run_id();
+  jobs_.emplace(run_id, std::move(job));
+}
+
+ELASTIC_DECL void rendezvous_service::speak() {
+  for (auto& [run_id, job] : jobs_) deliver(*job);
+}
+
 ELASTIC_DECL task<void> rendezvous_service::run() {
   earlier_.emplace(co_await asio::this_coro::executor);
   for (;;) {
@@ -87,6 +100,9 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
                                                 const std::string& run_id) {
   const auto position = jobs_.find(run_id);
+  if (position == jobs_.end() && may_speak_) {
+    throw error(errc::protocol_violation, "a node of another job than the one that meets here");
+  }
   if (position == jobs_.end()) make_room();
   from.job = position != jobs_.end() ? position->second : begin_job(run_id);
   const auto here = from.peer->here();
@@ -121,6 +137,7 @@ ELASTIC_DECL void rendezvous_service::make_room() {
 }
 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  if (may_speak_ && !may_speak_(job)) return;
   for (const auto& answer : job.take_answers()) {
     const auto to = connections_.find(answer.to);
     if (to == connections_.end()) continue;

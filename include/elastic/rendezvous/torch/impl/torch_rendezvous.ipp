@@ -5,11 +5,13 @@
 #include <elastic/rendezvous/torch/torch_rendezvous.hpp>
 
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/rendezvous/torch/detail/mixed_rendezvous.hpp>
 
 #include <memory>
+#include <string>
 
 namespace elastic {
 
@@ -17,6 +19,10 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
   const auto make =
       [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
     if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
+    // Nodes of torchrun know one endpoint only.
+    if (parameters.endpoint.find(',') != std::string::npos) {
+      return std::make_shared<c10d_rendezvous>(parameters);
+    }
     return std::make_shared<detail::mixed_rendezvous>(parameters);
   };
   registry.add("c10d", make);

@@ -113,7 +113,10 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
     const time_point now = time_->now();
     ended_at_ = now;
-    lost_at_ = now + fencing::of_end(settings_.reconnect_grace).notice;
+    const duration grace = settings_.reconnect_grace;
+    end_ =
+        connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
+    lost_at_ = now + end_.notice;
     deadline = now + patience();
     notify();
   }
@@ -177,11 +180,14 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
     if (connected) channel = std::move(*connected);
     if (!channel && last_problem_.empty()) last_problem_ = "no answer";
   } catch (const error& failure) {
+    if (failure.code() == errc::invalid_argument) throw;
     last_problem_ = failure.what();
   }
   if (!channel) co_return nullptr;
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
-  if (co_await is_welcomed(channel, limit)) co_return channel;
+  // To find out who leads may have taken long.
+  const time_point answer_limit = std::min(deadline, time_->now() + attempt_timeout);
+  if (co_await is_welcomed(channel, answer_limit)) co_return channel;
   channel->close();
   co_return nullptr;
 }
@@ -303,7 +309,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
 }
 
 ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
-  const channel_pointer channel = co_await connector_->connect();
+  const channel_pointer channel = co_await connector_->connect_again();
   channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
   // Nothing is said there; its end is an error.
   co_await channel->receive();
@@ -360,7 +366,7 @@ ELASTIC_DECL time_point rendezvous_link::fence() const {
   if (is_given_up_) return time_->now();
   const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
   if (!ended_at_) return of_silence;
-  return std::min(of_silence, *ended_at_ + fencing::of_end(settings_.reconnect_grace).kill);
+  return std::min(of_silence, *ended_at_ + end_.kill);
 }
 
 ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/net/endpoint.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace elastic {
+
+/// Reads several endpoints as `parse_endpoint` does one, with commas between; a port that is left
+/// out is that of the first.
+///
+/// Errors: as `parse_endpoint`; for an empty entry, for one that is there twice, and for more than
+/// `most`.
+ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
+                                                   std::uint16_t default_port, std::size_t most);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/net/impl/endpoint_list.ipp>
+#endif

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/net/endpoint_list.hpp>
+
+#include <elastic/base/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
+                                                   std::uint16_t default_port, std::size_t most) {
+  std::vector<endpoint> list;
+  if (detail::trimmed(text).empty()) list.push_back(parse_endpoint(text, default_port));
+  if (!list.empty()) return list;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view entry = detail::trimmed(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (entry.empty()) {
+      throw error(
+          errc::invalid_argument,
+          fmt::format("endpoints '{}': entry {} is empty: write host[:port],host[:port],...", text,
+                      list.size() + 1));
+    }
+    const endpoint next = parse_endpoint(entry, list.empty() ? default_port : list.front().port);
+    if (std::find(list.begin(), list.end(), next) != list.end()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("endpoints '{}': {} is there twice", text, to_text(next)));
+    }
+    list.push_back(next);
+  }
+  if (list.size() > most) {
+    throw error(errc::invalid_argument,
+                fmt::format("endpoints '{}': {} are given, at most {} are allowed", text,
+                            list.size(), most));
+  }
+  return list;
+}
+
+}  // namespace elastic

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/detail/vote_machine.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/store/store_extension.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// One of the servers at which a job can meet: takes part in the choice of the one that leads
+/// (`vote_machine`), and serves the job's nodes while that is this one. The others send nodes
+/// away, with the word to wait.
+///
+/// Give it to one server, as its extension.
+/// Thread-safety: as the server's extensions have it.
+class candidate final : public store_extension {
+ public:
+  struct options {
+    std::string run_id;
+    /// All endpoints, in their order, as each candidate and node has to name them.
+    std::string list;
+    int self = 0;
+    /// The ways to the candidates; none to this one.
+    std::vector<std::shared_ptr<message_connector>> others;
+    /// The job's.
+    rendezvous_settings settings;
+    /// The number of this agent's node.
+    std::uint64_t node = 0;
+    bool fast_takeover = true;
+    std::uint64_t seed = 0;
+    std::shared_ptr<time_source> time;
+    logger log;
+  };
+
+  ELASTIC_DECL explicit candidate(options chosen);
+  ELASTIC_DECL ~candidate() override;
+
+  /// Which of the endpoints it serves, and the number of its agent's node.
+  int place() const { return chosen_.self; }
+  std::uint64_t node() const { return chosen_.node; }
+
+  std::string_view greeting() const override { return rendezvous_service::first_words; }
+  ELASTIC_DECL task<void> run() override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+
+  /// Before the server stops, and after this agent's node has left: has another one lead. If the
+  /// job is over, stays until every node was told, for at most two times the silence.
+  ///
+  /// Thread-safety: any strand.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<void> retire(bool is_over);
+
+ private:
+  class visitor;
+
+  // ---- who connects to this one -----------------------------------------------------------------
+
+  ELASTIC_DECL void received(visitor& from, std::string_view message);
+  ELASTIC_DECL void take(visitor& from, const candidate_messages::peer& request);
+  ELASTIC_DECL void take(visitor& from, const candidate_messages::seek& request);
+  template <class Request>
+  void take(visitor& from, const Request& request);
+  ELASTIC_DECL void gone(visitor& from);
+  ELASTIC_DECL std::string objection(const std::string& run_id, const std::string& list) const;
+
+  // ---- those that this one connects to ----------------------------------------------------------
+
+  ELASTIC_DECL task<void> keep_connected(int peer);
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
+  ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
+
+  // ---- the office -------------------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> keep_time();
+  ELASTIC_DECL void settle();
+  ELASTIC_DECL void open_office();
+  ELASTIC_DECL void close_office();
+  // Whether a majority has what the job's nodes are about to be told.
+  ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
+  // When it may leave a job that is over, as far as is known now.
+  ELASTIC_DECL time_point free_at() const;
+  ELASTIC_DECL task<void> hand_over(bool is_over);
+  ELASTIC_DECL task<void> end_tasks();
+
+  // Has everything looked at again, soon.
+  ELASTIC_DECL void wake();
+
+  options chosen_;
+  vote_machine votes_;
+  std::set<visitor*> visitors_;
+  std::vector<visitor*> peers_;
+  std::vector<std::shared_ptr<message_channel>> channels_;
+  /// Set when another candidate has come: it can be reached now.
+  std::vector<std::unique_ptr<event_flag>> arrivals_;
+  /// Since when no majority is reached.
+  std::optional<time_point> alone_since_;
+  std::shared_ptr<rendezvous_coordinator> job_;
+  std::shared_ptr<rendezvous_service> office_;
+  std::shared_ptr<event_flag> office_end_;
+  std::mutex executor_access_;
+  std::optional<asio::any_io_executor> executor_;
+  std::optional<event_flag> earlier_;
+  std::optional<event_flag> news_;
+  std::optional<task_group> tasks_;
+  std::string last_rejection_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/candidate.ipp>
+#endif

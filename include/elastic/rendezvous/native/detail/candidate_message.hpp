@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/native/detail/round_register.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace elastic::detail {
+
+/// What the servers of one job, its candidates, tell each other, and a node that looks for the one
+/// that leads: one JSON object a message, whose "kind" is the name of the struct.
+namespace candidate_messages {
+
+// ---- from who connects ----------------------------------------------------------------------
+
+/// The first word of a candidate.
+struct peer {
+  int index = 0;
+  std::string run_id;
+  /// All endpoints, in their order.
+  std::string list;
+  /// Its agent's number, `node_number::high`.
+  std::uint64_t node = 0;
+  /// The keep-alives and grace by which leases last.
+  rendezvous_settings settings;
+};
+
+/// The first word of a node, and again from time to time: who leads?
+struct seek {
+  std::string run_id;
+  std::string list;
+};
+
+struct vote {
+  std::int64_t term = 0;
+  /// Whether it would be given: binds nobody.
+  bool is_try = false;
+  /// All candidates were blank: the job begins.
+  bool is_fresh = false;
+};
+
+/// The leader's register; its keep-alive, too.
+struct write {
+  std::int64_t term = 0;
+  /// The sender's own time; comes back with the answer.
+  std::int64_t stamp = 0;
+  round_register value;
+};
+
+/// The leader has stepped down, or lost its election.
+struct resign {
+  std::int64_t term = 0;
+  /// All nodes were told of the job's end.
+  bool is_done = false;
+};
+
+// ---- from who was connected to --------------------------------------------------------------
+
+/// The list, the run id or a setting differs.
+struct rejected {
+  std::string why;
+};
+
+/// Does not lead.
+struct wait {};
+
+/// Leads: the node says its `hello` on this connection.
+struct leads {
+  std::int64_t term = 0;
+};
+
+struct grant {
+  std::int64_t term = 0;
+  bool is_try = false;
+  bool yes = false;
+  /// No leader has written to the voter yet.
+  bool is_blank = false;
+  /// The voter knows that it was a candidate of the job before, in another life.
+  bool has_restarted = false;
+  /// The greatest term that the voter knows.
+  std::int64_t own_term = 0;
+  /// What the voter holds, if it grants its vote and is not blank.
+  std::optional<round_register> value;
+};
+
+struct ack {
+  std::int64_t term = 0;
+  bool is_taken = false;
+  std::int64_t sequence = 0;
+  std::int64_t stamp = 0;
+  std::int64_t own_term = 0;
+};
+
+}  // namespace candidate_messages
+
+using candidate_request =
+    std::variant<candidate_messages::peer, candidate_messages::seek, candidate_messages::vote,
+                 candidate_messages::write, candidate_messages::resign>;
+
+using candidate_answer =
+    std::variant<candidate_messages::rejected, candidate_messages::wait, candidate_messages::leads,
+                 candidate_messages::grant, candidate_messages::ack>;
+
+/// The message as one JSON object.
+ELASTIC_DECL std::string candidate_text(const candidate_request& message);
+ELASTIC_DECL std::string candidate_text(const candidate_answer& message);
+
+/// Reads what somebody says who connected; empty for a node's `hello` or `witness`, which are for
+/// the rendezvous.
+/// Errors: `errc::protocol_violation`, naming what is wrong.
+ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::string_view text);
+
+/// Reads an answer. Errors: `errc::protocol_violation`, naming what is wrong.
+ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/candidate_message.ipp>
+#endif

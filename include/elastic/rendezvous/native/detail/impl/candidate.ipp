@@ -1,0 +1,431 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/candidate.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/net/message_frame.hpp>
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// One connection to this candidate: another candidate's, or a node's.
+class candidate::visitor final : public store_extension::conversation {
+ public:
+  visitor(candidate& of, client& from)
+      : of_(of), from_(from), frames_(limits::rendezvous_message_bytes) {
+    of_.visitors_.insert(this);
+  }
+  ~visitor() override {
+    node_.reset();
+    of_.gone(*this);
+  }
+  visitor(const visitor&) = delete;
+  visitor& operator=(const visitor&) = delete;
+
+  void received(std::string_view bytes) override {
+    frames_.append(bytes);
+    while (const auto message = frames_.next()) {
+      if (is_dismissed_) return;
+      if (node_) {
+        pass_on(*message);
+      } else {
+        of_.received(*this, *message);
+      }
+    }
+  }
+
+  void say(const candidate_answer& what) {
+    std::string frame;
+    append_frame(frame, candidate_text(what));
+    from_.send(frame);
+  }
+
+  /// It took this for the only server of its job.
+  void refuse(const std::string& list) {
+    const rendezvous_messages::refused refusal{
+        false, fmt::format("--rdzv-endpoint: this server is one of several, which each node of the "
+                           "job has to name: {}",
+                           list)};
+    std::string frame;
+    append_frame(frame, to_text(rendezvous_answer(refusal)));
+    from_.send(frame);
+  }
+
+  void dismiss() {
+    is_dismissed_ = true;
+    node_.reset();
+    office_.reset();
+    from_.hang_up();
+  }
+
+  /// From now on it is a node of the job, which begins with `message`.
+  void enter(std::shared_ptr<rendezvous_service> office, std::string_view message) {
+    office_ = std::move(office);
+    node_ = office_->begin(from_);
+    pass_on(message);
+  }
+
+  bool is_node() const { return node_ != nullptr; }
+
+  /// The candidate that it is; -1: none.
+  int index = -1;
+  bool seeks = false;
+
+ private:
+  void pass_on(std::string_view message) {
+    std::string frame;
+    append_frame(frame, message);
+    node_->received(frame);
+    of_.wake();
+  }
+
+  candidate& of_;
+  client& from_;
+  frame_reader frames_;
+  bool is_dismissed_ = false;
+  // It refers to the office.
+  std::shared_ptr<rendezvous_service> office_;
+  std::unique_ptr<conversation> node_;
+};
+
+inline vote_machine begin_votes(const candidate::options& chosen) {
+  vote_machine::options options;
+  options.self = chosen.self;
+  options.candidates = static_cast<int>(chosen.others.size());
+  options.settings = chosen.settings;
+  options.node = chosen.node;
+  options.fast_takeover = chosen.fast_takeover;
+  options.seed = chosen.seed;
+  const auto today = chosen.time->wall_now().time_since_epoch();
+  return vote_machine(options, chosen.time->now(),
+                      std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
+}
+
+ELASTIC_DECL candidate::candidate(options chosen)
+    : chosen_(std::move(chosen)),
+      votes_(begin_votes(chosen_)),
+      peers_(chosen_.others.size(), nullptr),
+      channels_(chosen_.others.size()) {}
+
+ELASTIC_DECL candidate::~candidate() = default;
+
+ELASTIC_DECL task<void> candidate::run() {
+  auto executor = co_await asio::this_coro::executor;
+  {
+    const std::lock_guard lock(executor_access_);
+    executor_ = executor;
+  }
+  earlier_.emplace(executor);
+  news_.emplace(executor);
+  tasks_.emplace(executor);
+  for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
+    arrivals_.push_back(std::make_unique<event_flag>(executor));
+  }
+  for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
+    if (chosen_.others[peer]) tasks_->spawn(keep_connected(static_cast<int>(peer)));
+  }
+  co_await with_cleanup(keep_time(), end_tasks());
+}
+
+ELASTIC_DECL task<void> candidate::end_tasks() {
+  close_office();
+  co_await tasks_->stop();
+}
+
+ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, from);
+}
+
+ELASTIC_DECL task<void> candidate::retire(bool is_over) {
+  std::optional<asio::any_io_executor> executor;
+  {
+    const std::lock_guard lock(executor_access_);
+    executor = executor_;
+  }
+  if (!executor) co_return;
+  task<void> leaving = hand_over(is_over);
+  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+}
+
+ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
+  time_source& time = *chosen_.time;
+  const time_point limit = time.now() + 2 * chosen_.settings.silence();
+  while (is_over) {
+    const time_point next = std::min(limit, free_at());
+    if (time.now() >= next) break;
+    news_->reset();
+    co_await with_deadline(time, next, news_->wait());
+  }
+  votes_.retire(is_over, time.now());
+  settle();
+  const auto channels = channels_;
+  for (const auto& channel : channels) {
+    if (!channel) continue;
+    try {
+      const time_point last = time.now() + limits::rendezvous_leave_timeout;
+      co_await with_deadline(time, last, channel->flush());
+    } catch (const error&) {
+      // It is gone itself.
+    }
+  }
+}
+
+ELASTIC_DECL time_point candidate::free_at() const {
+  const bool is_free = office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
+  if (is_free) return time_point::min();
+  // Without a majority it can tell nobody anything.
+  constexpr int patience = 4;
+  if (!alone_since_) return time_point::max();
+  return *alone_since_ + patience * chosen_.settings.reconnect_grace;
+}
+
+// ---- who connects to this one -------------------------------------------------------------------
+
+ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
+  const auto request = parse_candidate_request(message);
+  if (request) {
+    std::visit([&](const auto& what) { take(from, what); }, *request);
+  } else if (from.seeks && office_ && votes_.serves()) {
+    from.enter(office_, message);
+  } else {
+    // One that asks who leads was sent away before it said so.
+    if (!from.seeks) from.refuse(chosen_.list);
+    from.dismiss();
+  }
+  wake();
+}
+
+ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
+                                              const std::string& list) const {
+  if (run_id != chosen_.run_id) {
+    return fmt::format(
+        "candidate {} serves the job '{}', not '{}': each job needs ports of its own", chosen_.self,
+        chosen_.run_id, run_id);
+  }
+  if (list == chosen_.list) return {};
+  return fmt::format(
+      "--rdzv-endpoint '{}': candidate {} of the job has the list '{}'; all nodes "
+      "need the same one, in the same order",
+      list, chosen_.self, chosen_.list);
+}
+
+ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
+  std::string why = objection(request.run_id, request.list);
+  const rendezvous_settings& mine = chosen_.settings;
+  const bool is_alike = mine.keep_alive_interval == request.settings.keep_alive_interval &&
+                        mine.keep_alive_max_attempt == request.settings.keep_alive_max_attempt &&
+                        mine.reconnect_grace == request.settings.reconnect_grace;
+  if (why.empty() && !is_alike) {
+    why = fmt::format(
+        "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
+        "reconnect_grace (--rdzv-conf): all candidates need the same",
+        chosen_.self);
+  }
+  const bool is_other =
+      request.index < static_cast<int>(peers_.size()) && request.index != chosen_.self;
+  if (why.empty() && !is_other) {
+    why = fmt::format("candidate {} is another agent than the one that says so", request.index);
+  }
+  if (!why.empty()) return from.say(candidate_messages::rejected{why});
+  visitor*& place = peers_[static_cast<std::size_t>(request.index)];
+  visitor* const former = std::exchange(place, &from);
+  from.index = request.index;
+  if (former != nullptr && former != &from) former->dismiss();
+  votes_.entered(request.index, request.node, chosen_.time->now());
+  arrivals_[static_cast<std::size_t>(request.index)]->set();
+}
+
+ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek& request) {
+  const std::string why = objection(request.run_id, request.list);
+  if (!why.empty()) return from.say(candidate_messages::rejected{why});
+  from.seeks = true;
+  if (office_ && votes_.serves()) {
+    from.say(candidate_messages::leads{votes_.term()});
+  } else {
+    from.say(candidate_messages::wait());
+  }
+}
+
+template <class Request>
+void candidate::take(visitor& from, const Request& request) {
+  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
+    votes_.received(from.index, request, chosen_.time->now());
+  }
+}
+
+ELASTIC_DECL void candidate::gone(visitor& from) {
+  visitors_.erase(&from);
+  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
+    peers_[static_cast<std::size_t>(from.index)] = nullptr;
+    votes_.left(from.index, chosen_.time->now());
+  }
+  wake();
+}
+
+// ---- those that this one connects to ------------------------------------------------------------
+
+inline constexpr std::chrono::milliseconds first_peer_pause{20};
+inline constexpr std::chrono::milliseconds longest_peer_pause{500};
+inline constexpr std::chrono::seconds peer_attempt{5};
+
+ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
+  duration pause = first_peer_pause;
+  for (;;) {
+    const std::shared_ptr<message_channel> channel = co_await try_connect(peer);
+    if (channel) {
+      const time_point begun = chosen_.time->now();
+      co_await converse(peer, channel);
+      if (chosen_.time->now() - begun > longest_peer_pause) pause = first_peer_pause;
+    }
+    event_flag& arrival = *arrivals_[static_cast<std::size_t>(peer)];
+    arrival.reset();
+    const time_point next = chosen_.time->now() + pause;
+    co_await with_deadline(*chosen_.time, next, arrival.wait());
+    pause = std::min<duration>(pause * 2, longest_peer_pause);
+  }
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> candidate::try_connect(int peer) {
+  const auto connector = chosen_.others[static_cast<std::size_t>(peer)];
+  const time_point limit = chosen_.time->now() + peer_attempt;
+  std::shared_ptr<message_channel> channel;
+  try {
+    auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
+    if (connected) channel = std::move(*connected);
+  } catch (const error& failure) {
+    chosen_.log.debug("candidate {} does not reach candidate {}: {}", chosen_.self, peer,
+                      failure.what());
+  }
+  co_return channel;
+}
+
+ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_channel> channel) {
+  const auto place = static_cast<std::size_t>(peer);
+  const candidate_messages::peer greeting{chosen_.self, chosen_.run_id, chosen_.list, chosen_.node,
+                                          chosen_.settings};
+  channel->send(candidate_text(candidate_request(greeting)));
+  channels_[place] = channel;
+  votes_.reached(peer, chosen_.time->now());
+  wake();
+  try {
+    for (;;) {
+      const std::string message = co_await channel->receive();
+      const candidate_answer answer = parse_candidate_answer(message);
+      const time_point now = chosen_.time->now();
+      if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
+        votes_.received(peer, *grant, now);
+      } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
+        votes_.received(peer, *ack, now);
+      } else if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
+        if (std::exchange(last_rejection_, rejected->why) != rejected->why) {
+          chosen_.log.error("{}", rejected->why);
+        }
+        break;
+      }
+      wake();
+    }
+  } catch (const error& failure) {
+    chosen_.log.debug("the connection to candidate {} ended: {}", peer, failure.what());
+  }
+  channel->close();
+  channels_[place].reset();
+  votes_.lost(peer, chosen_.time->now());
+  wake();
+}
+
+// ---- the office ---------------------------------------------------------------------------------
+
+ELASTIC_DECL void candidate::wake() {
+  if (earlier_) earlier_->set();
+}
+
+ELASTIC_DECL task<void> candidate::keep_time() {
+  for (;;) {
+    earlier_->reset();
+    settle();
+    co_await with_deadline(*chosen_.time, votes_.next_deadline(), earlier_->wait());
+    votes_.advance(chosen_.time->now());
+  }
+}
+
+ELASTIC_DECL void candidate::settle() {
+  for (;;) {
+    if (votes_.serves() && !office_) open_office();
+    if (!votes_.serves() && office_) close_office();
+    if (office_) office_->speak();
+    const auto questions = votes_.take_questions();
+    const auto replies = votes_.take_replies();
+    for (const auto& question : questions) {
+      const auto& channel = channels_[static_cast<std::size_t>(question.to)];
+      if (channel) channel->send(candidate_text(question.what));
+    }
+    for (const auto& reply : replies) {
+      visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
+      if (to != nullptr) to->say(reply.what);
+    }
+    for (const std::string& line : votes_.take_notes()) {
+      chosen_.log.info("rendezvous of job '{}': candidate {} {}", chosen_.run_id, chosen_.self,
+                       line);
+    }
+    if (questions.empty() && replies.empty()) break;
+  }
+  if (votes_.reaches_majority()) {
+    alone_since_.reset();
+  } else if (!alone_since_) {
+    alone_since_ = chosen_.time->now();
+  }
+  if (news_) news_->set();
+}
+
+inline task<void> serve(std::shared_ptr<rendezvous_service> office,
+                        std::shared_ptr<event_flag> end) {
+  co_await race(office->run(), end->wait());
+}
+
+ELASTIC_DECL void candidate::open_office() {
+  const time_point now = chosen_.time->now();
+  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
+  job_->inherit(votes_.value(), chosen_.settings, now, votes_.uncertain_until());
+  office_ = std::make_shared<rendezvous_service>(
+      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      chosen_.time);
+  office_end_ = std::make_shared<event_flag>(*executor_);
+  tasks_->spawn(serve(office_, office_end_));
+  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
+    if (entry->seeks && !entry->is_node()) entry->say(candidate_messages::leads{votes_.term()});
+  }
+}
+
+ELASTIC_DECL void candidate::close_office() {
+  if (!office_) return;
+  office_end_->set();
+  office_.reset();
+  job_.reset();
+  // Nodes look for the next leader, and their workers end.
+  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
+    if (entry->is_node()) entry->dismiss();
+  }
+}
+
+ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
+  votes_.advance(chosen_.time->now());
+  if (!votes_.serves() || &job != job_.get()) return false;
+  if (votes_.propose(job.content(), chosen_.time->now())) wake();
+  return votes_.is_kept();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/leader_connector.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+inline constexpr std::chrono::milliseconds first_search_pause{10};
+inline constexpr std::chrono::milliseconds longest_search_pause{250};
+inline constexpr std::chrono::seconds search_attempt{5};
+
+/// What the conversations with all candidates look for.
+struct leader_connector::search {
+  explicit search(asio::any_io_executor executor) : ended(executor) {}
+
+  event_flag ended;
+  std::shared_ptr<message_channel> channel;
+  int leader = -1;
+  std::int64_t term = 0;
+  std::string refusal;
+};
+
+ELASTIC_DECL leader_connector::leader_connector(options chosen) : chosen_(std::move(chosen)) {}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
+  auto executor = co_await asio::this_coro::executor;
+  const auto of = std::make_shared<search>(executor);
+  task_group conversations(executor);
+  for (std::size_t place = 0; place < chosen_.candidates.size(); ++place) {
+    conversations.spawn(ask(of, place));
+  }
+  co_await with_cleanup(of->ended.wait(), conversations.stop());
+  if (!of->channel) throw error(errc::invalid_argument, of->refusal);
+  leader_ = of->leader;
+  term_ = of->term;
+  co_return of->channel;
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
+  const auto connector = chosen_.candidates[static_cast<std::size_t>(leader_)];
+  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  channel->send(candidate_text(question));
+  const std::string message = co_await channel->receive();
+  const candidate_answer answer = parse_candidate_answer(message);
+  const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+  if (leads && leads->term == term_) co_return channel;
+  throw error(errc::connection_failed, fmt::format("{} does not lead any more", connector->name()));
+}
+
+ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> of, std::size_t place) {
+  duration pause = first_search_pause;
+  while (!of->ended.is_set()) {
+    const std::shared_ptr<message_channel> channel = co_await try_connect(of, place);
+    if (channel) co_await converse(of, place, channel);
+    if (channel && channel != of->channel) channel->close();
+    if (of->ended.is_set()) co_return;
+    co_await chosen_.time->sleep_until(chosen_.time->now() + pause);
+    pause = std::min<duration>(pause * 2, longest_search_pause);
+  }
+}
+
+ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std::size_t place)
+    -> task<std::shared_ptr<message_channel>> {
+  const auto connector = chosen_.candidates[place];
+  const time_point limit = chosen_.time->now() + search_attempt;
+  std::shared_ptr<message_channel> channel;
+  try {
+    auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
+    if (connected) channel = std::move(*connected);
+  } catch (const error& failure) {
+    // Another secret, or none: the others will not help.
+    if (failure.code() == errc::invalid_argument) of->refusal = failure.what();
+    chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
+  }
+  if (!of->refusal.empty()) of->ended.set();
+  co_return channel;
+}
+
+ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
+                                                   std::shared_ptr<message_channel> channel) {
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  constexpr int most_silences = 2;
+  try {
+    for (int silences = 0; silences < most_silences;) {
+      channel->send(candidate_text(question));
+      // What is asked is answered at once; then there is news, or it is time to ask again.
+      const time_point next = chosen_.time->now() + chosen_.interval;
+      ++silences;
+      for (;;) {
+        const auto message = co_await with_deadline(*chosen_.time, next, channel->receive());
+        if (!message) break;
+        silences = 0;
+        const candidate_answer answer = parse_candidate_answer(*message);
+        const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+        const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
+        if (rejected) of->refusal = rejected->why;
+        const bool is_found = leads && leads->term >= term_;
+        if (of->ended.is_set() || (!is_found && !rejected)) continue;
+        if (is_found) {
+          of->channel = channel;
+          of->leader = static_cast<int>(place);
+          of->term = leads->term;
+        }
+        of->ended.set();
+        co_return;
+      }
+    }
+  } catch (const error& failure) {
+    // Only one of both sides has a secret, or each another one.
+    if (failure.code() == errc::invalid_argument) {
+      of->refusal = failure.what();
+      of->ended.set();
+    }
+    chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
+                      failure.what());
+  }
+}
+
+}  // namespace elastic::detail

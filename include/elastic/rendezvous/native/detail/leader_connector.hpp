@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_channel.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Connects a node to that of several candidates which leads its job: asks all of them at once, and
+/// again, until one says that it does.
+///
+/// Thread-safety: one strand at a time.
+class leader_connector final : public message_connector {
+ public:
+  struct options {
+    std::vector<std::shared_ptr<message_connector>> candidates;
+    std::string run_id;
+    /// All endpoints, as each candidate has to name them.
+    std::string list;
+    /// The candidate of this process; -1: none.
+    int self = -1;
+    /// How often a candidate is asked again.
+    duration interval{};
+    std::shared_ptr<time_source> time;
+    logger log;
+  };
+
+  ELASTIC_DECL explicit leader_connector(options chosen);
+
+  std::string name() const override { return chosen_.list; }
+
+  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job.
+  /// Cancellation: all types; until one leads, it is the only end.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
+
+  /// Errors: `errc::connection_failed` if that one does not lead any more.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
+
+  bool reaches_own_process() const override {
+    return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
+  }
+
+  /// The one that `connect` found last; -1: none.
+  int leader() const { return leader_; }
+
+ private:
+  struct search;
+
+  ELASTIC_DECL task<void> ask(std::shared_ptr<search> of, std::size_t place);
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(std::shared_ptr<search> of,
+                                                                  std::size_t place);
+  ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
+                                   std::shared_ptr<message_channel> channel);
+
+  options chosen_;
+  int leader_ = -1;
+  /// Those with a smaller term lead no more.
+  std::int64_t term_ = 0;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
+#endif

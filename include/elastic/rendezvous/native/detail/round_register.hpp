@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The endpoints of one rendezvous at which an agent may lead it.
+inline constexpr int most_candidates = 9;
+/// Nodes of a job that has several of them: what each writes down is one message.
+inline constexpr int most_register_nodes = 3'500;
+
+class json_fields;
+class json_object;
+
+/// How a job has ended, for all of its nodes.
+struct register_ending {
+  job_end how = job_end::failed;
+  std::string why;
+
+  friend bool operator==(const register_ending&, const register_ending&) = default;
+};
+
+/// What a majority of the candidates knows of a job before any of its nodes is told: enough for
+/// another of them to lead it on. One value, of which the newest counts.
+struct round_register {
+  /// The leader's term, and how many values it has written in it.
+  std::int64_t term = 0;
+  std::int64_t sequence = 0;
+  /// The newest round that was complete; -1: none was.
+  std::int64_t round = -1;
+  /// Its nodes: `node_number::high` of each.
+  std::vector<std::uint64_t> members;
+  /// The leader's own node, which lives no longer than its lease.
+  std::uint64_t leader_node = 0;
+  int restarts = 0;
+  /// The leader may not know the newest round: until that is over it begins none.
+  bool is_uncertain = false;
+  /// The workers of every node of the round have succeeded.
+  bool all_finished = false;
+  std::optional<register_ending> ending;
+
+  /// Whether it replaces another one.
+  bool is_newer_than(const round_register& other) const {
+    return term != other.term ? term > other.term : sequence > other.sequence;
+  }
+
+  friend bool operator==(const round_register&, const round_register&) = default;
+};
+
+/// Whether both say the same of the job, whoever wrote them and how sure of it that was.
+ELASTIC_DECL bool has_same_content(const round_register& left, const round_register& right);
+
+/// Adds its fields to a message.
+ELASTIC_DECL void add_register(json_object& object, const round_register& value);
+
+/// Reads the fields of a message that are a register's.
+/// Errors: those of `json_fields`, with `errc::protocol_violation`.
+ELASTIC_DECL round_register read_register(const json_fields& fields);
+
+/// One of 16 hexadecimal digits. Errors: as `read_register`.
+ELASTIC_DECL std::uint64_t read_number(const json_fields& fields, const char* name);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/round_register.ipp>
+#endif

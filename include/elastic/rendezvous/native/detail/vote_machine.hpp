@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/detail/round_register.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What a candidate is in the vote. One that waits for votes asks first whether it would get them.
+enum class vote_role { follows, asks, runs, leads };
+
+/// The rules that keep two candidates from leading at once, or one from forgetting. A test switches
+/// one off to show what it is for; nobody else does.
+struct vote_rules {
+  /// A voter is bound to its leader until that has certainly given up.
+  bool promises = true;
+  /// A leader acts only while a majority has heard it lately.
+  bool leases = true;
+  /// A candidate that knows nothing votes only when what it may have promised before is void.
+  bool blank_waits = true;
+  /// A leader that may not know the newest round waits until it is over.
+  bool uncertainty = true;
+  /// Who has stepped down is bound to itself until its own workers are gone.
+  bool own_stop = true;
+  /// A voter refuses terms that are older than it knows.
+  bool terms = true;
+};
+
+/// One candidate's part in choosing which of them leads a job, and in keeping what the leader
+/// writes: without sockets and clocks. What the others say, which connections begin and end, and
+/// the time go in; what is to be said comes out. docs/design.md has the rules.
+///
+/// Each candidate connects to every other one: over its own connections it asks and writes, over
+/// theirs it answers.
+///
+/// Thread-safety: one strand at a time.
+class vote_machine {
+ public:
+  struct options {
+    int self = 0;
+    int candidates = 1;
+    /// Keep-alives and grace: those of the nodes.
+    rendezvous_settings settings;
+    /// This agent's own node.
+    std::uint64_t node = 0;
+    bool has_restarted = false;
+    /// Whether the end of a leader's connections frees its voters sooner than its silence.
+    bool fast_takeover = true;
+    std::uint64_t seed = 0;
+    vote_rules rules = {};
+  };
+
+  /// Both connections of one that is gone end within this time.
+  static constexpr std::chrono::milliseconds simultaneous{50};
+
+  /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
+  ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
+
+  // ---- what happens ---------------------------------------------------------------------------
+
+  /// Our connection to another candidate begins, or ends.
+  ELASTIC_DECL void reached(int peer, time_point now);
+  ELASTIC_DECL void lost(int peer, time_point now);
+
+  /// Another candidate's connection to us begins, or ends.
+  /// @param life  its agent's number: another one than before shows that the former agent is gone,
+  ///              since this one has its port
+  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now);
+  ELASTIC_DECL void left(int peer, time_point now);
+
+  ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::write& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::resign& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
+
+  /// The time is now `now`.
+  ELASTIC_DECL void advance(time_point now);
+
+  /// The leader has something new to keep. Term and sequence do not count; what is known already
+  /// is not written again. Result: whether it is written.
+  ELASTIC_DECL bool propose(const round_register& content, time_point now);
+
+  /// Takes part no longer: its agent leaves, after its workers.
+  ELASTIC_DECL void retire(bool is_done, time_point now);
+
+  // ---- what comes of it -----------------------------------------------------------------------
+
+  struct question {
+    int to;
+    candidate_request what;
+  };
+  struct reply {
+    int to;
+    candidate_answer what;
+  };
+
+  /// What to say over our connections, since the last call.
+  std::vector<question> take_questions() { return std::exchange(questions_, {}); }
+  /// What to say over theirs.
+  std::vector<reply> take_replies() { return std::exchange(replies_, {}); }
+  /// What happened, for the log.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+
+  /// When `advance` is due; `time_point::max()` if nothing is.
+  time_point next_deadline() const { return next_; }
+
+  vote_role role() const { return role_; }
+  std::int64_t term() const { return term_; }
+
+  /// Leads, and a majority has what it began with. Ask after `advance`.
+  bool serves() const { return role_ == vote_role::leads && has_begun_; }
+
+  /// A majority has what was proposed last.
+  ELASTIC_DECL bool is_kept() const;
+
+  /// What holds, of the leader's values; of a leader, what it began with, without the node of the
+  /// leader before.
+  const round_register& value() const { return value_; }
+
+  /// No round may begin before: one that this leader does not know may run until then.
+  time_point uncertain_until() const { return uncertain_until_; }
+
+  /// Until when this leader may act, if it hears no more.
+  ELASTIC_DECL time_point lease_end() const;
+
+  bool is_blank() const { return is_blank_; }
+
+  /// This one and those that it has a connection to are a majority.
+  bool reaches_majority() const { return count_reached() + 1 >= majority(); }
+
+  /// The leader has said that all nodes know of the job's end.
+  bool is_done() const { return is_done_; }
+
+ private:
+  /// To whom this candidate is bound.
+  struct promise {
+    int to;
+    std::int64_t term;
+    /// When it was renewed; for itself, until when it holds if it does not lead any more.
+    time_point since;
+    /// When another agent was seen in its place.
+    std::optional<time_point> gone_at = std::nullopt;
+  };
+
+  struct other {
+    bool is_reached = false;
+    std::uint64_t life = 0;
+    std::optional<time_point> lost_at;
+    std::optional<time_point> left_at;
+    // In an election.
+    bool is_asked = false;
+    std::optional<candidate_messages::grant> answer;
+    // While leading.
+    time_point heard = time_point::min();
+    std::int64_t kept = 0;
+  };
+
+  ELASTIC_DECL void step(time_point now);
+  ELASTIC_DECL void plan(time_point now);
+  void wake_at(time_point when) { next_ = std::min(next_, when); }
+
+  // ---- voting ---------------------------------------------------------------------------------
+
+  ELASTIC_DECL bool may_vote_for(int peer, const candidate_messages::vote& request,
+                                 time_point now) const;
+  /// When the promise is void.
+  ELASTIC_DECL time_point freed_at() const;
+  ELASTIC_DECL void look_at_promise(time_point now);
+  ELASTIC_DECL bool may_promise_blank(time_point now) const;
+
+  // ---- being elected --------------------------------------------------------------------------
+
+  ELASTIC_DECL void consider(time_point now);
+  ELASTIC_DECL void ask(bool is_try, bool is_fresh, time_point now);
+  ELASTIC_DECL void count_tries(time_point now);
+  ELASTIC_DECL void run(bool is_fresh, time_point now);
+  ELASTIC_DECL void count_votes(time_point now);
+  ELASTIC_DECL void lose(const char* why, time_point now);
+  ELASTIC_DECL void put_off(time_point now);
+  ELASTIC_DECL void lead(time_point now);
+  int majority() const { return chosen_.candidates / 2 + 1; }
+  ELASTIC_DECL int count_reached() const;
+
+  // ---- leading --------------------------------------------------------------------------------
+
+  ELASTIC_DECL void write_to(int peer, time_point now);
+  ELASTIC_DECL void write_to_all(time_point now);
+  ELASTIC_DECL void write_next(round_register next, time_point now);
+  ELASTIC_DECL void look_at_lease(time_point now);
+  ELASTIC_DECL void look_at_doubt(time_point now);
+  ELASTIC_DECL void step_down(std::string why, time_point now);
+  ELASTIC_DECL void say_to_asked(const candidate_messages::resign& what);
+  ELASTIC_DECL void say_to_all(const candidate_messages::resign& what);
+
+  ELASTIC_DECL duration patience() const;
+  duration silence() const { return chosen_.settings.silence(); }
+  duration grace() const { return chosen_.settings.reconnect_grace; }
+  ELASTIC_DECL duration jitter(duration most);
+
+  options chosen_;
+  random_source random_;
+  time_point started_;
+  std::int64_t wall_;
+  vote_role role_ = vote_role::follows;
+  std::int64_t term_ = 0;
+  bool is_blank_ = true;
+  bool is_done_ = false;
+  bool is_retired_ = false;
+  std::optional<promise> promise_;
+  std::vector<other> others_;
+  round_register value_;
+
+  // In an election.
+  std::optional<time_point> try_at_;
+  duration pause_{};
+  time_point asked_at_;
+  time_point answered_by_;
+  bool is_fresh_ = false;
+
+  // While leading.
+  bool has_begun_ = false;
+  bool is_resignation_due_ = false;
+  time_point next_write_;
+  time_point uncertain_until_ = time_point::min();
+
+  time_point next_ = time_point::max();
+  std::vector<question> questions_;
+  std::vector<reply> replies_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/vote_machine.ipp>
+#endif

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Jobs whose nodes meet at several endpoints: whichever node is lost, the others go on.
+
+#include <elastic/net/free_port.hpp>
+#include <support/catch.hpp>
+#include <support/job_of_nodes.hpp>
+#include <support/run_program.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace candidates_tests {
+
+using elastic::test::job_of_nodes;
+using elastic::test::node_of_job;
+using elastic::test::program_result;
+using elastic::test::run_program;
+
+std::string free_endpoints(int count) {
+  std::string list;
+  for (int place = 0; place < count; ++place) {
+    list += fmt::format("{}127.0.0.1:{}", place == 0 ? "" : ",", elastic::free_port("127.0.0.1"));
+  }
+  return list;
+}
+
+/// A job at three endpoints, and who of its nodes leads.
+class job {
+ public:
+  explicit job(const std::string& sizes)
+      : nodes_(sizes, {"--rdzv-backend", "c10d", "--rdzv-endpoint", free_endpoints(3)},
+               "last_call_timeout=0.5") {}
+
+  void start(int count) {
+    for (int more = 0; more < count; ++more) running_.push_back(nodes_.node());
+  }
+
+  void await_world(int size, int times = 1) {
+    for (const auto& node : running_) node->await_world(size, times);
+  }
+
+  /// Of those that run the one that was elected last.
+  std::size_t leader() {
+    std::size_t newest = running_.size();
+    long most_term = -1;
+    for (std::size_t place = 0; place < running_.size(); ++place) {
+      const std::string text = (*running_[place])->err();
+      const std::string words = " leads in term ";
+      const auto at = text.rfind(words);
+      if (at == std::string::npos) continue;
+      const long term = std::stol(text.substr(at + words.size()));
+      if (term > most_term) newest = place;
+      most_term = std::max(most_term, term);
+    }
+    REQUIRE(newest < running_.size());
+    return newest;
+  }
+
+  std::unique_ptr<node_of_job> take(std::size_t place) {
+    auto node = std::move(running_[place]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+    return node;
+  }
+
+  void check_success() {
+    nodes_.finish();
+    for (const auto& node : running_) node->check_success();
+    nodes_.check_nothing_left();
+  }
+
+ private:
+  job_of_nodes nodes_;
+  std::vector<std::unique_ptr<node_of_job>> running_;
+};
+
+TEST_CASE("candidates: nodes meet, work and end together", "[integration][nodes]") {
+  job all("4");
+  all.start(4);
+  all.await_world(4);
+  all.check_success();
+}
+
+TEST_CASE("candidates: whoever leads is lost, and the others go on", "[integration][nodes]") {
+  job all("2:4");
+  all.start(4);
+  all.await_world(4);
+  const auto begin = std::chrono::steady_clock::now();
+  all.take(all.leader())->lose();
+  all.await_world(3);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  UNSCOPED_INFO("took " << std::chrono::duration<double>(took).count() << " s");
+  // One that comes finds who leads now.
+  all.start(1);
+  all.await_world(4, 1);
+  all.check_success();
+}
+
+TEST_CASE("candidates: a leader that is stopped hands over in order", "[integration][nodes]") {
+  job all("2:3");
+  all.start(3);
+  all.await_world(3);
+  const auto leader = all.take(all.leader());
+  (*leader)->signal(SIGTERM);
+  all.await_world(2);
+  const program_result stopped = (*leader)->wait();
+  INFO(stopped.err);
+  CHECK(stopped.code == 128 + SIGTERM);
+  all.check_success();
+}
+
+TEST_CASE("candidates: a node that names one of several endpoints is told so",
+          "[integration][nodes]") {
+  const std::string list = free_endpoints(3);
+  const std::string only = list.substr(0, list.find(','));
+  job_of_nodes right("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", list}, "");
+  const auto one = right.node();
+  const auto two = right.node();
+  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  job_of_nodes wrong("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", only}, "");
+  wrong.node()->check_failure(2, "this server is one of several");
+  right.finish();
+  for (const auto* node : {&one, &two}) (*node)->check_success();
+  right.check_nothing_left();
+}
+
+TEST_CASE("candidates: what a list may not be is refused in one line", "[integration][nodes]") {
+  struct row {
+    std::string endpoints;
+    std::string conf;
+    std::string refusal;
+  };
+  const std::vector<row> rows = {
+      {"a:1,,b:1", "", "entry 2 is empty"},
+      {"a:1,b:2,", "", "entry 3 is empty"},
+      {"a:1,b:2,a:1", "", "a:1 is there twice"},
+      {"a:1,b,a", "", "a:1 is there twice"},
+      {"a,b,c,d,e,f,g,h,i,j", "", "10 are given, at most 9 are allowed"},
+      {"a:1,b:0,c:1", "", "a port that they all know"},
+      {"a:1,b:1,c:1", "is_host=1", "not is_host"},
+      {"a:1,b:1,c:1", "candidate=3", "out of range: 0 to 2, or none"},
+      {"a:1,b:1,c:1", "candidate=first", "a whole number"},
+      {"a:1,b:1,c:1", "dialect=2.6", "agents of torchrun know one endpoint only"},
+      {"a:1,b:1,c:1", "reconnect_grace=0.2", "at least 0.3 s"},
+      {"a:1,b:1,c:1", "keep_alive_max_attempt=1", "a whole number from 2"},
+  };
+  for (const row& entry : rows) {
+    std::vector<std::string> command = {
+        ELASTIC_ELASTICRUN, "--nnodes",  "2:4", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+        entry.endpoints,    "--rdzv-id", "job", "--no-python",    "true"};
+    if (!entry.conf.empty()) command.insert(command.begin() + 7, {"--rdzv-conf", entry.conf});
+    const program_result result = run_program(command);
+    INFO(entry.endpoints << " " << entry.conf << ": " << result.err);
+    CHECK(result.code == 2);
+    CHECK(result.err.find(entry.refusal) != std::string::npos);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  }
+}
+
+}  // namespace candidates_tests

@@ -1,0 +1,364 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/net/message_frame.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/store_extension.hpp>
+#include <support/manual_time.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <asio/cancellation_signal.hpp>
+
+namespace elastic::test {
+
+/// A network of nodes some of which serve at places that all know; a place is served by one node
+/// after another. Messages take time; a node can be cut off, lose its connections, or die. Each
+/// connection keeps the order of its messages. Everything follows from the seed of `random`.
+class simulated_mesh {
+ public:
+  simulated_mesh(manual_time& time, elastic::detail::random_source& random)
+      : time_(time), random_(random) {}
+
+  // ---- servers --------------------------------------------------------------------------------
+
+  /// From now on the node serves at a place.
+  void serve(int place, int node, std::shared_ptr<store_extension> what) {
+    auto made = std::make_shared<server>();
+    made->node = node;
+    made->what = std::move(what);
+    servers_[place] = made;
+    asio::co_spawn(
+        time_.context(), made->what->run(),
+        asio::bind_cancellation_slot(made->cancel.slot(), [made](std::exception_ptr) {}));
+  }
+
+  bool is_served(int place) const { return servers_.count(place) != 0; }
+
+  /// The node, if it serves, does so no more.
+  void stop(int node) {
+    for (auto position = servers_.begin(); position != servers_.end();) {
+      if (position->second->node != node) {
+        ++position;
+        continue;
+      }
+      const auto ended = position->second;
+      position = servers_.erase(position);
+      for (const auto& one : std::vector(pipes_)) {
+        if (one->at == ended) one->break_off();
+      }
+      ended->cancel.emit(asio::cancellation_type::terminal);
+    }
+  }
+
+  void end() {
+    for (const auto& one : std::vector(pipes_)) one->cut();
+    pipes_.clear();
+    for (const auto& [place, one] : servers_) one->cancel.emit(asio::cancellation_type::terminal);
+    servers_.clear();
+  }
+
+  // ---- faults ---------------------------------------------------------------------------------
+
+  /// Nothing gets from the node to others or back, and nobody is told.
+  void part(int node) { parted_.insert(node); }
+  void mend(int node) {
+    parted_.erase(node);
+    for (const auto& one : std::vector(pipes_)) one->deliver_later();
+  }
+  /// All connections of the node break; every end is told.
+  void reset(int node) {
+    for (const auto& one : std::vector(pipes_)) {
+      if (one->touches(node)) one->break_off();
+    }
+  }
+  void kill(int node) {
+    dead_.insert(node);
+    reset(node);
+    stop(node);
+  }
+
+  std::shared_ptr<message_connector> connector_of(int node, int place) {
+    return std::make_shared<connector>(*this, node, place);
+  }
+  std::shared_ptr<store> store_of(int node, int place) {
+    return std::make_shared<far_store>(*this, node, place);
+  }
+
+ private:
+  struct server {
+    int node = -1;
+    std::shared_ptr<store_extension> what;
+    std::shared_ptr<key_value_engine> engine = std::make_shared<key_value_engine>();
+    asio::cancellation_signal cancel;
+  };
+
+  struct pipe : std::enable_shared_from_this<pipe> {
+    pipe(simulated_mesh& of, int from, std::shared_ptr<server> to)
+        : net(of), node(from), at(std::move(to)), arrived(of.time_.context().get_executor()) {}
+
+    struct server_end final : store_extension::client {
+      explicit server_end(pipe& of) : pipe_(of) {}
+      void send(std::string_view bytes) override {
+        pipe_.to_client.emplace_back(bytes);
+        pipe_.deliver_later();
+      }
+      void hang_up() override {
+        pipe_.hangs_up = true;
+        pipe_.deliver_later();
+      }
+      asio::ip::tcp::endpoint here() const override { return {}; }
+      asio::ip::tcp::endpoint there() const override { return {}; }
+      pipe& pipe_;
+    };
+
+    bool touches(int which) const { return node == which || at->node == which; }
+    bool is_stuck() const {
+      return node != at->node && (net.parted_.count(node) + net.parted_.count(at->node)) != 0;
+    }
+
+    void deliver_later() {
+      asio::co_spawn(net.time_.context(), deliver_after(shared_from_this(), net.delay()),
+                     [](std::exception_ptr) {});
+    }
+    static task<void> deliver_after(std::shared_ptr<pipe> self, duration delay) {
+      co_await self->net.time_.sleep_until(self->net.time_.now() + delay);
+      self->deliver();
+    }
+
+    void deliver() {
+      if (!conversation && !is_open) return;
+      const bool is_dead = net.dead_.count(node) + net.dead_.count(at->node) != 0;
+      if (is_stuck() && !is_dead) return;
+      const auto self = shared_from_this();
+      while (conversation && !to_server.empty()) {
+        const std::string bytes = std::move(to_server.front());
+        to_server.pop_front();
+        try {
+          conversation->received(bytes);
+        } catch (const error&) {
+          hangs_up = true;
+        }
+      }
+      if (client_closed) close_server();
+      while (is_open && !to_client.empty()) {
+        frames.append(to_client.front());
+        to_client.pop_front();
+        while (const auto message = frames.next()) inbox.emplace_back(*message);
+        arrived.set();
+      }
+      if (hangs_up && to_client.empty()) {
+        close_client();
+        close_server();
+      }
+    }
+
+    void close_client() {
+      if (std::exchange(is_open, false)) arrived.set();
+    }
+    void close_server() {
+      const auto ending = std::move(conversation);
+      net.forget(*this);
+    }
+    // What is under way is lost where somebody dies.
+    void break_off() {
+      if (net.dead_.count(node) != 0) to_server.clear();
+      if (net.dead_.count(at->node) != 0) to_client.clear();
+      close_client();
+      client_closed = true;
+      deliver_later();
+    }
+    void cut() {
+      close_client();
+      conversation.reset();
+    }
+
+    simulated_mesh& net;
+    int node;
+    std::shared_ptr<server> at;
+    event_flag arrived;
+    std::deque<std::string> inbox;
+    bool is_open = true;
+    server_end end{*this};
+    std::unique_ptr<store_extension::conversation> conversation;
+    bool hangs_up = false;
+    bool client_closed = false;
+    std::deque<std::string> to_server;
+    std::deque<std::string> to_client;
+    frame_reader frames{limits::rendezvous_message_bytes};
+  };
+
+  class channel final : public message_channel {
+   public:
+    explicit channel(std::shared_ptr<pipe> over) : pipe_(std::move(over)) {}
+    ~channel() override { close(); }
+    void send(std::string message) override {
+      if (!pipe_->is_open) return;
+      std::string frame;
+      append_frame(frame, message);
+      pipe_->to_server.push_back(std::move(frame));
+      pipe_->deliver_later();
+    }
+    task<std::string> receive() override {
+      const auto from = pipe_;
+      while (from->inbox.empty()) {
+        if (!from->is_open) throw error(errc::connection_failed, "the connection ended");
+        from->arrived.reset();
+        co_await from->arrived.wait();
+      }
+      std::string message = std::move(from->inbox.front());
+      from->inbox.pop_front();
+      co_return message;
+    }
+    task<void> flush() override { co_return; }
+    void close() override {
+      if (!pipe_->is_open) return;
+      pipe_->close_client();
+      pipe_->client_closed = true;
+      pipe_->deliver_later();
+    }
+    std::string local_address() const override { return "127.0.0.1"; }
+    std::string remote_address() const override { return "127.0.0.1"; }
+
+   private:
+    std::shared_ptr<pipe> pipe_;
+  };
+
+  class connector final : public message_connector {
+   public:
+    connector(simulated_mesh& of, int node, int place) : net_(of), node_(node), place_(place) {}
+    std::string name() const override { return "place " + std::to_string(place_); }
+    task<std::shared_ptr<message_channel>> connect() override {
+      const auto to = co_await net_.pass(node_, place_);
+      if (!to) throw error(errc::connection_failed, "nobody serves there");
+      auto made = std::make_shared<pipe>(net_, node_, to);
+      made->conversation = to->what->begin(made->end);
+      net_.pipes_.push_back(made);
+      co_return std::make_shared<channel>(std::move(made));
+    }
+
+   private:
+    simulated_mesh& net_;
+    int node_;
+    int place_;
+  };
+
+  // What the agents of a round share goes the same way.
+  class far_store final : public store {
+   public:
+    far_store(simulated_mesh& of, int node, int place) : net_(of), node_(node), place_(place) {}
+
+    task<void> set(std::string key, std::string value) override {
+      const auto inner = co_await reach();
+      co_await inner->set(std::move(key), std::move(value));
+    }
+    task<std::string> get(std::string key) override {
+      const auto inner = co_await reach();
+      std::string value = co_await inner->get(std::move(key));
+      co_await reach();
+      co_return value;
+    }
+    task<std::int64_t> add(std::string key, std::int64_t delta) override {
+      const auto inner = co_await reach();
+      co_return co_await inner->add(std::move(key), delta);
+    }
+    task<std::string> compare_set(std::string key, std::string expected,
+                                  std::string desired) override {
+      const auto inner = co_await reach();
+      co_return co_await inner->compare_set(std::move(key), std::move(expected),
+                                            std::move(desired));
+    }
+    task<void> wait(std::vector<std::string> keys) override {
+      const auto inner = co_await reach();
+      co_await inner->wait(std::move(keys));
+    }
+    task<bool> check(std::vector<std::string> keys) override {
+      const auto inner = co_await reach();
+      co_return co_await inner->check(std::move(keys));
+    }
+    task<bool> erase(std::string key) override {
+      const auto inner = co_await reach();
+      co_return co_await inner->erase(std::move(key));
+    }
+    task<std::int64_t> num_keys() override {
+      const auto inner = co_await reach();
+      co_return co_await inner->num_keys();
+    }
+    task<void> append(std::string key, std::string value) override {
+      const auto inner = co_await reach();
+      co_await inner->append(std::move(key), std::move(value));
+    }
+    task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+      const auto inner = co_await reach();
+      co_return co_await inner->multi_get(std::move(keys));
+    }
+    task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+      const auto inner = co_await reach();
+      co_await inner->multi_set(std::move(pairs));
+    }
+
+   private:
+    // A server that is gone is waited for, as long as whoever asks does.
+    task<std::shared_ptr<memory_store>> reach() {
+      for (;;) {
+        const auto to = co_await net_.pass(node_, place_);
+        if (to) co_return std::make_shared<memory_store>(to->engine);
+      }
+    }
+
+    simulated_mesh& net_;
+    int node_;
+    int place_;
+  };
+
+  duration delay() {
+    const std::uint64_t longest = random_.below(20) == 0 ? 100'000 : 2'000;
+    return std::chrono::microseconds(random_.below(longest));
+  }
+
+  // Gets from a node to a place, as soon as there is a way; null if nobody serves there.
+  task<std::shared_ptr<server>> pass(int node, int place) {
+    constexpr std::chrono::milliseconds retransmission{50};
+    co_await time_.sleep_until(time_.now() + delay());
+    for (;;) {
+      const auto position = servers_.find(place);
+      if (position == servers_.end()) co_return nullptr;
+      const auto to = position->second;
+      const bool is_far = to->node != node;
+      const bool is_stuck = is_far && parted_.count(node) + parted_.count(to->node) != 0;
+      if (!is_stuck && dead_.count(node) == 0) co_return to;
+      co_await time_.sleep_until(time_.now() + retransmission);
+    }
+  }
+
+  void forget(pipe& ended) {
+    std::erase_if(pipes_, [&](const auto& one) { return one.get() == &ended; });
+  }
+
+  manual_time& time_;
+  elastic::detail::random_source& random_;
+  std::map<int, std::shared_ptr<server>> servers_;
+  std::vector<std::shared_ptr<pipe>> pipes_;
+  std::set<int> parted_;
+  std::set<int> dead_;
+};
+
+}  // namespace elastic::test

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace candidate_message_tests {
+
+using namespace std::chrono_literals;
+using namespace elastic::detail::candidate_messages;
+namespace said = elastic::detail::candidate_messages;
+using elastic::errc;
+using elastic::job_end;
+using elastic::detail::candidate_answer;
+using elastic::detail::candidate_request;
+using elastic::detail::candidate_text;
+using elastic::detail::has_same_content;
+using elastic::detail::parse_candidate_answer;
+using elastic::detail::parse_candidate_request;
+using elastic::detail::register_ending;
+using elastic::detail::round_register;
+
+round_register full_register() {
+  round_register value;
+  value.term = 7;
+  value.sequence = 3;
+  value.round = 12;
+  value.members = {1, 0xfedcba9876543210};
+  value.leader_node = 0xfedcba9876543210;
+  value.restarts = 2;
+  value.is_uncertain = true;
+  value.all_finished = true;
+  value.ending = register_ending{job_end::succeeded, "all \"well\""};
+  return value;
+}
+
+TEST_CASE("candidate message: what is read is what was written", "[rendezvous]") {
+  peer greeting{2, "a \"job\"", "a:1,b:2", 77, {}};
+  greeting.settings.keep_alive_interval = 250ms;
+  const std::vector<candidate_request> requests = {
+      greeting,
+      seek{"job", "a:1,b:2"},
+      vote{5, true, false},
+      vote{6, false, true},
+      said::write{7, 99, {}},
+      said::write{7, 0, full_register()},
+      resign{8, true},
+      resign{0, false},
+  };
+  for (const auto& request : requests) {
+    const std::string text = candidate_text(request);
+    CAPTURE(text);
+    const auto heard = parse_candidate_request(text);
+    REQUIRE(heard);
+    CHECK(heard->index() == request.index());
+    CHECK(candidate_text(*heard) == text);
+  }
+  const std::vector<candidate_answer> answers = {
+      rejected{"no"},
+      said::wait{},
+      leads{4},
+      grant{3, true, true, true, true, 9, {}},
+      grant{3, false, true, false, false, 9, full_register()},
+      ack{3, true, 4, 5, 6},
+  };
+  for (const auto& answer : answers) {
+    const std::string text = candidate_text(answer);
+    CAPTURE(text);
+    const candidate_answer heard = parse_candidate_answer(text);
+    CHECK(heard.index() == answer.index());
+    CHECK(candidate_text(heard) == text);
+  }
+}
+
+TEST_CASE("candidate message: the register arrives whole", "[rendezvous]") {
+  const auto heard = parse_candidate_request(candidate_text(said::write{7, 0, full_register()}));
+  REQUIRE(heard);
+  CHECK(std::get<said::write>(*heard).value == full_register());
+}
+
+TEST_CASE("candidate message: a register of the most nodes fits into a message", "[rendezvous]") {
+  round_register value = full_register();
+  value.members.assign(elastic::detail::most_register_nodes, ~std::uint64_t{0});
+  grant message{3, false, true, false, false, 9, value};
+  CHECK(candidate_text(message).size() < elastic::limits::rendezvous_message_bytes);
+}
+
+TEST_CASE("candidate message: a node's hello is for somebody else", "[rendezvous]") {
+  CHECK_FALSE(parse_candidate_request(R"({"kind": "hello", "anything": 3})"));
+}
+
+TEST_CASE("candidate message: what breaks the protocol is refused", "[rendezvous]") {
+  const auto complaint = [](const std::string& text) -> std::string {
+    try {
+      parse_candidate_request(text);
+    } catch (const elastic::error& refused) {
+      CHECK(refused.code() == errc::protocol_violation);
+      return refused.what();
+    }
+    return "taken";
+  };
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string text = candidate_text(candidate_request(said::write{7, 0, full_register()}));
+    const auto at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+  };
+  CHECK(complaint("{}").find("kind") != std::string::npos);
+  CHECK(complaint(R"({"kind": "lead"})").find("unknown kind: 'lead'") != std::string::npos);
+  CHECK(complaint(R"({"kind": "vote", "term": -1, "try": true, "fresh": true})").find("term") !=
+        std::string::npos);
+  CHECK(complaint(with("\"members\": \"0", "\"members\": \"")).find("members") !=
+        std::string::npos);
+  CHECK(complaint(with("\"members\": \"0", "\"members\": \"x")).find("hexadecimal") !=
+        std::string::npos);
+  CHECK(complaint(with("\"succeeded\"", "\"maybe\"")).find("maybe") != std::string::npos);
+  CHECK(complaint(with("\"restarts\": 2", "\"restarts\": -2")).find("restarts") !=
+        std::string::npos);
+  const std::string many(16 * (elastic::detail::most_register_nodes + 1), '0');
+  CHECK(complaint(with("\"members\": \"", "\"members\": \"" + many)).find("members") !=
+        std::string::npos);
+}
+
+TEST_CASE("round register: the newer one is of the later term, or was written later in it",
+          "[rendezvous]") {
+  round_register one = full_register();
+  round_register two = full_register();
+  CHECK_FALSE(one.is_newer_than(two));
+  two.sequence = 4;
+  CHECK(two.is_newer_than(one));
+  one.term = 8;
+  CHECK(one.is_newer_than(two));
+  CHECK(has_same_content(one, two));
+  two.restarts = 3;
+  CHECK_FALSE(has_same_content(one, two));
+}
+
+}  // namespace candidate_message_tests

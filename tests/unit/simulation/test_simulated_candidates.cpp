@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Jobs whose nodes meet at three candidates, each an agent's: besides the agents, all that leads,
+// votes, writes down and looks for who leads is the real thing; the network is not.
+//
+//   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: candidates*"
+
+#include <elastic/agent/worker_state.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/candidate.hpp>
+#include <support/catch.hpp>
+#include <support/simulated_job.hpp>
+#include <support/simulated_mesh.hpp>
+#include <support/simulation_seeds.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace simulated_candidates_tests {
+
+using elastic::c10d_rendezvous;
+using elastic::duration;
+using elastic::job_end;
+using elastic::rendezvous_change;
+using elastic::rendezvous_handler;
+using elastic::rendezvous_parameters;
+using elastic::rendezvous_round;
+using elastic::task;
+using elastic::detail::candidate;
+using elastic::test::fake_process;
+using elastic::test::manual_time;
+using elastic::test::round_name;
+using elastic::test::simulated_mesh;
+using elastic::test::simulated_node;
+
+constexpr int places = 3;
+
+/// A handler whose agent's server stops when it was left.
+class serving_rendezvous final : public rendezvous_handler {
+ public:
+  serving_rendezvous(std::shared_ptr<rendezvous_handler> inner, simulated_mesh& net, int node,
+                     std::shared_ptr<std::set<int>> leaving)
+      : inner_(std::move(inner)), net_(net), node_(node), leaving_(std::move(leaving)) {}
+
+  std::string backend() const override { return inner_->backend(); }
+  std::string run_id() const override { return inner_->run_id(); }
+  task<rendezvous_round> next_round() override { return inner_->next_round(); }
+  task<rendezvous_change> wait_for_change() override { return inner_->wait_for_change(); }
+  task<rendezvous_change> report_failure(std::string what) override {
+    return inner_->report_failure(std::move(what));
+  }
+  task<void> exit_barrier() override { return inner_->exit_barrier(); }
+  task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
+  task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
+  task<void> close(job_end how, std::string why) override {
+    return inner_->close(how, std::move(why));
+  }
+  task<void> shutdown() override {
+    leaving_->insert(node_);
+    co_await inner_->shutdown();
+    net_.stop(node_);
+  }
+
+ private:
+  std::shared_ptr<rendezvous_handler> inner_;
+  simulated_mesh& net_;
+  int node_;
+  std::shared_ptr<std::set<int>> leaving_;
+};
+
+class candidates_job final : public elastic::test::simulated_job {
+ public:
+  candidates_job(manual_time& time, std::uint64_t seed)
+      : simulated_job(time, seed), net_(time, random_) {}
+
+ private:
+  std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
+                                                   rendezvous_parameters parameters) override {
+    const auto is_gone = [this](const auto& other) {
+      return other->crashed || leaving_->count(other->id) != 0;
+    };
+    if (!nodes_.empty() && std::all_of(nodes_.begin(), nodes_.end(), is_gone)) ++jobs_;
+    job_of_[node.id] = jobs_;
+    parameters.endpoint = "a:1,b:1,c:1";
+    std::vector<c10d_rendezvous::candidate_server> servers;
+    for (int place = 0; place < places; ++place) {
+      servers.push_back({net_.connector_of(node.id, place), net_.store_of(node.id, place)});
+    }
+    std::shared_ptr<candidate> own;
+    for (int place = 0; place < places && !own; ++place) {
+      if (net_.is_served(place)) continue;
+      candidate::options options;
+      options.run_id = parameters.run_id;
+      options.list = parameters.endpoint;
+      options.self = place;
+      for (const auto& server : servers) options.others.push_back(server.connector);
+      options.others[static_cast<std::size_t>(place)] = nullptr;
+      options.settings = parameters.settings();
+      options.node = 1000 + static_cast<std::uint64_t>(node.id);
+      options.seed = random_.next();
+      options.time = node.clock;
+      options.log = log_of(node);
+      own = std::make_shared<candidate>(std::move(options));
+      net_.serve(place, node.id, own);
+      note(fmt::format("node {} serves at {}", node.id, place));
+    }
+    parameters.log = log_of(node);
+    auto inner = std::make_shared<c10d_rendezvous>(std::move(parameters), servers, own);
+    return std::make_shared<serving_rendezvous>(std::move(inner), net_, node.id, leaving_);
+  }
+
+  elastic::logger log_of(const simulated_node& node) {
+    return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::info);
+  }
+
+  // Whoever comes when nobody is left begins another job of that name, and so does one who was cut
+  // off with one who comes later.
+  bool could_know(const simulated_node& node) const override {
+    if (!node.crashed && !first_end_) first_end_ = time_.now();
+    const auto placed = placed_at_.find(node.id);
+    const bool is_late = placed != placed_at_.end() && first_end_ &&
+                         placed->second > *first_end_ + std::chrono::seconds(2);
+    return job_of_.at(node.id) == 0 && !is_late;
+  }
+  void entered_round(const simulated_node& node) override { placed_at_[node.id] = time_.now(); }
+
+  int kinds_of_trouble() const override { return 5; }
+  task<void> trouble(simulated_node& node, duration span) override {
+    switch (random_.below(5)) {
+      case 0:
+      case 1:
+        note(fmt::format("node {} is cut off", node.id));
+        net_.part(node.id);
+        co_await time_.sleep_until(time_.now() + span);
+        note(fmt::format("node {} is reached again", node.id));
+        net_.mend(node.id);
+        break;
+      case 2:
+      case 3:
+        note(fmt::format("node {} loses its connections", node.id));
+        net_.reset(node.id);
+        break;
+      default: node.clock->wall_offset = span * 1000;
+    }
+  }
+
+  void cut_for_good(simulated_node& node) override { net_.kill(node.id); }
+  void end_troubles() override {
+    for (const auto& node : nodes_) {
+      if (!node->crashed) net_.mend(node->id);
+    }
+  }
+  void close_up() override { net_.end(); }
+
+  void check_world(const simulated_node&, const known_round& known) override {
+    if (!known.worlds.empty()) complain("two sizes of one round");
+  }
+
+  void found_other_round(const simulated_node& starting, const simulated_node& other,
+                         const fake_process&, round_name its_round) override {
+    complain(
+        fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
+                    "{}",
+                    starting.id, starting.round->round, its_round.round, other.id));
+  }
+
+  void passed_barrier(const simulated_node& passed) override {
+    for (const auto& node : nodes_) {
+      const round_name round(*passed.round);
+      const bool is_in = node->round && round_name(*node->round) == round;
+      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
+      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
+                           passed.id, passed.round->round, node->id));
+    }
+  }
+
+  void note_failure(const simulated_node&) override {}
+
+  class story final : public elastic::log_handler {
+   public:
+    story(candidates_job& of, int node) : of_(of), node_(node) {}
+    void write(elastic::log_level, std::string_view text) noexcept override {
+      of_.note(fmt::format("node {}: {}", node_, text));
+    }
+
+   private:
+    candidates_job& of_;
+    int node_;
+  };
+
+  simulated_mesh net_;
+  /// Nodes that leave, or have left.
+  std::shared_ptr<std::set<int>> leaving_ = std::make_shared<std::set<int>>();
+  int jobs_ = 0;
+  std::map<int, int> job_of_;
+  mutable std::optional<elastic::time_point> first_end_;
+  std::map<int, elastic::time_point> placed_at_;
+};
+
+TEST_CASE("simulation: candidates lead a job one after the other, and it stays whole",
+          "[simulation]") {
+  elastic::test::run_seeds<candidates_job>("simulation: candidates*");
+}
+
+}  // namespace simulated_candidates_tests
