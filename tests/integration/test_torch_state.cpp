@@ -20,13 +20,13 @@ using elastic::test::file_text;
 using elastic::test::state_of;
 using elastic::test::time_of;
 
-constexpr torch_dialect dialect = torch_dialect::torch_1_13;
+constexpr torch_dialect known_dialect = torch_dialect::torch_1_13;
 
 torch_state one_participant() {
   torch_state state;
   state.participants = {{{"elastic.example", 4242, 1}, 0}};
   state.last_heartbeats = {{{"elastic.example", 4242, 1}, time_of("2026-01-02T03:04:05.000006")}};
-  state.seen_dialect = dialect;
+  state.seen_dialect = known_dialect;
   return state;
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("torch state: PyTorch reads what is written, and what it writes is rea
   if (python.empty()) return;
   const elastic::test::temporary_directory directory;
   for (const auto& [name, state] : states()) {
-    write(directory / (name + ".stored"), elastic::detail::stored_text(state, dialect));
+    write(directory / (name + ".stored"), elastic::detail::stored_text(state, known_dialect));
   }
   write(directory / "none.stored", "");
   write(directory / "sentinel.stored", std::string(elastic::detail::torch_no_state));
@@ -121,7 +121,7 @@ TEST_CASE("torch state: PyTorch reads what is written, and what it writes is rea
     CHECK(complete.last_heartbeats.at({"elastic.example", 4242, 1}) ==
           before.last_heartbeats.begin()->second);
     CHECK(complete.extra == before.extra);
-    CHECK(complete.seen_dialect == dialect);
+    CHECK(complete.seen_dialect == known_dialect);
   }
 }
 
