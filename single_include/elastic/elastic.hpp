@@ -474,6 +474,9 @@ struct process_spec {
   int stderr_fd = -1;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
+  /// Signals that it ignores until it handles them itself; of all others it starts with the
+  /// default handling.
+  std::vector<int> ignored_signals = {};
 };
 
 }  // namespace elastic
@@ -652,11 +655,12 @@ class worker_observer {
 
 namespace elastic {
 
+class job_journal;
 class logs_specs;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
-  /// How workers are started. Default: a `guarded_launcher`, made from the next three.
+  /// How workers are started. Default: a `guarded_launcher`, made from the next four.
   std::shared_ptr<process_launcher> launcher = {};
   /// How the hook of the worker_spec for hung workers is started, which is a program even if
   /// workers are functions. Default: as workers without a launcher of their own are.
@@ -671,12 +675,17 @@ struct agent_services {
   /// as they do. They are started there, and die with it, and so with this process, however it
   /// dies. Default: none, and a line of the log says what is then lost.
   asio::any_io_executor worker_parent = {};
+  /// How many files workers and hooks may open, if this process has raised its own limit since it
+  /// began (`raise_open_files`). Default: as many as this process.
+  std::optional<std::uint64_t> open_files = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
   /// Default: events are discarded.
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
+  /// Is told what the agent decides, and why. Default: one of its own, for its file.
+  std::shared_ptr<job_journal> journal = {};
   /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a
@@ -1005,8 +1014,8 @@ struct run_result {
   int max_restarts = 0;
   /// Why the run ended as it did, one sentence.
   std::string reason;
-  /// This node left the job because a worker of it said that the node is bad; `failed`, for the
-  /// node alone.
+  /// This node left the job because a worker of it or its node check said that it is bad; `failed`,
+  /// for the node alone.
   bool left_as_bad = false;
   /// A new start of the job would end in the same way: a worker asked for no restart, or attempts
   /// came no further (`restart_terms::while_progress`). Known on the node where it was decided.
@@ -1102,6 +1111,8 @@ struct stop_request {
   std::optional<duration> grace = {};
   /// For the log and the result, such as "SIGINT received".
   std::string reason = {};
+  /// What it means if the agent stops already: kill the workers at once; false: nothing more.
+  bool escalates = true;
 };
 
 }  // namespace elastic
@@ -1142,7 +1153,7 @@ inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
 /// Replies that wait for a client which does not read; above this its connection is closed.
 inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 /// Replies above which a server executes no further request of that client until they are sent.
-inline constexpr std::size_t store_reply_pause_bytes = 256 * 1024;
+inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
 /// Everything that one client makes a store server hold: replies that it has not read, half of a
@@ -1170,6 +1181,8 @@ inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 inline constexpr std::size_t store_watches_per_client = 1024;
 /// File descriptors of the process that a store server leaves to others, at most.
 inline constexpr std::size_t store_spared_descriptors = 256;
+/// To how many open files a program raises its limit, since each connection takes memory, too.
+inline constexpr std::size_t open_files = 65'536;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// The lines before the body of an HTTP response, and those between its chunks.
@@ -1203,8 +1216,11 @@ inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
-/// Nodes of one job.
+/// The name of a host.
+inline constexpr std::size_t host_name_bytes = 255;
+/// Nodes of one job, and how many numbers of them a job may name that it can run with.
 inline constexpr int nodes = 100'000;
+inline constexpr std::size_t node_counts = 64;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
 inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
 /// The arguments of a function that workers run, as JSON; larger things go by a file or the store.
@@ -1230,6 +1246,19 @@ inline constexpr std::chrono::milliseconds file_after_stop{1000};
 /// How long the agent waits at its end for a log directory that may hang: for what a failed worker
 /// left in files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
+/// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
+/// how much of it is read.
+inline constexpr std::size_t journal_records = 256;
+inline constexpr std::size_t journal_line_bytes = 128 * 1024;
+inline constexpr std::size_t journal_text_bytes = 2048;
+inline constexpr std::size_t journal_pids = 4096;
+inline constexpr std::uint64_t journal_file_bytes = 16 * 1024 * 1024;
+inline constexpr int journal_files = 4;
+inline constexpr std::size_t journal_pending_lines = 1000;
+inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
+/// How long the last lines of a journal that hangs are waited for.
+inline constexpr std::chrono::milliseconds journal_patience{1000};
 /// How long a guard has to tell whether its worker runs, when the start is cancelled.
 inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 /// How long the kernel has to end a process that was killed, before each look at what holds it up;
@@ -1237,6 +1266,12 @@ inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
+/// How long the check of a node may take, and what is kept of its output: the end.
+inline constexpr std::chrono::seconds node_check_timeout{3600};
+inline constexpr std::size_t node_check_bytes = 400;
+/// What is read of the text in a drain file, and how long it is waited for if there is none yet.
+inline constexpr std::size_t drain_text_bytes = 400;
+inline constexpr std::chrono::milliseconds drain_text_patience{1000};
 /// How long the hook that looks into hung workers may take.
 inline constexpr std::chrono::seconds hang_hook_timeout{3600};
 /// One message between an agent and a standby.
@@ -1251,6 +1286,8 @@ inline constexpr std::chrono::seconds standby_probe{60};
 inline constexpr std::chrono::seconds standby_import{900};
 /// Standbys that may end in a row before they are ready.
 inline constexpr int standby_deaths = 3;
+/// Standbys of a job that may end while they wait.
+inline constexpr int standby_losses = 10;
 /// How long a standby that was killed is waited for.
 inline constexpr std::chrono::seconds standby_end{5};
 /// One line of the control channel, its end included.
@@ -1273,6 +1310,30 @@ inline constexpr int control_complaints = 20;
 inline constexpr std::size_t learned_names = 256;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
+/// The head of a request to the status server, its headers, and a body, which is skipped.
+inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
+inline constexpr std::size_t http_request_headers = 64;
+inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
+/// One answer of the status server.
+inline constexpr std::size_t status_answer_bytes = 2 * 1024 * 1024;
+/// Connections to the status server, and those of them that follow events: there is always room for
+/// a probe.
+inline constexpr std::size_t status_connections = 16;
+inline constexpr std::size_t status_followers = 12;
+/// How long a client of it may take for a request, or to read an answer.
+inline constexpr std::chrono::seconds status_request{5};
+/// How often those who follow events hear that the server is there.
+inline constexpr std::chrono::seconds status_heartbeat{15};
+/// How long a server that stops waits for those who follow events to take the last.
+inline constexpr std::chrono::milliseconds status_farewell{200};
+/// How long it rests if the system has no room for a connection.
+inline constexpr std::chrono::milliseconds status_pause{200};
+/// What clients of a server have to know that others can reach.
+inline constexpr std::size_t status_token_least_bytes = 16;
+inline constexpr std::size_t status_token_bytes = 256;
+/// What is shown of a job: its last attempts, and the ways in which workers ended.
+inline constexpr std::size_t viewed_attempts = 64;
+inline constexpr std::size_t viewed_exits = 512;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.
@@ -1582,6 +1643,30 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
 
 }  // namespace elastic
 
+// ---- elastic/agent/node_check.hpp ----
+
+namespace elastic {
+
+/// A command that says whether a node is fit for the job, such as one that asks the driver of its
+/// GPUs.
+///
+/// It is run by `/bin/sh -c` before the node meets the others and before each restart, while no
+/// worker runs, with the variables of the worker_spec's `environment`. Exit code 0: the node takes
+/// part. Anything else, no end in time included: it leaves the job, which goes on without it as
+/// without a node that a worker calls bad. What the command has started is killed when it ends.
+/// Its standard input is empty, and the end of its output stands in the reason.
+struct node_check {
+  /// Empty: none is run.
+  std::string command = {};
+  /// How long it may take; more than 0, at most `limits::node_check_timeout`.
+  duration timeout = std::chrono::seconds(60);
+};
+
+/// Checks the bounds of a node_check. Errors: `errc::invalid_argument`, saying what is allowed.
+ELASTIC_DECL void validate(const node_check& check);
+
+}  // namespace elastic
+
 // ---- elastic/process/exit_selection.hpp ----
 
 namespace elastic {
@@ -1655,7 +1740,7 @@ namespace elastic {
 struct warm_standby {
   bool enabled = false;
   /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
-  /// that the script imports at its beginning.
+  /// that the script imports at its beginning, and what workers have imported of these later.
   std::vector<std::string> modules;
   /// How long after the start of the workers the first standby is made.
   duration delay = std::chrono::seconds(10);
@@ -1887,6 +1972,8 @@ struct worker_spec {
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
   std::vector<processor_set> cpu_affinity;
+  /// Signals that workers ignore until they handle them themselves.
+  std::vector<int> ignored_signals;
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
@@ -1908,12 +1995,17 @@ struct worker_spec {
   liveness_settings liveness;
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
   elastic::hang_hook hang_hook = {};
+  /// What looks at this node before each attempt. Default: nothing.
+  elastic::node_check node_check = {};
   /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
   /// success. "/dev/null": no files at all.
   std::string log_dir;
+  /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
+  /// "/dev/null": none.
+  std::string journal;
   /// Which streams of which local rank are written to files by the worker itself.
   stream_selection redirects;
   /// Which streams go to both the file and the console.
@@ -2013,7 +2105,11 @@ enum class agent_dialect {
 
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
+  /// A node never gets one that is not greater than its last.
   std::int64_t round = 0;
+  /// Which of the servers that the job had made the round, if one does; nodes that lost a server
+  /// may have been in a round of the same number.
+  std::int64_t term = 0;
   /// This node's place among the nodes of the round, 0 … group_world_size - 1.
   int group_rank = 0;
   int group_world_size = 1;
@@ -2176,11 +2272,13 @@ class local_agent {
   task<run_result> run() && = delete;
 
   /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
-  /// second request kills at once. May be called before `run`, and after it without effect.
+  /// second request kills at once, unless it does not escalate. May be called before `run`, and
+  /// after it without effect.
   ELASTIC_DECL void stop(stop_request request);
 
-  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; it is
-  /// lost if none runs. May be called before `run`, and after it without effect.
+  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; to
+  /// those that are being started as soon as they run. It is lost if there are none. May be called
+  /// before `run`, and after it without effect.
   ELASTIC_DECL void signal(int number);
 
   /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on
@@ -2211,7 +2309,7 @@ namespace elastic {
 /// Where the files of a job's workers lie on this node:
 /// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
 /// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
-/// `filtered_stderr.log`, with lines of all of them.
+/// `filtered_stderr.log`, with lines of all of them. Beside the attempts lies `journal.jsonl`.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -2260,6 +2358,8 @@ class log_layout {
 
   /// Where the report of a run that failed is left; empty if there is no directory.
   ELASTIC_DECL std::string report_file() const;
+  /// The journal of the run; empty if there is no directory.
+  ELASTIC_DECL std::string journal_file() const;
   /// The files for lines of all workers that match a filter.
   ELASTIC_DECL std::string filtered_stdout_file() const;
   ELASTIC_DECL std::string filtered_stderr_file() const;
@@ -2270,7 +2370,7 @@ class log_layout {
   /// Removes a directory that this made in the temporary folder; one that the user named stays.
   ELASTIC_DECL void discard() noexcept;
 
-  /// The same, but only if no worker left a file.
+  /// The same, but only if no worker left a file. The journal does not count.
   ELASTIC_DECL void discard_if_empty();
 
  private:
@@ -2758,6 +2858,14 @@ struct standby_view {
   bool may_restart = true;
   /// Workers that have no standby.
   std::size_t missing = 0;
+  /// Workers that have imported more since their standby was made; none if that is not known.
+  std::optional<std::size_t> outdated = {};
+  /// Those that wait.
+  std::size_t ready = 0;
+  /// The bytes that processes can still take; none: nobody knows.
+  std::optional<std::uint64_t> available = {};
+  /// The bytes that a standby takes, as far as is known.
+  std::uint64_t size = 0;
 };
 
 /// What it does next, and the half sentence that says why.
@@ -2769,6 +2877,8 @@ struct standby_step {
     wait,
     /// Make one.
     make,
+    /// End those that wait, since the job needs their memory.
+    end,
   };
   action what = action::rest;
   time_point until = {};
@@ -2779,13 +2889,25 @@ struct standby_step {
 /// clock.
 class standby_plan {
  public:
-  explicit standby_plan(duration delay) : delay_(delay) {}
+  /// How often it is looked whether there is memory for standbys.
+  static constexpr std::chrono::seconds memory_period{10};
+
+  explicit standby_plan(duration delay) : delay_(delay) { begin_attempt(); }
+
+  /// Workers are started: their standbys will soon be outdated.
+  ELASTIC_DECL void begin_attempt();
 
   /// One has imported and waits.
   void ready() { deaths_ = 0; }
 
+  /// It was looked at `now` whether any is outdated, and none was.
+  ELASTIC_DECL void reviewed(const standby_view& view);
+
   /// One has ended, or broke the protocol, before it was ready. Three in a row: no more are made.
   ELASTIC_DECL void died(std::string reason, time_point now);
+
+  /// One has ended while it waited. The tenth (`limits::standby_losses`): no more are made.
+  ELASTIC_DECL void lost(std::string reason, time_point now);
 
   /// One could not become a worker. In a second attempt for the same reason: no more are made.
   ELASTIC_DECL void refused(const std::string& reason, int attempt);
@@ -2805,8 +2927,14 @@ class standby_plan {
   ELASTIC_DECL standby_step next(const standby_view& view) const;
 
  private:
+  ELASTIC_DECL standby_step next_but_for_memory(const standby_view& view) const;
+  ELASTIC_DECL standby_step review(const standby_view& view) const;
+
   duration delay_;
+  /// How long after the workers' start it is looked whether standbys are outdated.
+  duration review_after_{};
   int deaths_ = 0;
+  int losses_ = 0;
   std::optional<time_point> died_at_;
   /// The attempt in which there was each.
   std::map<std::string, int> refusals_;
@@ -2829,6 +2957,8 @@ struct standby_task {
   std::string name;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;
+  /// What a worker has imported: an `import_record`'s text.
+  std::string record = {};
 };
 
 /// What the starts of a worker in two attempts have in common. If it differs, the standby of one
@@ -2884,7 +3014,13 @@ class standby_process {
   /// Whether it has neither ended nor said anything that was not read.
   ELASTIC_DECL bool is_silent();
 
+  /// Until it is no longer silent. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<void> until_heard();
+
   ELASTIC_DECL void kill() noexcept;
+
+  /// Until it has ended. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<exit_status> wait();
 
   /// Kills what is left of its tree and waits until it is gone.
   /// Cancellation: all types; the kill was sent already.
@@ -3089,16 +3225,80 @@ class event_flag {
 
 }  // namespace elastic
 
+// ---- elastic/base/task_group.hpp ----
+
+namespace elastic {
+
+/// Owns tasks that run beside the coroutine that spawned them. The first that throws has the
+/// others cancelled, and its error is kept for the one that awaits the group.
+///
+/// A scope in which tasks run: `with_cleanup(body, group.stop())` returns when body and tasks have
+/// ended, on every way out. A group that is cancelled, by its owner or by an error, stays so: what
+/// is spawned into it afterwards is not begun.
+///
+/// A task of the group must not await it.
+/// Thread-safety: one strand at a time, that of the executor; the destructor on any thread.
+class task_group {
+ public:
+  explicit ELASTIC_DECL task_group(asio::any_io_executor executor);
+  task_group(const task_group&) = delete;
+  task_group& operator=(const task_group&) = delete;
+
+  /// Has the tasks that still run cancelled, soon, and does not wait for them: what they use must
+  /// outlive them, so they hold a share of it. Prefer `stop`.
+  ELASTIC_DECL ~task_group();
+
+  /// Runs `work` on the executor, at once if this is called there. It is destroyed without having
+  /// begun if the group is cancelled.
+  ELASTIC_DECL void spawn(task<void> work);
+
+  /// Cancels every task, by all types. May be called again.
+  ELASTIC_DECL void cancel();
+
+  /// Waits until no task runs; those that are spawned meanwhile count.
+  ///
+  /// Errors: the first that ended a task; a task that ends because it was cancelled has none.
+  /// Cancellation: each request cancels the group, whose end is awaited nevertheless; then throws
+  /// the first error, or `operation_aborted` if there was none.
+  ELASTIC_DECL task<void> wait();
+
+  /// Cancels every task and waits until none runs. May be called again.
+  ///
+  /// Errors: as `wait`.
+  /// Cancellation: none; a request that arrives meanwhile stays noted in the caller's state.
+  ELASTIC_DECL task<void> stop();
+
+  /// How many tasks run.
+  ELASTIC_DECL std::size_t size() const;
+
+  bool empty() const { return size() == 0; }
+
+ private:
+  struct state;
+  std::shared_ptr<state> state_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/standby/standby_set.hpp ----
 
 namespace elastic {
 
-/// What a `standby_set` works with; all but the log must be set.
+namespace detail {
+class import_record;
+}
+
+/// What a `standby_set` works with; launcher and time must be set.
 struct standby_set_services {
   /// How workers and standbys are started.
   std::shared_ptr<process_launcher> launcher;
   std::shared_ptr<time_source> time;
   logger log = {};
+  /// The bytes that processes can still take; none: nobody knows. Default: those of the machine and
+  /// of the memory cgroups (version 2) of this process.
+  std::function<std::optional<std::uint64_t>()> available_memory = {};
+  /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+  std::function<std::uint64_t(pid_t)> memory_of = {};
 };
 
 /// A launcher that starts a Python program a second time without its imports: while the first one
@@ -3135,7 +3335,7 @@ class standby_set final : public process_launcher {
   /// What was launched until now is not what is to have standbys; what is launched next is.
   ELASTIC_DECL void begin_attempt();
 
-  /// Makes standbys for what was launched, one after the other.
+  /// Makes standbys for what was launched, one after the other, and others for those that end.
   /// @param may_restart  whether any of it can be started again; if not, none is made
   ///
   /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
@@ -3143,17 +3343,28 @@ class standby_set final : public process_launcher {
   /// awaited by the next call or by `stop`; those that are ready stay.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
 
+  /// Waits until each process that was launched last has a standby, or none is made before a delay
+  /// has passed or at all.
+  ///
+  /// To be awaited beside `keep_warm`, which makes them.
+  /// Errors: none. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<void> until_ready();
+
   /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
   /// end at most `limits::standby_end`.
   ///
   /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
   ELASTIC_DECL task<void> stop();
 
+  /// Has `callback`, which must not throw, called when a standby has ended that was not ended by
+  /// this: one that the kernel kills for want of memory, say.
+  void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
+
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
  private:
-  using standby_pointer = std::unique_ptr<detail::standby_process>;
+  using standby_pointer = std::shared_ptr<detail::standby_process>;
 
   /// A process that was launched, and its standby.
   struct slot {
@@ -3162,8 +3373,16 @@ class standby_set final : public process_launcher {
     standby_pointer standby;
     /// What that was made for.
     process_spec made_for;
+    /// What the process imports; null: that is not noted.
+    std::shared_ptr<detail::import_record> record;
+    /// How much of it the standby knows.
+    std::size_t known = 0;
+    /// The process.
+    pid_t pid = 0;
     /// It was launched in this attempt.
     bool is_used = true;
+    /// Its standby is watched.
+    bool is_watched = false;
   };
 
   /// Ends a standby that is not to be used, on each way out of what works with it.
@@ -3177,9 +3396,17 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void discard(standby_pointer standby);
   ELASTIC_DECL void discard_unused();
   ELASTIC_DECL task<void> end_discarded();
+  ELASTIC_DECL task<void> make_all(bool may_restart, task_group& watches);
+  ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
+  ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL std::uint64_t size_of_one() const;
+  ELASTIC_DECL void end_for_memory(const std::string& reason);
   ELASTIC_DECL void note_end();
+  ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
@@ -3190,7 +3417,7 @@ class standby_set final : public process_launcher {
 
   // Result: why it did not become the process; empty: it did.
   ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
-                                           process_spec to);
+                                           process_spec to, std::string record_place);
 
   warm_standby terms_;
   standby_set_services services_;
@@ -3201,7 +3428,15 @@ class standby_set final : public process_launcher {
   std::map<std::string, slot> slots_;
   std::vector<standby_pointer> discarded_;
   bool is_off_noted_ = false;
+  /// The memory that the largest standby took; 0: there was none.
+  std::uint64_t largest_ = 0;
+  bool is_short_noted_ = false;
+  /// Standbys import what workers have imported later.
+  bool uses_records_ = true;
   event_flag changed_;
+  /// None is made.
+  event_flag settled_;
+  std::function<void(const exit_status&)> on_end_;
 };
 
 }  // namespace elastic
@@ -3664,11 +3899,13 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
  private:
   ELASTIC_DECL void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel);
+  ELASTIC_DECL void note_copied(const std::exception_ptr& failure);
   ELASTIC_DECL void finish_copies();
   ELASTIC_DECL void abandon_console();
   ELASTIC_DECL task<void> wait_for_copies(std::shared_ptr<time_source> time);
 
   asio::any_io_executor executor_;
+  logger log_;
   int copying_ = 0;
   bool draining_ = false;
   event_flag hurried_;
@@ -3833,10 +4070,11 @@ class process_set {
   /// The ends that were not told yet, in the order of time.
   ELASTIC_DECL std::vector<process_end> take_ends();
 
-  /// Sends a signal to every process that runs, and its process group.
-  void signal(int number) { signal_all(*state_, number); }
+  /// Sends a signal to every process that runs, and its process group; to those that are being
+  /// started as soon as they run.
+  ELASTIC_DECL void signal(int number);
 
-  /// The same for one slot; nothing if no process runs.
+  /// The same for one slot, if a process runs there.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
   /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
@@ -3875,6 +4113,9 @@ class process_set {
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
+  /// How many are being started.
+  std::size_t starting() const { return state_->starting.size(); }
+
   /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
@@ -3897,6 +4138,8 @@ class process_set {
     std::vector<slot_pointer> slots;
     std::deque<process_end> ends;
     std::size_t running = 0;
+    /// By slot, the signals for processes that are being started.
+    std::map<std::size_t, std::vector<int>> starting;
     bool hurry = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;
@@ -4044,15 +4287,16 @@ class hang_hooks {
   };
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL void run(task<void> work);
-  ELASTIC_DECL static supervised_process what_to_run(const state& all, const hang_hook_call& call);
+  ELASTIC_DECL static supervised_process hook_process(const state& shared,
+                                                      const hang_hook_call& call);
 
   // A worker names its sections and timers as it likes.
   ELASTIC_DECL static std::string without_zero_bytes(std::string text);
-  ELASTIC_DECL static task<void> start_one(state_pointer all, std::size_t place,
-                                           hang_hook_call call);
-  ELASTIC_DECL static task<void> run_round(state_pointer all);
-  ELASTIC_DECL static void note_late(state& all);
-  ELASTIC_DECL static task<void> end_all(state_pointer all, stop_plan at_once);
+  ELASTIC_DECL static task<void> start_hook(state_pointer shared, std::size_t slot,
+                                            hang_hook_call call);
+  ELASTIC_DECL static task<void> run_round(state_pointer shared);
+  ELASTIC_DECL static void note_late(state& shared);
+  ELASTIC_DECL static task<void> end_processes(state_pointer shared, stop_plan at_once);
 
   state_pointer state_;
 };
@@ -4321,61 +4565,6 @@ ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line);
 
 }  // namespace elastic::detail
-
-// ---- elastic/base/task_group.hpp ----
-
-namespace elastic {
-
-/// Owns tasks that run beside the coroutine that spawned them. The first that throws has the
-/// others cancelled, and its error is kept for the one that awaits the group.
-///
-/// A scope in which tasks run: `with_cleanup(body, group.stop())` returns when body and tasks have
-/// ended, on every way out. A group that is cancelled, by its owner or by an error, stays so: what
-/// is spawned into it afterwards is not begun.
-///
-/// A task of the group must not await it.
-/// Thread-safety: one strand at a time, that of the executor; the destructor on any thread.
-class task_group {
- public:
-  explicit ELASTIC_DECL task_group(asio::any_io_executor executor);
-  task_group(const task_group&) = delete;
-  task_group& operator=(const task_group&) = delete;
-
-  /// Has the tasks that still run cancelled, soon, and does not wait for them: what they use must
-  /// outlive them, so they hold a share of it. Prefer `stop`.
-  ELASTIC_DECL ~task_group();
-
-  /// Runs `work` on the executor, at once if this is called there. It is destroyed without having
-  /// begun if the group is cancelled.
-  ELASTIC_DECL void spawn(task<void> work);
-
-  /// Cancels every task, by all types. May be called again.
-  ELASTIC_DECL void cancel();
-
-  /// Waits until no task runs; those that are spawned meanwhile count.
-  ///
-  /// Errors: the first that ended a task; a task that ends because it was cancelled has none.
-  /// Cancellation: each request cancels the group, whose end is awaited nevertheless; then throws
-  /// the first error, or `operation_aborted` if there was none.
-  ELASTIC_DECL task<void> wait();
-
-  /// Cancels every task and waits until none runs. May be called again.
-  ///
-  /// Errors: as `wait`.
-  /// Cancellation: none; a request that arrives meanwhile stays noted in the caller's state.
-  ELASTIC_DECL task<void> stop();
-
-  /// How many tasks run.
-  ELASTIC_DECL std::size_t size() const;
-
-  bool empty() const { return size() == 0; }
-
- private:
-  struct state;
-  std::shared_ptr<state> state_;
-};
-
-}  // namespace elastic
 
 // ---- elastic/health/detail/line_intake.hpp ----
 
@@ -4822,6 +5011,126 @@ class worker_channels {
 
 }  // namespace elastic::detail
 
+// ---- elastic/telemetry/job_event.hpp ----
+
+namespace elastic {
+
+/// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans, and
+/// say how many `seconds` these took.
+enum class job_event_kind {
+  agent_started,
+  rendezvous_started,
+  round_joined,
+  workers_starting,
+  workers_started,
+  worker_ended,
+  worker_hung,
+  workers_judged,
+  checkpoint_ended,
+  round_ended,
+  restart_decided,
+  failure_decided,
+  stop_requested,
+  fence_reached,
+  workers_stopping,
+  workers_stopped,
+  exit_barrier_started,
+  exit_barrier_ended,
+  agent_ended,
+};
+
+/// Their names in files and on pages.
+inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 19> job_event_kinds{{
+    {job_event_kind::agent_started, "agent_started"},
+    {job_event_kind::rendezvous_started, "rendezvous_started"},
+    {job_event_kind::round_joined, "round_joined"},
+    {job_event_kind::workers_starting, "workers_starting"},
+    {job_event_kind::workers_started, "workers_started"},
+    {job_event_kind::worker_ended, "worker_ended"},
+    {job_event_kind::worker_hung, "worker_hung"},
+    {job_event_kind::workers_judged, "workers_judged"},
+    {job_event_kind::checkpoint_ended, "checkpoint_ended"},
+    {job_event_kind::round_ended, "round_ended"},
+    {job_event_kind::restart_decided, "restart_decided"},
+    {job_event_kind::failure_decided, "failure_decided"},
+    {job_event_kind::stop_requested, "stop_requested"},
+    {job_event_kind::fence_reached, "fence_reached"},
+    {job_event_kind::workers_stopping, "workers_stopping"},
+    {job_event_kind::workers_stopped, "workers_stopped"},
+    {job_event_kind::exit_barrier_started, "exit_barrier_started"},
+    {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
+    {job_event_kind::agent_ended, "agent_ended"},
+}};
+
+constexpr std::string_view to_string(job_event_kind kind) {
+  for (const auto& [value, name] : job_event_kinds) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name) {
+  for (const auto& [value, text] : job_event_kinds) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+/// One thing that an agent decided or that happened to it, with what is known of it. A field that
+/// an event does not have is empty.
+struct job_event {
+  job_event_kind kind = job_event_kind::agent_started;
+  /// Why, or what: half a sentence.
+  std::string reason = {};
+  /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
+  /// "node_waiting", "node_lost", "worker_failed" of round_ended; "passed", "changed" or
+  /// "timed_out" of exit_barrier_ended.
+  std::string state = {};
+  /// Of agent_started.
+  std::string run_id = {};
+  std::string backend = {};
+  std::string role = {};
+
+  std::optional<std::int64_t> round = {};
+  /// How often workers of the job had failed before: the number of the attempt's log directory.
+  std::optional<std::int64_t> attempt = {};
+  /// The worker that an event is about.
+  std::optional<std::int64_t> rank = {};
+  std::optional<std::int64_t> local_rank = {};
+  std::optional<std::int64_t> pid = {};
+  /// How it ended: one of the two, or neither if nobody can say.
+  std::optional<std::int64_t> exit_code = {};
+  std::optional<std::int64_t> signal = {};
+  /// The place of this node among those of the round, of round_joined and workers_started.
+  std::optional<std::int64_t> group_rank = {};
+  std::optional<std::int64_t> group_world_size = {};
+  std::optional<std::int64_t> world_size = {};
+  /// The rank of this node's first worker, and how many it has.
+  std::optional<std::int64_t> base_rank = {};
+  std::optional<std::int64_t> local_world_size = {};
+  /// How often workers of the job have failed by now, and how often that is allowed.
+  std::optional<std::int64_t> restarts = {};
+  std::optional<std::int64_t> max_restarts = {};
+  /// The furthest step that a worker of this node has reported in the attempt.
+  std::optional<std::int64_t> step = {};
+  /// 1: the failure that ended the round was another node's, and those of this node's workers are
+  /// its consequence.
+  std::optional<std::int64_t> elsewhere = {};
+  /// How many workers: that were stopped, or that saved a checkpoint.
+  std::optional<std::int64_t> count = {};
+
+  /// What a span took, at its end.
+  std::optional<double> seconds = {};
+  /// The time that something gets: workers to end (workers_stopping), a restart to wait.
+  std::optional<double> allowed = {};
+  /// Of workers_started, by local rank.
+  std::vector<std::int64_t> pids = {};
+
+  friend bool operator==(const job_event&, const job_event&) = default;
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/worker_group.hpp ----
 
 namespace elastic {
@@ -4943,7 +5252,8 @@ class worker_group {
   /// Tells the observer that the workers run.
   ELASTIC_DECL void announce(const started_workers& start);
 
-  /// Passes a signal on to every worker that runs.
+  /// Passes a signal on to every worker that runs, and to those that are being started as soon as
+  /// they run.
   void signal(int number) { processes_.signal(number); }
 
   /// The same for one of them.
@@ -4956,6 +5266,9 @@ class worker_group {
 
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
+
+  /// How many are being started.
+  std::size_t starting() const { return processes_.starting(); }
 
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return attempt_.workers; }
@@ -4970,6 +5283,10 @@ class worker_group {
   /// What the workers' function returned, by rank in the job; of those that ended with success and
   /// left a value. To be asked after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
+
+  /// A process beside the workers was killed: if that was for want of memory, it is not to be
+  /// taken for a worker's end.
+  ELASTIC_DECL void forgive_oom_kill();
 
  private:
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
@@ -4996,6 +5313,9 @@ class worker_group {
       log_.warning("the observer of workers failed");
     }
   }
+
+  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason);
+  ELASTIC_DECL void note_end_in_journal(const process_end& end);
 
   // The worker that a process is or descends from. Its number may be another process's by now,
   // which costs a worker nothing but a timer of a process of its own tree.
@@ -5030,17 +5350,25 @@ class worker_group {
     std::vector<std::string> last_stderr;
     std::string core_file;
   };
-  using leftovers_reader = std::function<leftovers()>;
+  using leftovers_by_slot = std::map<std::size_t, leftovers>;
+  using leftovers_reader = std::function<void(leftovers&)>;
+  using leftovers_readers = std::vector<std::pair<std::size_t, leftovers_reader>>;
 
   ELASTIC_DECL task<void> make_directories(int restart_count);
-  // For any thread.
-  ELASTIC_DECL leftovers_reader reader_of(const worker& failed) const;
-  ELASTIC_DECL bool leftovers_may_hang(const worker& failed) const;
+  // For any thread: what is in the log directory, and the core file.
+  ELASTIC_DECL leftovers_reader log_reader_of(const worker& failed) const;
+  ELASTIC_DECL leftovers_reader core_reader_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
+
+  // Nothing is read if that takes longer than the patience; the readers go on then.
+  ELASTIC_DECL task<void> read_within(duration patience, leftovers_readers readers,
+                                      std::optional<leftovers_by_slot>& read);
 
   /// What belongs to one attempt. Made anew for each.
   struct attempt {
     int base_rank = 0;
+    std::int64_t round = 0;
+    int restart_count = 0;
     wall_time started;
     /// As counted when the workers were started.
     std::optional<std::uint64_t> oom_kills;
@@ -5072,6 +5400,8 @@ class worker_group {
   std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
+  /// Null: nothing is told.
+  std::shared_ptr<job_journal> journal_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
@@ -5113,6 +5443,9 @@ namespace elastic {
 /// @param line_begin  stands after each end of a line within the text, so that what follows is not
 ///                    taken for a line of its own
 ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view line_begin = {});
+
+/// The same as a part of one line: the ends of its lines are blanks, and none stand around it.
+ELASTIC_DECL std::string printable_line(std::string_view text);
 
 }  // namespace elastic
 
@@ -5373,11 +5706,14 @@ struct signal_plan {
   std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// These are passed on to the workers, and the job goes on.
   std::vector<int> forward = {};
+  /// These are taken for SIGTERM, such as what a scheduler sends ahead of it. Workers start with
+  /// them ignored, since some schedulers send them to every process of a job.
+  std::vector<int> preempt = {};
 };
 
 /// Checks a signal_plan. Errors: `errc::invalid_argument` for a signal that a program cannot or
 /// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
-/// one that is both to stop the job and to be passed on.
+/// one that stands in two of the lists.
 ELASTIC_DECL void validate(const signal_plan& plan);
 
 }  // namespace elastic
@@ -5446,6 +5782,12 @@ struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
   int min_nodes = 1;
   int max_nodes = 1;
+  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; those
+  /// beyond stand by. Empty: every number between.
+  std::vector<int> node_counts = {};
+  /// How long nodes that could join a round that runs stand by before it ends for them. 0: it ends
+  /// at once.
+  duration scale_up_delay = duration::zero();
   /// How long a node waits for a round that it can be in.
   duration join_timeout = std::chrono::seconds(600);
   /// How long a round that has enough nodes waits for further ones, if it cannot know them.
@@ -5456,9 +5798,22 @@ struct rendezvous_settings {
   /// How long a node whose connection broke has to come back before it is lost.
   duration reconnect_grace = std::chrono::milliseconds(300);
 
+  /// The most nodes that a round of so many, at least `min_nodes`, can have.
+  ELASTIC_DECL int most_of(int nodes) const;
+  /// Whether a round of `nodes` nodes could be a larger one if it had up to `most`.
+  ELASTIC_DECL bool can_grow(int nodes, int most) const;
+
   /// How long a node may be silent.
   duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
 };
+
+/// Reads numbers of nodes such as "2,4,8".
+/// Errors: `errc::invalid_argument` unless they ascend, from 1 to `limits::nodes`, and are at most
+/// `limits::node_counts`.
+ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text);
+
+/// "2,4,8".
+ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts);
 
 }  // namespace elastic
 
@@ -5476,6 +5831,12 @@ struct rendezvous_parameters {
   std::string run_id = "none";
   int min_nodes = 1;
   int max_nodes = 1;
+  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; empty:
+  /// every number between. c10d alone takes some.
+  std::vector<int> node_counts = {};
+  /// How long nodes that could join a round that runs stand by before it ends for them: see
+  /// rendezvous_settings. c10d alone takes one.
+  duration scale_up_delay = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
@@ -5511,6 +5872,10 @@ struct rendezvous_parameters {
   /// (setting `listen`: `all` or `own`).
   /// Errors: `errc::invalid_argument` if it is neither.
   ELASTIC_DECL bool listens_everywhere() const;
+
+  /// Errors: `errc::invalid_argument` if `node_counts` or `scale_up_delay` is set, which `who`
+  /// cannot keep to.
+  ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// By which numbers the nodes meet.
   /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
@@ -5577,8 +5942,18 @@ struct launch_config {
   std::string script;
   /// What a program that runs the job by `run_with_signals` does on the signals that it gets.
   signal_plan signals;
+  /// Where a program that can writes a Chrome trace (see trace_file); empty: nowhere.
+  std::string trace;
+  /// The file whose appearance takes this node out of the job (see wait_for_drain_file); empty:
+  /// none does.
+  std::string drain_file;
   /// Whether a program that can shows how far the job is (see progress_bar).
   bool progress = true;
+  /// Where it shows what the job does, as `parse_status_address` reads it (see show_job); empty:
+  /// nowhere.
+  std::string status;
+  /// A file with what others have to know who look there; empty: see status_server_options.
+  std::string status_token_file;
   /// Faults that such a program makes on purpose (see chaos_monkey).
   chaos_plan chaos;
 };
@@ -5837,13 +6212,27 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
 
 namespace detail {
 
-/// The addresses of `host`; none if none can be found. For a number the resolver, which Asio runs
-/// on a thread, is not asked.
+/// The addresses of `host`; none if none can be found. For a number the resolver, which runs on a
+/// thread, is not asked.
 ///
-/// Cancellation: all types, once the resolver has answered (it cannot be interrupted).
+/// Cancellation: all types, at once; the resolver ends by itself.
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host);
 
 }  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/net/endpoint_list.hpp ----
+
+namespace elastic {
+
+/// Reads several endpoints as `parse_endpoint` does one, with commas between; a port that is left
+/// out is that of the first.
+///
+/// Errors: as `parse_endpoint`; for an empty entry, for one that is there twice, and for more than
+/// `most`.
+ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
+                                                   std::uint16_t default_port, std::size_t most);
 
 }  // namespace elastic
 
@@ -5941,6 +6330,9 @@ class message_channel {
 
   /// The address of this end, numeric.
   virtual std::string local_address() const = 0;
+
+  /// The address of the other end, numeric; empty if the connection has ended.
+  virtual std::string remote_address() const = 0;
 };
 
 /// Where channels come from.
@@ -5954,8 +6346,14 @@ class message_connector {
   /// Cancellation: all types.
   virtual task<std::shared_ptr<message_channel>> connect() = 0;
 
+  /// The same to the other side that was connected to last, where there are several.
+  virtual task<std::shared_ptr<message_channel>> connect_again() { return connect(); }
+
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
+
+  /// Whether what was connected to last is a server of this process.
+  virtual bool reaches_own_process() const { return false; }
 };
 
 }  // namespace elastic
@@ -6098,6 +6496,7 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
   ELASTIC_DECL std::string local_address() const override;
+  ELASTIC_DECL std::string remote_address() const override;
 
  private:
   ELASTIC_DECL static std::string why(asio::error_code failure);
@@ -6287,8 +6686,10 @@ ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
 // ---- elastic/process/detail/spawn.hpp ----
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace elastic::detail {
@@ -6353,6 +6754,9 @@ struct child_plan {
   /// A bit for each processor; null: those of the parent.
   const unsigned long* processors;
   std::size_t processor_bytes;
+  std::uint64_t ignored_signals;
+  /// The soft and the hard limit, as the kernel has them; null: those of the parent.
+  const std::uint64_t* open_files;
   int streams[3];
   int passed[2];
   int program;
@@ -6362,11 +6766,20 @@ struct child_plan {
   volatile spawn_stage stage = spawn_stage::session;
 };
 
-// The kernel's own form of `struct sigaction`; all zeros is SIG_DFL without flags. Larger than
-// any of the forms in use.
-struct default_action {
+// The kernel's own form of `struct sigaction`, which begins with the handler; all zeros is SIG_DFL
+// without flags. Larger than any of the forms in use.
+struct signal_action {
   unsigned long words[8] = {};
 };
+
+// A bit for each of the kernel's signals.
+inline std::uint64_t signal_bits(const std::vector<int>& numbers) {
+  std::uint64_t bits = 0;
+  for (const int number : numbers) {
+    if (number >= 1 && number <= 64) bits |= std::uint64_t{1} << (number - 1);
+  }
+  return bits;
+}
 
 /// How many bytes the kernel's signal sets have.
 inline constexpr std::size_t kernel_signal_bytes = 8;
@@ -6376,11 +6789,14 @@ inline constexpr std::size_t kernel_signal_bytes = 8;
 }
 
 // Handlers of the parent must not run in the child, which shares its memory; and what the parent
-// ignores (SIGPIPE, often) is none of the program's business.
-ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling() {
-  static constexpr default_action none{};
+// ignores (SIGPIPE, often) is none of the program's business, but for what it was told to ignore.
+ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling(const child_plan& plan) {
+  static constexpr signal_action standard{};
+  static constexpr signal_action ignore{{1}};
   for (int number = 1; number <= 64; ++number) {
-    ::syscall(SYS_rt_sigaction, number, &none, nullptr, kernel_signal_bytes);
+    const bool is_ignored = (plan.ignored_signals >> (number - 1) & 1) != 0;
+    ::syscall(SYS_rt_sigaction, number, is_ignored ? &ignore : &standard, nullptr,
+              kernel_signal_bytes);
   }
 }
 
@@ -6483,7 +6899,7 @@ ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
 // Every step up to exec; returns the one that failed, with its error in `errno`.
 ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) {
   const syscalls& calls = *plan.calls;
-  reset_signal_handling();
+  reset_signal_handling(plan);
   if (calls.set_session() < 0) return spawn_stage::session;
   if (plan.die_with_parent) {
     if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
@@ -6495,6 +6911,8 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;
   close_others(plan);
+  // It was raised before, so that it can be lowered.
+  if (plan.open_files) ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, plan.open_files, nullptr);
   static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
   if (plan.program >= 0) {
@@ -6540,6 +6958,8 @@ struct spawn_request {
   /// From the program's name on.
   std::vector<char*> arguments;
   bool die_with_parent = false;
+  /// Its soft limit of open files; none: that of this process.
+  std::optional<std::uint64_t> open_files = {};
   /// An open file to be executed; -1: none. It and what is passed have numbers over 4.
   int program = -1;
   /// What becomes descriptors 3 and 4; -1: nothing.
@@ -6560,6 +6980,11 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
   }
   const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
   const std::vector<unsigned long> processors = spec.processors.mask();
+  rlimit own_files{};
+  ::getrlimit(RLIMIT_NOFILE, &own_files);
+  const std::uint64_t hard_limit = own_files.rlim_max;
+  const std::uint64_t open_files[] = {std::min(request.open_files.value_or(0), hard_limit),
+                                      hard_limit};
   child_plan plan{.calls = &calls,
                   .path = request.path.c_str(),
                   .arguments = request.arguments.data(),
@@ -6567,6 +6992,8 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .processors = processors.empty() ? nullptr : processors.data(),
                   .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .ignored_signals = signal_bits(spec.ignored_signals),
+                  .open_files = request.open_files ? open_files : nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {request.passed[0], request.passed[1]},
                   .program = request.program,
@@ -6711,6 +7138,9 @@ struct pidfd_launcher_options {
   /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
   /// of a pool ends.
   asio::any_io_executor parent = {};
+  /// How many files each process may open (the soft limit), at most its hard limit. None: as many
+  /// as this one, which may have raised its own.
+  std::optional<std::uint64_t> open_files = {};
 };
 
 /// Starts processes of this machine and holds each by its pidfd.
@@ -6751,7 +7181,7 @@ struct guarded_launcher_options {
   /// The program of the guard, such as the installed one; empty: the bytes that this library
   /// carries, from memory or, if that is forbidden, from a file without a name.
   std::string guard_file = {};
-  /// For processes that get no guard.
+  /// For processes that get no guard; `open_files` for all.
   pidfd_launcher_options unguarded = {};
   logger log = {};
 };
@@ -7955,15 +8385,19 @@ class worker_store_host {
  public:
   /// Whether each store is served at a port of its own, or all at that of the first.
   enum class ports { fresh, kept };
+  /// For what a name stands here; see `find_listen_point`.
+  using look_up = std::function<task<listen_point>(std::string)>;
 
   ELASTIC_DECL explicit worker_store_host(const rendezvous_parameters& parameters,
-                                          ports choice = ports::fresh);
+                                          ports choice = ports::fresh,
+                                          look_up names = find_listen_point);
 
   /// Serves a new store and says where: at the address that the user chose for this
   /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
   /// of rank 0. The port is open at that address and at loopback, as `listen_point` says; at every
   /// address if the user wants that, or if `reachable` is a loopback address and other hosts
-  /// take part, which know this one by another.
+  /// take part, which know this one by another. A name stands for what it stood for when it was
+  /// first found, so that a resolver that fails later opens nothing.
   ///
   /// @param reachable  a numeric address of this host
   /// @param meeting    whose addresses of this host are opened, too; without a host: none
@@ -7987,7 +8421,8 @@ class worker_store_host {
                                                         tcp_store_server_options options) const;
 
   ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_alone,
-                                            meeting_place meeting) const;
+                                            meeting_place meeting);
+  ELASTIC_DECL task<listen_point> find(std::string host);
 
   std::string address_;
   bool listens_everywhere_;
@@ -7997,7 +8432,447 @@ class worker_store_host {
   ports choice_;
   std::uint16_t kept_port_ = 0;
   logger log_;
+  look_up look_up_;
+  /// What names stood for, of those that were found.
+  std::map<std::string, listen_point> known_;
   std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/round_register.hpp ----
+
+namespace elastic::detail {
+
+/// The endpoints of one rendezvous at which an agent may lead it.
+inline constexpr int most_candidates = 9;
+/// Nodes of a job that has several of them: what each writes down is one message.
+inline constexpr int most_register_nodes = 3'500;
+
+class json_fields;
+class json_object;
+
+/// How a job has ended, for all of its nodes.
+struct register_ending {
+  job_end how = job_end::failed;
+  std::string why;
+
+  friend bool operator==(const register_ending&, const register_ending&) = default;
+};
+
+/// What a majority of the candidates knows of a job before any of its nodes is told: enough for
+/// another of them to lead it on. One value, of which the newest counts.
+struct round_register {
+  /// The leader's term, and how many values it has written in it.
+  std::int64_t term = 0;
+  std::int64_t sequence = 0;
+  /// The newest round that was complete; -1: none was.
+  std::int64_t round = -1;
+  /// Its nodes: `node_number::high` of each.
+  std::vector<std::uint64_t> members;
+  /// The leader's own node, which lives no longer than its lease.
+  std::uint64_t leader_node = 0;
+  int restarts = 0;
+  /// The leader may not know the newest round: until that is over it begins none.
+  bool is_uncertain = false;
+  /// The workers of every node of the round have succeeded.
+  bool all_finished = false;
+  std::optional<register_ending> ending;
+
+  /// Whether it replaces another one.
+  bool is_newer_than(const round_register& other) const {
+    return term != other.term ? term > other.term : sequence > other.sequence;
+  }
+
+  friend bool operator==(const round_register&, const round_register&) = default;
+};
+
+/// Whether both say the same of the job, whoever wrote them and how sure of it that was.
+ELASTIC_DECL bool has_same_content(const round_register& left, const round_register& right);
+
+/// Adds its fields to a message.
+ELASTIC_DECL void add_register(json_object& object, const round_register& value);
+
+/// Reads the fields of a message that are a register's.
+/// Errors: those of `json_fields`, with `errc::protocol_violation`.
+ELASTIC_DECL round_register read_register(const json_fields& fields);
+
+/// One of 16 hexadecimal digits. Errors: as `read_register`.
+ELASTIC_DECL std::uint64_t read_number(const json_fields& fields, const char* name);
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/candidate_message.hpp ----
+
+namespace elastic::detail {
+
+/// What the servers of one job, its candidates, tell each other, and a node that looks for the one
+/// that leads: one JSON object a message, whose "kind" is the name of the struct.
+namespace candidate_messages {
+
+// ---- from who connects ----------------------------------------------------------------------
+
+/// The first word of a candidate.
+struct peer {
+  int index = 0;
+  std::string run_id;
+  /// All endpoints, in their order.
+  std::string list;
+  /// Its agent's number, `node_number::high`.
+  std::uint64_t node = 0;
+  /// The keep-alives and grace by which leases last.
+  rendezvous_settings settings;
+};
+
+/// The first word of a node, and again from time to time: who leads?
+struct seek {
+  std::string run_id;
+  std::string list;
+};
+
+struct vote {
+  std::int64_t term = 0;
+  /// Whether it would be given: binds nobody.
+  bool is_try = false;
+  /// All candidates were blank: the job begins.
+  bool is_fresh = false;
+};
+
+/// The leader's register; its keep-alive, too.
+struct write {
+  std::int64_t term = 0;
+  /// The sender's own time; comes back with the answer.
+  std::int64_t stamp = 0;
+  round_register value;
+};
+
+/// The leader has stepped down, or lost its election.
+struct resign {
+  std::int64_t term = 0;
+  /// All nodes were told of the job's end.
+  bool is_done = false;
+};
+
+// ---- from who was connected to --------------------------------------------------------------
+
+/// The list, the run id or a setting differs.
+struct rejected {
+  std::string why;
+};
+
+/// Does not lead.
+struct wait {};
+
+/// Leads: the node says its `hello` on this connection.
+struct leads {
+  std::int64_t term = 0;
+};
+
+struct grant {
+  std::int64_t term = 0;
+  bool is_try = false;
+  bool yes = false;
+  /// No leader has written to the voter yet.
+  bool is_blank = false;
+  /// The voter knows that it was a candidate of the job before, in another life.
+  bool has_restarted = false;
+  /// The greatest term that the voter knows.
+  std::int64_t own_term = 0;
+  /// What the voter holds, if it grants its vote and is not blank.
+  std::optional<round_register> value;
+};
+
+struct ack {
+  std::int64_t term = 0;
+  bool is_taken = false;
+  std::int64_t sequence = 0;
+  std::int64_t stamp = 0;
+  std::int64_t own_term = 0;
+};
+
+}  // namespace candidate_messages
+
+using candidate_request =
+    std::variant<candidate_messages::peer, candidate_messages::seek, candidate_messages::vote,
+                 candidate_messages::write, candidate_messages::resign>;
+
+using candidate_answer =
+    std::variant<candidate_messages::rejected, candidate_messages::wait, candidate_messages::leads,
+                 candidate_messages::grant, candidate_messages::ack>;
+
+/// The message as one JSON object.
+ELASTIC_DECL std::string candidate_text(const candidate_request& message);
+ELASTIC_DECL std::string candidate_text(const candidate_answer& message);
+
+/// Reads what somebody says who connected; empty for a node's `hello` or `witness`, which are for
+/// the rendezvous.
+/// Errors: `errc::protocol_violation`, naming what is wrong.
+ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::string_view text);
+
+/// Reads an answer. Errors: `errc::protocol_violation`, naming what is wrong.
+ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text);
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/random.hpp ----
+
+#include <random>
+
+namespace elastic::detail {
+
+/// A random source: seeded by the machine, or by a test for a run that can be repeated.
+///
+/// Thread-safety: one thread at a time.
+class random_source {
+ public:
+  ELASTIC_DECL random_source();
+  explicit random_source(std::uint64_t seed) : engine_(seed) {}
+
+  std::uint64_t next() { return engine_(); }
+
+  /// A number in [0, bound); `bound` must not be 0.
+  ELASTIC_DECL std::uint64_t below(std::uint64_t bound);
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// A random UUID (RFC 4122, version 4), as run id if the user named none.
+ELASTIC_DECL std::string random_uuid(random_source& random);
+ELASTIC_DECL std::string random_uuid();
+
+/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
+ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
+ELASTIC_DECL std::string random_name(std::size_t length);
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/vote_machine.hpp ----
+
+namespace elastic::detail {
+
+/// What a candidate is in the vote. One that waits for votes asks first whether it would get them.
+enum class vote_role { follows, asks, runs, leads };
+
+/// The rules that keep two candidates from leading at once, or one from forgetting. A test switches
+/// one off to show what it is for; nobody else does.
+struct vote_rules {
+  /// A voter is bound to its leader until that has certainly given up.
+  bool promises = true;
+  /// A leader acts only while a majority has heard it lately.
+  bool leases = true;
+  /// A candidate that knows nothing votes only when what it may have promised before is void.
+  bool blank_waits = true;
+  /// A leader that may not know the newest round waits until it is over.
+  bool uncertainty = true;
+  /// Who has stepped down is bound to itself until its own workers are gone.
+  bool own_stop = true;
+  /// A voter refuses terms that are older than it knows.
+  bool terms = true;
+};
+
+/// One candidate's part in choosing which of them leads a job, and in keeping what the leader
+/// writes: without sockets and clocks. What the others say, which connections begin and end, and
+/// the time go in; what is to be said comes out. docs/design.md has the rules.
+///
+/// Each candidate connects to every other one: over its own connections it asks and writes, over
+/// theirs it answers.
+///
+/// Thread-safety: one strand at a time.
+class vote_machine {
+ public:
+  struct options {
+    int self = 0;
+    int candidates = 1;
+    /// Keep-alives and grace: those of the nodes.
+    rendezvous_settings settings;
+    /// This agent's own node.
+    std::uint64_t node = 0;
+    bool has_restarted = false;
+    /// Whether the end of a leader's connections frees its voters sooner than its silence.
+    bool fast_takeover = true;
+    std::uint64_t seed = 0;
+    vote_rules rules = {};
+  };
+
+  /// Both connections of one that is gone end within this time.
+  static constexpr std::chrono::milliseconds simultaneous{50};
+
+  /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
+  ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
+
+  // ---- what happens ---------------------------------------------------------------------------
+
+  /// Our connection to another candidate begins, or ends.
+  ELASTIC_DECL void reached(int peer, time_point now);
+  ELASTIC_DECL void lost(int peer, time_point now);
+
+  /// Another candidate's connection to us begins, or ends.
+  /// @param life  its agent's number: another one than before shows that the former agent is gone,
+  ///              since this one has its port
+  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now);
+  ELASTIC_DECL void left(int peer, time_point now);
+
+  ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::write& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::resign& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
+
+  /// The time is now `now`.
+  ELASTIC_DECL void advance(time_point now);
+
+  /// The leader has something new to keep. Term and sequence do not count; what is known already
+  /// is not written again. Result: whether it is written.
+  ELASTIC_DECL bool propose(const round_register& content, time_point now);
+
+  /// Takes part no longer: its agent leaves, after its workers.
+  ELASTIC_DECL void retire(bool is_done, time_point now);
+
+  // ---- what comes of it -----------------------------------------------------------------------
+
+  struct question {
+    int to;
+    candidate_request what;
+  };
+  struct reply {
+    int to;
+    candidate_answer what;
+  };
+
+  /// What to say over our connections, since the last call.
+  std::vector<question> take_questions() { return std::exchange(questions_, {}); }
+  /// What to say over theirs.
+  std::vector<reply> take_replies() { return std::exchange(replies_, {}); }
+  /// What happened, for the log.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+
+  /// When `advance` is due; `time_point::max()` if nothing is.
+  time_point next_deadline() const { return next_; }
+
+  vote_role role() const { return role_; }
+  std::int64_t term() const { return term_; }
+
+  /// Leads, and a majority has what it began with. Ask after `advance`.
+  bool serves() const { return role_ == vote_role::leads && has_begun_; }
+
+  /// A majority has what was proposed last.
+  ELASTIC_DECL bool is_kept() const;
+
+  /// What holds, of the leader's values; of a leader, what it began with, without the node of the
+  /// leader before.
+  const round_register& value() const { return value_; }
+
+  /// No round may begin before: one that this leader does not know may run until then.
+  time_point uncertain_until() const { return uncertain_until_; }
+
+  /// Until when this leader may act, if it hears no more.
+  ELASTIC_DECL time_point lease_end() const;
+
+  bool is_blank() const { return is_blank_; }
+
+  /// This one and those that it has a connection to are a majority.
+  bool reaches_majority() const { return count_reached() + 1 >= majority(); }
+
+  /// The leader has said that all nodes know of the job's end.
+  bool is_done() const { return is_done_; }
+
+ private:
+  /// To whom this candidate is bound.
+  struct promise {
+    int to;
+    std::int64_t term;
+    /// When it was renewed; for itself, until when it holds if it does not lead any more.
+    time_point since;
+    /// When another agent was seen in its place.
+    std::optional<time_point> gone_at = std::nullopt;
+  };
+
+  struct other {
+    bool is_reached = false;
+    std::uint64_t life = 0;
+    std::optional<time_point> lost_at;
+    std::optional<time_point> left_at;
+    // In an election.
+    bool is_asked = false;
+    std::optional<candidate_messages::grant> answer;
+    // While leading.
+    time_point heard = time_point::min();
+    std::int64_t kept = 0;
+  };
+
+  ELASTIC_DECL void step(time_point now);
+  ELASTIC_DECL void plan(time_point now);
+  void wake_at(time_point when) { next_ = std::min(next_, when); }
+
+  // ---- voting ---------------------------------------------------------------------------------
+
+  ELASTIC_DECL bool may_vote_for(int peer, const candidate_messages::vote& request,
+                                 time_point now) const;
+  /// When the promise is void.
+  ELASTIC_DECL time_point freed_at() const;
+  ELASTIC_DECL void look_at_promise(time_point now);
+  ELASTIC_DECL bool may_promise_blank(time_point now) const;
+
+  // ---- being elected --------------------------------------------------------------------------
+
+  ELASTIC_DECL void consider(time_point now);
+  ELASTIC_DECL void ask(bool is_try, bool is_fresh, time_point now);
+  ELASTIC_DECL void count_tries(time_point now);
+  ELASTIC_DECL void run(bool is_fresh, time_point now);
+  ELASTIC_DECL void count_votes(time_point now);
+  ELASTIC_DECL void lose(const char* why, time_point now);
+  ELASTIC_DECL void put_off(time_point now);
+  ELASTIC_DECL void lead(time_point now);
+  int majority() const { return chosen_.candidates / 2 + 1; }
+  ELASTIC_DECL int count_reached() const;
+
+  // ---- leading --------------------------------------------------------------------------------
+
+  ELASTIC_DECL void write_to(int peer, time_point now);
+  ELASTIC_DECL void write_to_all(time_point now);
+  ELASTIC_DECL void write_next(round_register next, time_point now);
+  ELASTIC_DECL void look_at_lease(time_point now);
+  ELASTIC_DECL void look_at_doubt(time_point now);
+  ELASTIC_DECL void step_down(std::string why, time_point now);
+  ELASTIC_DECL void say_to_asked(const candidate_messages::resign& what);
+  ELASTIC_DECL void say_to_all(const candidate_messages::resign& what);
+
+  ELASTIC_DECL duration patience() const;
+  duration silence() const { return chosen_.settings.silence(); }
+  duration grace() const { return chosen_.settings.reconnect_grace; }
+  ELASTIC_DECL duration jitter(duration most);
+
+  options chosen_;
+  random_source random_;
+  time_point started_;
+  std::int64_t wall_;
+  vote_role role_ = vote_role::follows;
+  std::int64_t term_ = 0;
+  bool is_blank_ = true;
+  bool is_done_ = false;
+  bool is_retired_ = false;
+  std::optional<promise> promise_;
+  std::vector<other> others_;
+  round_register value_;
+
+  // In an election.
+  std::optional<time_point> try_at_;
+  duration pause_{};
+  time_point asked_at_;
+  time_point answered_by_;
+  bool is_fresh_ = false;
+
+  // While leading.
+  bool has_begun_ = false;
+  bool is_resignation_due_ = false;
+  time_point next_write_;
+  time_point uncertain_until_ = time_point::min();
+
+  time_point next_ = time_point::max();
+  std::vector<question> questions_;
+  std::vector<reply> replies_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace elastic::detail
@@ -8057,420 +8932,6 @@ ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
 }  // namespace elastic
 
-// ---- elastic/rendezvous/native/rendezvous_message.hpp ----
-
-namespace elastic {
-
-/// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
-/// "kind" is the name of the struct. docs/design.md has the conversation.
-namespace rendezvous_messages {
-
-// ---- from a node ----------------------------------------------------------------------------
-
-/// The first word of a connection, also of one that takes up a broken one.
-struct hello {
-  static constexpr int current_version = 3;
-  int version = current_version;
-  std::string run_id;
-  node_id node;
-  rendezvous_settings settings;
-};
-
-/// Leaves round `after`, if the node is in it, for the next.
-struct join {
-  /// The last round that this node was in; -1: none.
-  std::int64_t after = -1;
-  duration timeout{};
-  /// Where its workers would find each other if it became the node of rank 0.
-  master_endpoint offer;
-  /// Its own addresses, numeric, with a blank between two; empty if the job has no secret.
-  std::string addresses = {};
-};
-
-struct keep_alive {};
-
-/// Workers of this node failed.
-struct failed {
-  std::int64_t round = 0;
-  std::string what;
-};
-
-/// All workers of this node succeeded.
-struct finished {
-  std::int64_t round = 0;
-};
-
-struct leave {};
-
-/// The job has ended, for all nodes.
-struct close_job {
-  job_end end = job_end::failed;
-  std::string why;
-};
-
-struct ask_status {};
-
-// ---- from the server ------------------------------------------------------------------------
-
-struct welcome {
-  /// Whether the server still knows the node, with its place.
-  bool resumed = false;
-  /// The job's keep-alives and grace, which those of the first node are: all others go by them.
-  rendezvous_settings settings;
-};
-
-struct refused {
-  /// The join timeout; otherwise something that waiting does not mend.
-  bool timeout = false;
-  std::string why;
-};
-
-/// Addresses of the nodes of a round, numeric, with a blank between two: for the node that serves
-/// the workers' store, in as many of these as it takes, before its `placed`.
-struct peers {
-  std::int64_t round = 0;
-  std::string addresses;
-};
-
-struct placed {
-  std::int64_t round = 0;
-  int rank = 0;
-  int world = 1;
-  master_endpoint master;
-  /// How often workers failed so far.
-  int restarts = 0;
-};
-
-/// The round `round` is to end.
-struct changed {
-  std::int64_t round = 0;
-  rendezvous_change what;
-};
-
-/// The workers of every node have succeeded.
-struct all_finished {
-  std::int64_t round = 0;
-};
-
-struct closed {
-  job_end end = job_end::failed;
-  std::string why;
-};
-
-struct alive {};
-
-struct status {
-  int waiting = 0;
-  bool is_closed = false;
-};
-
-}  // namespace rendezvous_messages
-
-using rendezvous_request =
-    std::variant<rendezvous_messages::hello, rendezvous_messages::join,
-                 rendezvous_messages::keep_alive, rendezvous_messages::failed,
-                 rendezvous_messages::finished, rendezvous_messages::leave,
-                 rendezvous_messages::close_job, rendezvous_messages::ask_status>;
-
-using rendezvous_answer = std::variant<
-    rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
-    rendezvous_messages::placed, rendezvous_messages::changed, rendezvous_messages::all_finished,
-    rendezvous_messages::closed, rendezvous_messages::alive, rendezvous_messages::status>;
-
-/// The message as one JSON object.
-ELASTIC_DECL std::string to_text(const rendezvous_request& message);
-ELASTIC_DECL std::string to_text(const rendezvous_answer& message);
-
-/// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
-ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text);
-
-/// Reads what the server says. Errors: `errc::protocol_violation`, naming what is wrong.
-ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text);
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/native/detail/rendezvous_link.hpp ----
-
-namespace elastic::detail {
-
-/// A node's connection to the server of its rendezvous: keeps it, takes it up again if it
-/// breaks, and holds what the server said last.
-///
-/// Whoever waits for something looks at `known()`, and awaits `news()` until it is known.
-///
-/// Thread-safety: one strand at a time.
-class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
- public:
-  /// What the server said that still holds.
-  struct knowledge {
-    std::optional<rendezvous_messages::placed> placed;
-    /// The addresses of the nodes of `peers_round`.
-    address_filter peers;
-    std::int64_t peers_round = -1;
-    std::optional<rendezvous_change> change;
-    std::optional<rendezvous_messages::closed> closed;
-    std::optional<rendezvous_messages::refused> refused;
-    std::optional<rendezvous_messages::status> status;
-    bool all_finished = false;
-    /// The link has ended for good; nothing more will be heard.
-    std::exception_ptr broken;
-  };
-
-  ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
-                               rendezvous_messages::hello greeting,
-                               std::shared_ptr<time_source> time, logger log);
-
-  /// Begins to connect, for at most `patience`.
-  ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
-
-  /// Sends what is still to be said, for at most `limits::rendezvous_leave_timeout`, and ends.
-  ELASTIC_DECL task<void> stop();
-
-  const knowledge& known() const { return known_; }
-
-  bool is_connected() const { return is_welcome_; }
-
-  /// The address of this node on the way to the server; empty while there is no connection.
-  ELASTIC_DECL std::string local_address() const;
-
-  /// Waits until the server has said more.
-  ELASTIC_DECL task<void> news();
-
-  /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
-  /// to be the same whether it arrives once or twice.
-  ELASTIC_DECL void send_until_superseded(rendezvous_request what);
-
-  /// Sends a request; without a connection it is lost.
-  ELASTIC_DECL void say(const rendezvous_request& what);
-
-  /// This node is between two rounds: what is known of the one that it leaves holds no longer.
-  ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
-  ELASTIC_DECL void ask_status();
-
-  /// Waits until the workers of this node have to be gone, because the others can go on without it.
-  ELASTIC_DECL task<void> wait_for_fence();
-
-  /// Why the last attempt to connect failed.
-  const std::string& last_problem() const { return last_problem_; }
-
- private:
-  using channel_pointer = std::shared_ptr<message_channel>;
-
-  static constexpr std::chrono::milliseconds first_pause{20};
-  static constexpr std::chrono::milliseconds longest_pause{1000};
-  /// After this time without a connection the log says what is waited for.
-  static constexpr std::chrono::seconds silent_wait{2};
-  /// How long one attempt, and the first answer, may take.
-  static constexpr std::chrono::seconds attempt_timeout{5};
-  /// A server that is about to stop hangs up once; one that does not know us, always.
-  static constexpr int most_hang_ups = 5;
-  static constexpr int most_silences = 2;
-
-  // ---- keeping the connection -----------------------------------------------------------------
-
-  ELASTIC_DECL task<void> keep_connected(time_point deadline);
-
-  /// Tries again and again.
-  ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
-  ELASTIC_DECL time_point next_limit() const;
-  ELASTIC_DECL std::string absence() const;
-
-  /// Result: null if this attempt failed.
-  ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
-
-  /// Whether the other side answers as a server of the rendezvous does.
-  ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
-  ELASTIC_DECL std::string stranger() const;
-  ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
-                            time_point greeted_at);
-
-  // ---- the conversation -----------------------------------------------------------------------
-
-  ELASTIC_DECL task<void> listen();
-
-  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
-  /// it says of itself proves nothing, only its answers do.
-  ELASTIC_DECL task<void> keep_alive();
-
-  void take(const rendezvous_messages::welcome&) {}
-  ELASTIC_DECL void take(const rendezvous_messages::alive&);
-  void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
-  void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
-  ELASTIC_DECL void take(const rendezvous_messages::status& reply);
-  ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
-  ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
-  ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
-  ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
-  ELASTIC_DECL void note_lost(std::string why);
-
-  /// When the workers of this node have to be gone.
-  ELASTIC_DECL time_point fence() const;
-  ELASTIC_DECL void notify();
-
-  std::shared_ptr<message_connector> connector_;
-  rendezvous_messages::hello greeting_;
-  /// The server's, once it has welcomed this node.
-  rendezvous_settings settings_;
-  std::shared_ptr<time_source> time_;
-  logger log_;
-  std::optional<event_flag> news_;
-  std::optional<event_flag> ended_;
-  asio::cancellation_signal cancel_;
-  channel_pointer channel_;
-  bool is_welcome_ = false;
-  bool was_connected_ = false;
-  /// When the connection ended, and when that counts as the loss of this node.
-  std::optional<time_point> ended_at_;
-  std::optional<time_point> lost_at_;
-  /// The others have gone on without this node, until it joins again.
-  bool is_given_up_ = false;
-  /// When we said the last that the server is known to have heard, and what it has not answered.
-  time_point known_alive_at_;
-  std::deque<time_point> unanswered_;
-  std::optional<rendezvous_request> standing_request_;
-  bool status_is_due_ = false;
-  knowledge known_;
-  std::string last_problem_;
-  int hang_ups_ = 0;
-  int silences_ = 0;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/native/rendezvous_host.hpp ----
-
-namespace elastic {
-
-/// What a server of a rendezvous is asked by its nodes.
-enum class rendezvous_protocol {
-  /// What happens next: it decides (`c10d_rendezvous`).
-  native,
-  /// What its store holds: they decide (`dynamic_rendezvous`). Who asks for more is hung up on.
-  torch,
-};
-
-/// The server at which nodes meet, on the node that hosts it.
-///
-/// Thread-safety: one strand at a time.
-class rendezvous_host {
- public:
-  static constexpr std::uint16_t default_port = 29400;
-  /// The key that shows to clients of the store that its server decides.
-  static constexpr std::string_view native_key = "elastic.rendezvous.native";
-
-  /// Hosts the server at `at`, if that is an address of this host that nobody serves yet. Of
-  /// nodes on one host, the first that comes hosts. The port is opened as `detail::listen_point`
-  /// says, or at every address if the parameters say so.
-  ///
-  /// @param decided  whether to host, if that does not follow from the address (a virtual
-  ///                 address, a forwarded port)
-  /// Result: null if another node hosts it.
-  /// Errors: those of `tcp_store_server`, if `decided` is true.
-  ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
-      endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-      rendezvous_protocol protocol);
-
-  /// Errors: those of `tcp_store_server`.
-  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, detail::listen_point at,
-                               std::uint16_t port, const rendezvous_parameters& parameters,
-                               rendezvous_protocol protocol);
-
-  std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
-
-  /// How many clients are connected.
-  std::size_t connections() const { return server_->connections(); }
-
-  /// Ends the server, once the nodes were sent what they were told.
-  ELASTIC_DECL task<void> stop();
-
- private:
-  std::unique_ptr<tcp_store_server> server_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/native/c10d_rendezvous.hpp ----
-
-namespace elastic {
-
-/// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
-///
-/// Each node holds one connection to the server, says what it wants and is told what comes of it:
-/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
-/// docs/design.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
-///
-/// Thread-safety: one strand at a time.
-class c10d_rendezvous final : public rendezvous_handler {
- public:
-  using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
-
-  /// How a header-only program meets with nodes of torchrun.
-  static constexpr std::string_view torch_hint =
-      "to meet with nodes of torchrun, include <elastic/rendezvous/torch.hpp> and call "
-      "add_torch_rendezvous(registry)";
-
-  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
-  /// out of bounds.
-  ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
-
-  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
-  /// hosted, and the endpoint is not looked at.
-  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
-                               std::shared_ptr<message_connector> connector,
-                               std::shared_ptr<store> agents);
-
-  /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
-  /// Call it before the first round.
-  /// @param watch  called with the table of the store, if this node hosts it; what it returns is
-  ///               kept as long
-  void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
-
-  std::string backend() const override { return "c10d"; }
-  std::string run_id() const override { return parameters_.run_id; }
-
-  ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
-  ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
-  ELASTIC_DECL task<void> shutdown() override;
-
- private:
-  ELASTIC_DECL task<void> begin();
-
-  // By the network; as its host, if this node is to be.
-  ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
-
-  // Until this node is placed in a round after its last one.
-  ELASTIC_DECL task<void> join();
-  ELASTIC_DECL task<rendezvous_round> placed_round();
-  ELASTIC_DECL address_filter admitted_addresses() const;
-  ELASTIC_DECL task<void> ask_status();
-  ELASTIC_DECL void throw_if_in_no_round() const;
-  ELASTIC_DECL void throw_if_over() const;
-  [[noreturn]] ELASTIC_DECL void throw_broken() const;
-
-  [[noreturn]] ELASTIC_DECL void throw_refused(const rendezvous_messages::refused& refused) const;
-
-  rendezvous_parameters parameters_;
-  endpoint endpoint_;
-  rendezvous_settings settings_;
-  std::optional<bool> is_host_;
-  detail::worker_store_host workers_;
-  std::unique_ptr<rendezvous_host> host_;
-  std::shared_ptr<message_connector> connector_;
-  store_watch watch_;
-  std::shared_ptr<void> kept_watch_;
-  std::shared_ptr<detail::rendezvous_link> link_;
-  std::shared_ptr<store> agents_;
-  std::string worker_networks_;
-  std::int64_t round_ = -1;
-};
-
-}  // namespace elastic
-
 // ---- elastic/rendezvous/detail/round_state.hpp ----
 
 namespace elastic::detail {
@@ -8489,11 +8950,13 @@ struct round_state {
   bool unknown_nodes = true;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
+  /// When a running round ends for those that stand by and make a larger one possible.
+  std::optional<time_point> scale_up_at = std::nullopt;
   /// With their ranks, once the round is complete.
   std::map<node_id, int> participants = {};
   /// Nodes that the next round takes in.
   std::set<node_id> wait_list = {};
-  /// Nodes beyond the maximum: they stand by for one that is lost.
+  /// Nodes beyond what the round can have: they stand by for one that is lost, or for others.
   std::set<node_id> redundancy_list = {};
 
   friend bool operator==(const round_state&, const round_state&) = default;
@@ -8575,9 +9038,226 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/native/rendezvous_coordinator.hpp ----
+// ---- elastic/rendezvous/native/rendezvous_message.hpp ----
 
-#include <algorithm>
+namespace elastic {
+
+/// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
+/// "kind" is the name of the struct. docs/design.md has the conversation.
+namespace rendezvous_messages {
+
+// ---- from a node ----------------------------------------------------------------------------
+
+/// The last round that a node was placed in, for a server that does not know it.
+struct former_round {
+  /// That of its server, when the round was complete; 0: one that told none.
+  std::int64_t term = 0;
+  std::int64_t round = 0;
+  int rank = 0;
+  int world = 1;
+  /// The rank of the node that hosted the server; -1: it was not in the round, or is not known.
+  int host_rank = -1;
+  /// How often workers have failed, as far as the node heard.
+  int restarts = 0;
+  /// It was in the round until the connection to that server ended: so no round followed.
+  bool until_end = false;
+  /// The address at which it reached that server, numeric.
+  std::string server = {};
+};
+
+/// The first word of a connection, also of one that takes up a broken one.
+struct hello {
+  static constexpr int current_version = 3;
+  int version = current_version;
+  std::string run_id;
+  node_id node;
+  rendezvous_settings settings;
+  /// Whether the server is this node's own, and ends with it.
+  bool hosts = false;
+  /// The greatest term of a server that has welcomed this node; 0: none.
+  std::int64_t most_term = 0;
+  std::optional<former_round> former = {};
+};
+
+/// The only word of a second connection of a node that the server has welcomed: that it ends
+/// together with the first shows that the node is gone, and not the way to it.
+struct witness {
+  std::string run_id;
+  node_id node;
+};
+
+/// Leaves round `after`, if the node is in it, for the next.
+struct join {
+  /// The last round that this node was in; -1: none.
+  std::int64_t after = -1;
+  duration timeout{};
+  /// Where its workers would find each other if it became the node of rank 0.
+  master_endpoint offer;
+  /// Its own addresses, numeric, with a blank between two; empty if the job has no secret.
+  std::string addresses = {};
+};
+
+struct keep_alive {};
+
+/// Workers of this node failed.
+struct failed {
+  std::int64_t round = 0;
+  std::string what;
+};
+
+/// All workers of this node succeeded.
+struct finished {
+  std::int64_t round = 0;
+};
+
+struct leave {};
+
+/// The job has ended, for all nodes.
+struct close_job {
+  job_end end = job_end::failed;
+  std::string why;
+};
+
+struct ask_status {};
+
+// ---- from the server ------------------------------------------------------------------------
+
+struct welcome {
+  /// Whether the server still knows the node, with its place.
+  bool resumed = false;
+  /// The job's keep-alives and grace, which those of the first node are: all others go by them.
+  rendezvous_settings settings;
+  /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
+  /// server that does not take up the job of a former one.
+  std::int64_t term = 0;
+};
+
+struct refused {
+  /// The join timeout; otherwise something that waiting does not mend.
+  bool timeout = false;
+  std::string why;
+};
+
+/// Addresses of the nodes of a round, numeric, with a blank between two: for the node that serves
+/// the workers' store, in as many of these as it takes, before its `placed`.
+struct peers {
+  std::int64_t round = 0;
+  std::string addresses;
+};
+
+struct placed {
+  std::int64_t round = 0;
+  int rank = 0;
+  int world = 1;
+  master_endpoint master;
+  /// How often workers failed so far.
+  int restarts = 0;
+  std::int64_t term = 0;
+  /// The rank of the node that hosts the server; -1: it is not in the round.
+  int host_rank = -1;
+};
+
+/// The round `round` is to end.
+struct changed {
+  std::int64_t round = 0;
+  rendezvous_change what;
+};
+
+/// The workers of every node have succeeded.
+struct all_finished {
+  std::int64_t round = 0;
+};
+
+struct closed {
+  job_end end = job_end::failed;
+  std::string why;
+};
+
+struct alive {};
+
+struct status {
+  int waiting = 0;
+  bool is_closed = false;
+};
+
+}  // namespace rendezvous_messages
+
+using rendezvous_request = std::variant<
+    rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
+    rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
+    rendezvous_messages::leave, rendezvous_messages::close_job, rendezvous_messages::ask_status>;
+
+using rendezvous_answer = std::variant<
+    rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
+    rendezvous_messages::placed, rendezvous_messages::changed, rendezvous_messages::all_finished,
+    rendezvous_messages::closed, rendezvous_messages::alive, rendezvous_messages::status>;
+
+/// The message as one JSON object.
+ELASTIC_DECL std::string to_text(const rendezvous_request& message);
+ELASTIC_DECL std::string to_text(const rendezvous_answer& message);
+
+/// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
+ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text);
+
+/// Reads what the server says. Errors: `errc::protocol_violation`, naming what is wrong.
+ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text);
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/native/detail/former_world.hpp ----
+
+namespace elastic::detail {
+
+/// What a server knows of the world that a former one of the same job made: what nodes tell that
+/// come back from it. Pure: words and times in, answers out.
+///
+/// Until that world is over, a node that has not come back may still run its workers, so no round
+/// may be made. It is over when a node can be silent no longer without having stopped them; or
+/// before, when everybody is accounted for: the nodes of the newest round have joined, which they
+/// do without workers, and the host is gone with its server, at whose address the present one
+/// listens.
+class former_world {
+ public:
+  /// A node says hello.
+  /// @param here     the address at which it reached the present server
+  /// @param silence  how long a node of the job may be silent
+  ELASTIC_DECL void told(const rendezvous_messages::former_round& place, std::string_view here,
+                         duration silence, time_point now);
+
+  /// A node joins that says no more than that it was in a round.
+  ELASTIC_DECL void told_round(std::int64_t round, duration silence, time_point now);
+
+  /// A node that told of its place joins: its workers are gone.
+  ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
+
+  /// The node that hosts the present server joins, in the place of the one that went with the
+  /// former.
+  void host_joined() { has_host_joined_ = true; }
+
+  /// Whether there was such a world, as far as anybody told.
+  bool is_known() const { return newest_.round >= 0; }
+
+  /// Whether no worker of it can be left. Also true if it is not known.
+  ELASTIC_DECL bool is_over(time_point now) const;
+
+  /// When it is over at the latest; `time_point::max()` if it is not known.
+  time_point over_at() const { return over_at_; }
+
+ private:
+  ELASTIC_DECL bool is_accounted_for() const;
+
+  /// Of the newest round that was told.
+  rendezvous_messages::former_round newest_{.round = -1, .world = 0};
+  bool was_last_ = false;
+  bool was_served_here_ = false;
+  std::set<int> joined_ranks_;
+  bool has_host_joined_ = false;
+  time_point over_at_ = time_point::max();
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/rendezvous_coordinator.hpp ----
 
 namespace elastic {
 
@@ -8586,6 +9266,10 @@ namespace elastic {
 ///
 /// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
 /// because its connection broke in between, has its effect once.
+///
+/// Nodes that were with a former server of the job tell of their last round. Then rounds and
+/// restarts are counted on, and the first round waits until no worker of the former world can be
+/// left (`detail::former_world`).
 ///
 /// Thread-safety: one strand at a time.
 class rendezvous_coordinator {
@@ -8606,18 +9290,37 @@ class rendezvous_coordinator {
     rendezvous_answer what;
   };
 
-  ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {});
+  /// @param term  greater than that of a former server of the job, as far as can be known here
+  ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {},
+                                               std::int64_t term = 1);
+
+  const std::string& run_id() const { return run_id_; }
+
+  // ---- one server after another -----------------------------------------------------------------
+
+  /// Takes the job up as another server left it. Its newest round ends: each of its nodes counts
+  /// as silent from now on, until it joins. Call it first, on a coordinator of which nobody asks
+  /// anything but by `hello`.
+  /// @param settings  the job's
+  /// @param begin     no round begins before
+  ELASTIC_DECL void inherit(const detail::round_register& kept, const rendezvous_settings& settings,
+                            time_point now, time_point begin);
+
+  /// What another server needs to know to take the job up, whatever was said to nodes so far.
+  ELASTIC_DECL detail::round_register content() const;
 
   // ---- what happens ---------------------------------------------------------------------------
 
   void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
 
-  /// A node says something. The first thing is its `hello`; a connection that says anything else
-  /// before, or anything at all after it was refused or its node has left or was given up, is
-  /// dropped.
+  /// A node says something. The first thing is its `hello`, or the `witness` of one that was
+  /// welcomed; a connection that says anything else before, or anything at all after it was refused
+  /// or its node has left or was given up, is dropped.
   ELASTIC_DECL void received(connection from, const rendezvous_request& request, time_point now);
 
-  /// The connection is gone. Its node has the grace to come back by another one.
+  /// The connection is gone. Its node has the grace to come back by another one; but if its witness
+  /// is still there, or has gone long before, only the way to it may be: then it has the time that
+  /// it may be silent.
   ELASTIC_DECL void disconnected(connection from, time_point now);
 
   /// The time is now `now`.
@@ -8636,6 +9339,7 @@ class rendezvous_coordinator {
 
   const detail::round_state& state() const { return state_; }
   int restarts() const { return restarts_; }
+  std::int64_t term() const { return term_; }
 
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
   /// the connections so far can take part any more; they may still speak, and end.
@@ -8646,14 +9350,19 @@ class rendezvous_coordinator {
     std::optional<connection> link;
     addresses ends;
     time_point heard;
-    /// Without a link: when it is lost.
-    std::optional<time_point> given_up_at;
+    /// The second connection, of a node that has one, and when each of them ended.
+    std::optional<connection> witness;
+    std::optional<time_point> link_ended_at;
+    std::optional<time_point> witness_ended_at;
     /// Until when it waits for a place; none: it does not.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
     master_endpoint offer;
     std::string own_addresses;
     bool has_finished = false;
+    /// The server is its own.
+    bool hosts = false;
+    std::optional<rendezvous_messages::former_round> former;
   };
 
   struct ending {
@@ -8666,10 +9375,20 @@ class rendezvous_coordinator {
   ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
                             time_point now);
 
+  ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
+
   // It has no say here any more.
   ELASTIC_DECL void drop(connection link);
   ELASTIC_DECL std::optional<std::string> objection(
       const rendezvous_messages::hello& request) const;
+
+  // What the node knows from a former server.
+  ELASTIC_DECL void take_over(const rendezvous_messages::hello& request, const member& node,
+                              time_point now);
+  ELASTIC_DECL void note_account(const member& node, std::int64_t after, time_point now);
+
+  // Rounds are counted on from there.
+  ELASTIC_DECL void begin_at(std::int64_t round);
 
   // What a node that has come back may have missed.
   ELASTIC_DECL void repeat_news(const node_id& node);
@@ -8678,6 +9397,7 @@ class rendezvous_coordinator {
 
   // Taken before it comes to this.
   void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
+  void take(const node_id&, const rendezvous_messages::witness&, time_point) {}
 
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& request,
                          time_point now);
@@ -8690,6 +9410,13 @@ class rendezvous_coordinator {
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
 
+  // ---- a former server's round ----------------------------------------------------------------
+
+  // A node of it that has said nothing yet.
+  ELASTIC_DECL static node_id former_node(std::uint64_t number);
+  ELASTIC_DECL void expect(std::uint64_t number, time_point until);
+  ELASTIC_DECL void recognize(const node_id& node);
+
   // ---- the machine ----------------------------------------------------------------------------
 
   // All steps that a node can take now.
@@ -8697,6 +9424,12 @@ class rendezvous_coordinator {
   ELASTIC_DECL void carry_out(detail::round_action action, std::string_view reason,
                               const node_id& node, time_point now);
   ELASTIC_DECL void begin_round();
+
+  // Whether the first round has to wait for the end of a former world.
+  ELASTIC_DECL bool is_held(time_point now) const;
+
+  // Those who wait for it know of each other, so that there is no last call.
+  ELASTIC_DECL void release(time_point now);
 
   // What one node's step makes possible for others.
   ELASTIC_DECL void settle(time_point now);
@@ -8726,6 +9459,7 @@ class rendezvous_coordinator {
 
   // Kept, because some of the nodes may have left when another asks again for its place.
   ELASTIC_DECL void note_completion();
+  ELASTIC_DECL int host_rank() const;
 
   // The node of rank 0 serves the workers. One on this host reached us without a network and does
   // not know by which address the others reach it; we do, by the way that they came.
@@ -8740,15 +9474,22 @@ class rendezvous_coordinator {
 
   std::string run_id_;
   logger log_;
+  std::int64_t term_;
   rendezvous_settings settings_;
   detail::round_state state_;
   std::map<node_id, member> members_;
   std::unordered_map<connection, node_id> nodes_;
+  std::unordered_map<connection, node_id> witnesses_;
   /// The connections that may speak.
   std::unordered_map<connection, addresses> ends_;
   /// Those that wait for a place.
   std::set<node_id> joining_;
   bool settle_all_ = false;
+  detail::former_world former_;
+  /// The least number of the next round.
+  std::int64_t next_round_ = 0;
+  bool has_released_ = false;
+  bool has_made_round_ = false;
   /// Why the round ends.
   std::optional<rendezvous_change> change_;
   bool some_finished_ = false;
@@ -8756,7 +9497,19 @@ class rendezvous_coordinator {
   std::optional<ending> ending_;
   master_endpoint master_;
   int world_ = 0;
+  int host_rank_ = -1;
   int restarts_ = 0;
+  /// What they were when the round was complete.
+  int round_restarts_ = 0;
+  std::int64_t round_term_ = 0;
+  /// The settings are not those of the first node, but the server's.
+  bool has_settings_ = false;
+  /// The round is a former server's.
+  bool is_inherited_ = false;
+  /// Of the newest round that was complete.
+  std::int64_t kept_round_ = -1;
+  std::vector<std::uint64_t> kept_members_;
+  std::uint64_t own_node_ = 0;
   time_point next_ = time_point::max();
   std::vector<sending> answers_;
   std::vector<connection> dropped_;
@@ -8779,6 +9532,15 @@ class rendezvous_service final : public store_extension {
 
   /// @param time  empty: the clocks of the machine
   ELASTIC_DECL explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr);
+
+  /// Serves one job alone, which another server may have begun, and tells its nodes nothing while
+  /// `may_speak` is false.
+  ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
+                                  std::function<bool(const rendezvous_coordinator&)> may_speak,
+                                  logger log, std::shared_ptr<time_source> time);
+
+  /// Tells the nodes what they were not told yet, if that may be.
+  ELASTIC_DECL void speak();
 
   std::string_view greeting() const override { return first_words; }
 
@@ -8831,12 +9593,552 @@ class rendezvous_service final : public store_extension {
 
   logger log_;
   std::shared_ptr<time_source> time_;
+  std::function<bool(const rendezvous_coordinator&)> may_speak_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
+  std::int64_t last_term_ = 0;
   std::optional<event_flag> earlier_;
   time_point planned_ = time_point::max();
   std::string frame_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/native/detail/candidate.hpp ----
+
+namespace elastic::detail {
+
+/// One of the servers at which a job can meet: takes part in the choice of the one that leads
+/// (`vote_machine`), and serves the job's nodes while that is this one. The others send nodes
+/// away, with the word to wait.
+///
+/// Give it to one server, as its extension.
+/// Thread-safety: as the server's extensions have it.
+class candidate final : public store_extension {
+ public:
+  struct options {
+    std::string run_id;
+    /// All endpoints, in their order, as each candidate and node has to name them.
+    std::string list;
+    int self = 0;
+    /// The ways to the candidates; none to this one.
+    std::vector<std::shared_ptr<message_connector>> others;
+    /// The job's.
+    rendezvous_settings settings;
+    /// The number of this agent's node.
+    std::uint64_t node = 0;
+    bool fast_takeover = true;
+    std::uint64_t seed = 0;
+    std::shared_ptr<time_source> time;
+    logger log;
+  };
+
+  ELASTIC_DECL explicit candidate(options chosen);
+  ELASTIC_DECL ~candidate() override;
+
+  /// Which of the endpoints it serves, and the number of its agent's node.
+  int place() const { return chosen_.self; }
+  std::uint64_t node() const { return chosen_.node; }
+
+  std::string_view greeting() const override { return rendezvous_service::first_words; }
+  ELASTIC_DECL task<void> run() override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+
+  /// Before the server stops, and after this agent's node has left: has another one lead. If the
+  /// job is over, stays until every node was told, for at most two times the silence.
+  ///
+  /// Thread-safety: any strand.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<void> retire(bool is_over);
+
+ private:
+  class visitor;
+
+  // ---- who connects to this one -----------------------------------------------------------------
+
+  ELASTIC_DECL void received(visitor& from, std::string_view message);
+  ELASTIC_DECL void take(visitor& from, const candidate_messages::peer& request);
+  ELASTIC_DECL void take(visitor& from, const candidate_messages::seek& request);
+  template <class Request>
+  void take(visitor& from, const Request& request);
+  ELASTIC_DECL void gone(visitor& from);
+  ELASTIC_DECL std::string objection(const std::string& run_id, const std::string& list) const;
+
+  // ---- those that this one connects to ----------------------------------------------------------
+
+  ELASTIC_DECL task<void> keep_connected(int peer);
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
+  ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
+
+  // ---- the office -------------------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> keep_time();
+  ELASTIC_DECL void settle();
+  ELASTIC_DECL void open_office();
+  ELASTIC_DECL void close_office();
+  // Whether a majority has what the job's nodes are about to be told.
+  ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
+  // When it may leave a job that is over, as far as is known now.
+  ELASTIC_DECL time_point free_at() const;
+  ELASTIC_DECL task<void> hand_over(bool is_over);
+  ELASTIC_DECL task<void> end_tasks();
+
+  // Has everything looked at again, soon.
+  ELASTIC_DECL void wake();
+
+  options chosen_;
+  vote_machine votes_;
+  std::set<visitor*> visitors_;
+  std::vector<visitor*> peers_;
+  std::vector<std::shared_ptr<message_channel>> channels_;
+  /// Set when another candidate has come: it can be reached now.
+  std::vector<std::unique_ptr<event_flag>> arrivals_;
+  /// Since when no majority is reached.
+  std::optional<time_point> alone_since_;
+  std::shared_ptr<rendezvous_coordinator> job_;
+  std::shared_ptr<rendezvous_service> office_;
+  std::shared_ptr<event_flag> office_end_;
+  std::mutex executor_access_;
+  std::optional<asio::any_io_executor> executor_;
+  std::optional<event_flag> earlier_;
+  std::optional<event_flag> news_;
+  std::optional<task_group> tasks_;
+  std::string last_rejection_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/leader_connector.hpp ----
+
+namespace elastic::detail {
+
+/// Connects a node to that of several candidates which leads its job: asks all of them at once, and
+/// again, until one says that it does.
+///
+/// Thread-safety: one strand at a time.
+class leader_connector final : public message_connector {
+ public:
+  struct options {
+    std::vector<std::shared_ptr<message_connector>> candidates;
+    std::string run_id;
+    /// All endpoints, as each candidate has to name them.
+    std::string list;
+    /// The candidate of this process; -1: none.
+    int self = -1;
+    /// How often a candidate is asked again.
+    duration interval{};
+    std::shared_ptr<time_source> time;
+    logger log;
+  };
+
+  ELASTIC_DECL explicit leader_connector(options chosen);
+
+  std::string name() const override { return chosen_.list; }
+
+  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job.
+  /// Cancellation: all types; until one leads, it is the only end.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
+
+  /// Errors: `errc::connection_failed` if that one does not lead any more.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
+
+  bool reaches_own_process() const override {
+    return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
+  }
+
+  /// The one that `connect` found last; -1: none.
+  int leader() const { return leader_; }
+
+ private:
+  struct search;
+
+  ELASTIC_DECL task<void> ask(std::shared_ptr<search> of, std::size_t place);
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(std::shared_ptr<search> of,
+                                                                  std::size_t place);
+  ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
+                                   std::shared_ptr<message_channel> channel);
+
+  options chosen_;
+  int leader_ = -1;
+  /// Those with a smaller term lead no more.
+  std::int64_t term_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/fencing.hpp ----
+
+namespace elastic::detail {
+
+/// When a node that is cut off notices, when its workers are gone, and when the others go on
+/// without it: one after the other, also if a clock is faster than another by 2 %. All count from
+/// the last moment at which the others can know that the node lives.
+struct fencing {
+  /// The node gives up the others, and its workers get their signal to end.
+  duration notice{};
+  /// What is left of its workers is killed.
+  duration kill{};
+  /// The others go on.
+  duration others_go_on{};
+
+  /// How long a process may take to be gone once it is killed.
+  static constexpr std::chrono::milliseconds kill_time{50};
+
+  /// Of a node that is lost after `silence`, over 0.
+  ELASTIC_DECL static fencing of_silence(duration silence);
+
+  /// Of a node whose connection ended, and that is lost if it does not come back within `grace`,
+  /// over 0.
+  ELASTIC_DECL static fencing of_end(duration grace);
+
+  /// Of the node whose agent led the others and does so no more, since it lost them half of `grace`
+  /// ago: it has the rest of the time of `of_end`.
+  ELASTIC_DECL static fencing of_step_down(duration grace);
+
+  /// Whether nothing is left of the workers when the others go on, and they had time to end.
+  ELASTIC_DECL bool is_safe() const;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/rendezvous_link.hpp ----
+
+namespace elastic::detail {
+
+/// A node's connection to the server of its rendezvous: keeps it, takes it up again if it
+/// breaks, and holds what the server said last.
+///
+/// Whoever waits for something looks at `known()`, and awaits `news()` until it is known.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
+ public:
+  /// What the server said that still holds.
+  struct knowledge {
+    std::optional<rendezvous_messages::placed> placed;
+    /// The addresses of the nodes of `peers_round`.
+    address_filter peers;
+    std::int64_t peers_round = -1;
+    std::optional<rendezvous_change> change;
+    std::optional<rendezvous_messages::closed> closed;
+    std::optional<rendezvous_messages::refused> refused;
+    std::optional<rendezvous_messages::status> status;
+    bool all_finished = false;
+    /// The link has ended for good; nothing more will be heard.
+    std::exception_ptr broken;
+  };
+
+  /// @param host_grace  how long a server that was reached before may be gone, if another can take
+  ///                    up its job
+  ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
+                               rendezvous_messages::hello greeting, duration host_grace,
+                               std::shared_ptr<time_source> time, logger log);
+
+  /// Begins to connect, for at most `patience`.
+  ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
+
+  /// Sends what is still to be said, for at most `limits::rendezvous_leave_timeout`, and ends.
+  ELASTIC_DECL task<void> stop();
+
+  const knowledge& known() const { return known_; }
+
+  bool is_connected() const { return is_welcome_; }
+
+  /// The address of this node on the way to the server; empty while there is no connection.
+  ELASTIC_DECL std::string local_address() const;
+
+  /// Waits until the server has said more.
+  ELASTIC_DECL task<void> news();
+
+  /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
+  /// to be the same whether it arrives once or twice.
+  ELASTIC_DECL void send_until_superseded(rendezvous_request what);
+
+  /// Sends a request; without a connection it is lost.
+  ELASTIC_DECL void say(const rendezvous_request& what);
+
+  /// This node is between two rounds: what is known of the one that it leaves holds no longer.
+  ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
+  ELASTIC_DECL void ask_status();
+
+  /// Waits until the workers of this node have to be gone, because the others can go on without it.
+  ELASTIC_DECL task<void> wait_for_fence();
+
+  /// Why the last attempt to connect failed.
+  const std::string& last_problem() const { return last_problem_; }
+
+ private:
+  using channel_pointer = std::shared_ptr<message_channel>;
+
+  static constexpr std::chrono::milliseconds first_pause{20};
+  static constexpr std::chrono::milliseconds longest_pause{1000};
+  /// The same for a server that is to come back: workers wait for it.
+  static constexpr std::chrono::milliseconds longest_search_pause{200};
+  /// After this time without a connection the log says what is waited for.
+  static constexpr std::chrono::seconds silent_wait{2};
+  /// How long one attempt, and the first answer, may take.
+  static constexpr std::chrono::seconds attempt_timeout{5};
+  /// A server that is about to stop hangs up once; one that does not know us, always.
+  static constexpr int most_hang_ups = 5;
+  static constexpr int most_silences = 2;
+
+  // ---- keeping the connection -----------------------------------------------------------------
+
+  ELASTIC_DECL task<void> keep_connected(time_point deadline);
+
+  /// Tries again and again.
+  ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
+  ELASTIC_DECL time_point next_limit() const;
+  ELASTIC_DECL std::string absence() const;
+
+  // How long a server that was reached before is looked for.
+  ELASTIC_DECL duration patience() const;
+  ELASTIC_DECL void warn_of_absence() const;
+
+  /// Result: null if this attempt failed.
+  ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
+
+  /// Whether the other side answers as a server of the rendezvous does.
+  ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
+  ELASTIC_DECL std::string stranger() const;
+  ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
+                            time_point greeted_at);
+
+  // ---- the conversation -----------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> listen();
+
+  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
+  /// it says of itself proves nothing, only its answers do.
+  ELASTIC_DECL task<void> keep_alive();
+
+  /// Keeps a second connection beside the first, if the server knows what it is for: one that
+  /// breaks alone is not the end of this node.
+  ELASTIC_DECL task<void> keep_witness();
+  ELASTIC_DECL task<void> attend_witness();
+
+  void take(const rendezvous_messages::welcome&) {}
+  ELASTIC_DECL void take(const rendezvous_messages::alive&);
+  void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
+  void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
+  ELASTIC_DECL void take(const rendezvous_messages::status& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
+  ELASTIC_DECL void note_lost(std::string why);
+
+  /// When the workers of this node have to be gone.
+  ELASTIC_DECL time_point fence() const;
+  ELASTIC_DECL void notify();
+
+  std::shared_ptr<message_connector> connector_;
+  rendezvous_messages::hello greeting_;
+  duration host_grace_;
+  /// The server's, once it has welcomed this node.
+  rendezvous_settings settings_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::optional<event_flag> news_;
+  std::optional<event_flag> ended_;
+  asio::cancellation_signal cancel_;
+  channel_pointer channel_;
+  bool is_welcome_ = false;
+  bool was_connected_ = false;
+  /// When the connection ended, and when that counts as the loss of this node.
+  std::optional<time_point> ended_at_;
+  std::optional<time_point> lost_at_;
+  fencing end_;
+  /// The others have gone on without this node, until it joins again.
+  bool is_given_up_ = false;
+  /// When we said the last that the server is known to have heard, and what it has not answered.
+  time_point known_alive_at_;
+  std::deque<time_point> unanswered_;
+  std::optional<rendezvous_request> standing_request_;
+  bool status_is_due_ = false;
+  knowledge known_;
+  std::string last_problem_;
+  int hang_ups_ = 0;
+  int silences_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/rendezvous_host.hpp ----
+
+namespace elastic {
+
+/// What a server of a rendezvous is asked by its nodes.
+enum class rendezvous_protocol {
+  /// What happens next: it decides (`c10d_rendezvous`).
+  native,
+  /// What its store holds: they decide (`dynamic_rendezvous`). Who asks for more is hung up on.
+  torch,
+};
+
+/// The server at which nodes meet, on the node that hosts it.
+///
+/// Thread-safety: one strand at a time.
+class rendezvous_host {
+ public:
+  static constexpr std::uint16_t default_port = 29400;
+  /// The key that shows to clients of the store that its server decides.
+  static constexpr std::string_view native_key = "elastic.rendezvous.native";
+
+  /// Hosts the server at `at`, if that is an address of this host that nobody serves yet. Of
+  /// nodes on one host, the first that comes hosts. The port is opened as `detail::listen_point`
+  /// says, or at every address if the parameters say so.
+  ///
+  /// @param decided  whether to host, if that does not follow from the address (a virtual
+  ///                 address, a forwarded port)
+  /// @param service  what nodes ask; none: what the protocol says
+  /// Result: null if another node hosts it.
+  /// Errors: those of `tcp_store_server`, if `decided` is true.
+  ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
+      endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+      rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
+
+  /// Errors: those of `tcp_store_server`.
+  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, detail::listen_point at,
+                               std::uint16_t port, const rendezvous_parameters& parameters,
+                               rendezvous_protocol protocol,
+                               std::shared_ptr<store_extension> service = nullptr);
+
+  std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+
+  /// How many clients are connected.
+  std::size_t connections() const { return server_->connections(); }
+
+  /// Ends the server, once the nodes were sent what they were told.
+  ELASTIC_DECL task<void> stop();
+
+ private:
+  std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/native/c10d_rendezvous.hpp ----
+
+namespace elastic {
+
+/// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
+///
+/// Each node holds one connection to the server, says what it wants and is told what comes of it:
+/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
+/// docs/design.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
+///
+/// Thread-safety: one strand at a time.
+class c10d_rendezvous final : public rendezvous_handler {
+ public:
+  using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
+
+  /// How many endpoints may be given.
+  static constexpr std::size_t most_endpoints = detail::most_candidates;
+
+  /// How a header-only program meets with nodes of torchrun.
+  static constexpr std::string_view torch_hint =
+      "to meet with nodes of torchrun, include <elastic/rendezvous/torch.hpp> and call "
+      "add_torch_rendezvous(registry)";
+
+  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
+  /// out of bounds.
+  ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
+
+  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
+  /// hosted, and the endpoint is not looked at.
+  /// @param is_beside_server  the server is in this process, so that both end together
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
+                               std::shared_ptr<message_connector> connector,
+                               std::shared_ptr<store> agents, bool is_beside_server = false);
+
+  /// One of several servers, as another agent of the job reaches it.
+  struct candidate_server {
+    std::shared_ptr<message_connector> connector;
+    /// Its store.
+    std::shared_ptr<store> agents;
+  };
+
+  /// The same at several servers of which one leads. `own`, if any, is this agent's, and runs
+  /// until it was left.
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
+                               std::vector<candidate_server> servers,
+                               std::shared_ptr<detail::candidate> own);
+
+  /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
+  /// Call it before the first round.
+  /// @param watch  called with the table of the store, if this node hosts it; what it returns is
+  ///               kept as long
+  void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
+
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  ELASTIC_DECL task<void> begin();
+
+  // By the network; as its host, if this node is to be.
+  ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
+
+  // Whether the server ends with this node.
+  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_; }
+
+  // ---- several endpoints ------------------------------------------------------------------------
+
+  bool has_candidates() const { return endpoints_.size() > 1; }
+  ELASTIC_DECL void check_candidates() const;
+  // Serves the first of the endpoints that is this host's and that nobody serves yet.
+  ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
+  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node);
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(const endpoint& at) const;
+  ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
+                                               const endpoint& at) const;
+  ELASTIC_DECL void look_for_leader();
+  ELASTIC_DECL task<void> retire();
+
+  // Until this node is placed in a round after its last one.
+  ELASTIC_DECL task<void> join();
+  ELASTIC_DECL task<rendezvous_round> placed_round();
+  ELASTIC_DECL address_filter admitted_addresses() const;
+  ELASTIC_DECL task<void> ask_status();
+  ELASTIC_DECL void throw_if_in_no_round() const;
+  ELASTIC_DECL void throw_if_over() const;
+  [[noreturn]] ELASTIC_DECL void throw_broken() const;
+
+  [[noreturn]] ELASTIC_DECL void throw_refused(const rendezvous_messages::refused& refused) const;
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  /// More than one: candidates, in the order in which all name them.
+  std::vector<endpoint> endpoints_;
+  std::string list_;
+  rendezvous_settings settings_;
+  duration host_grace_ = std::chrono::seconds(60);
+  std::optional<bool> is_host_;
+  bool is_beside_server_ = false;
+  detail::worker_store_host workers_;
+  std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<detail::candidate> candidate_;
+  std::shared_ptr<detail::leader_connector> leader_;
+  std::vector<candidate_server> servers_;
+  bool is_closing_ = false;
+  std::shared_ptr<message_connector> connector_;
+  store_watch watch_;
+  std::shared_ptr<void> kept_watch_;
+  std::shared_ptr<detail::rendezvous_link> link_;
+  std::shared_ptr<store> agents_;
+  std::string worker_networks_;
+  std::int64_t round_ = -1;
 };
 
 }  // namespace elastic
@@ -9613,39 +10915,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/random.hpp ----
-
-#include <random>
-
-namespace elastic::detail {
-
-/// A random source: seeded by the machine, or by a test for a run that can be repeated.
-///
-/// Thread-safety: one thread at a time.
-class random_source {
- public:
-  ELASTIC_DECL random_source();
-  explicit random_source(std::uint64_t seed) : engine_(seed) {}
-
-  std::uint64_t next() { return engine_(); }
-
-  /// A number in [0, bound); `bound` must not be 0.
-  ELASTIC_DECL std::uint64_t below(std::uint64_t bound);
-
- private:
-  std::mt19937_64 engine_;
-};
-
-/// A random UUID (RFC 4122, version 4), as run id if the user named none.
-ELASTIC_DECL std::string random_uuid(random_source& random);
-ELASTIC_DECL std::string random_uuid();
-
-/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
-ELASTIC_DECL std::string random_name(std::size_t length);
-
-}  // namespace elastic::detail
-
 // ---- elastic/launch/detail/chaos_schedule.hpp ----
 
 namespace elastic::detail {
@@ -10234,7 +11503,10 @@ class ring : public std::enable_shared_from_this<ring> {
 
   asio::any_io_executor executor_;
   std::unique_ptr<ring_queue> queue_;
-  // Borrows the descriptor of the queue.
+  // A second descriptor of the queue's, since liburing closes that by a call that ThreadSanitizer
+  // does not see: to it, whoever got the number next would race with this.
+  unique_fd watched_;
+  // Borrows it.
   asio::posix::stream_descriptor readiness_;
   // Every running operation is in one of these: with something to hand to the kernel (itself or
   // its cancelling), or with nothing to do but to wait.
@@ -10344,6 +11616,8 @@ struct command_line {
   io_choice io = io_choice::automatic;
   /// What is allowed but surely not meant, one sentence each.
   std::vector<std::string> warnings;
+  /// What was taken from elsewhere than options and PET_ variables, one sentence each.
+  std::vector<std::string> notes;
 };
 
 /// The version was asked for: see `show_version`.
@@ -10356,11 +11630,41 @@ struct version_request {
 ///
 /// The options are torchrun's. Names may be written with dashes or underscores and be shortened as
 /// long as they stay unique; of a repeated option the last counts; what follows the script is the
-/// script's. An option that is not given has the value of PET_<NAME>, if that is not empty.
+/// script's. An option that is not given has the value of PET_<NAME>, if that is not empty; those
+/// of the rendezvous what Slurm's variables say, in a step that has several nodes.
 ///
 /// A pure function: it looks at no file, device or environment but `facts`.
 ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
     const std::vector<std::string>& arguments, const command_line_facts& facts);
+
+}  // namespace elastic
+
+// ---- elastic/launch/command_word.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// A word that has elasticrun do something else than run a job.
+struct command_row {
+  const char* word;
+  const char* arguments;
+  const char* help;
+};
+
+/// All of them, in the order of --help.
+ELASTIC_DECL const std::vector<command_row>& command_rows();
+
+/// The command that the arguments of `elasticrun` name, by their first word alone; null: they are
+/// to run a job. A script of that name wins, so that every command line of torchrun's keeps its
+/// meaning; `./status` is always a script.
+/// @param is_script  whether there is a script with this name, see `is_script`
+ELASTIC_DECL const command_row* find_command(
+    const std::vector<std::string>& arguments,
+    const std::function<bool(const std::string& name)>& is_script);
+
+/// Whether Python could run what has this name: a file, or a directory with a __main__.py.
+ELASTIC_DECL bool is_script(const std::string& name);
 
 }  // namespace elastic
 
@@ -10469,6 +11773,38 @@ ELASTIC_DECL std::string default_python();
 
 }  // namespace elastic
 
+// ---- elastic/launch/drain_file.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// Waits until a file is there by which somebody takes this node out of the job. The kernel tells
+/// of it (inotify), so the file must come to be on this host: no network file system tells of what
+/// another one does.
+///
+/// If its directory goes away, the log says so, and nothing ends the wait any more.
+/// Result: the reason: the file's name, and what stands in it, on one line; or why that cannot be
+/// read, which changes nothing.
+/// Errors: `errc::file_access` if the directory cannot be watched.
+/// Cancellation: all types.
+ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
+                                                   std::shared_ptr<time_source> time, logger log);
+
+namespace detail {
+
+/// What stands in a drain file, or why it cannot be read.
+struct drain_text {
+  std::string text;
+  std::string problem;
+};
+
+ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
+
+}  // namespace detail
+
+}  // namespace elastic
+
 // ---- elastic/launch/job_outcome.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
@@ -10502,6 +11838,488 @@ ELASTIC_DECL std::string launcher_error_text(const std::exception& failure, wall
 /// names, if any. Where that cannot be written, the log says so.
 ELASTIC_DECL void leave_error_file(const environment_map& environment, const std::string& text,
                                    const logger& log);
+
+}  // namespace elastic
+
+// ---- elastic/observe/journal_record.hpp ----
+
+namespace elastic {
+
+/// A job event as a journal has it.
+struct journal_record {
+  /// Begins at 1 and grows by 1, within an epoch.
+  std::int64_t sequence = 0;
+  /// Which agent numbers them: when it began, in microseconds since 1970. A later one is larger.
+  std::int64_t epoch = 0;
+  /// When it happened, by the clock of the node, in microseconds since 1970.
+  std::int64_t time_us = 0;
+  /// The host on which it did.
+  std::string node = {};
+  job_event event = {};
+
+  friend bool operator==(const journal_record&, const journal_record&) = default;
+};
+
+/// The record as a JSON object on one line, without a line end: "seq", "epoch", "time_us", "node"
+/// and "kind", then the fields that the event has, under their names. Texts are cut after
+/// `limits::journal_text_bytes`, pids after `limits::journal_pids`.
+ELASTIC_DECL std::string to_json_line(const journal_record& record);
+
+/// Reads such a line. Fields of other names are passed over.
+/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with the line.
+ELASTIC_DECL journal_record parse_journal_line(std::string_view line);
+
+}  // namespace elastic
+
+// ---- elastic/observe/journal_sink.hpp ----
+
+namespace elastic {
+
+/// Where the records of a journal go: implement it to follow what a job does.
+///
+/// Thread-safety: called by one thread at a time, that on which the journal is told something, and
+/// on which it waits: be quick, and do not call the journal.
+class journal_sink {
+ public:
+  virtual ~journal_sink() = default;
+
+  /// What it throws is logged and ends nothing.
+  virtual void take(const journal_record& record) = 0;
+};
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_journal.hpp ----
+
+namespace elastic {
+
+/// What a job_journal is made from.
+struct job_journal_options {
+  /// The host of which its records speak.
+  std::string node;
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time = {};
+  /// How many records are kept for those who come later, at least 1.
+  std::size_t most_records = limits::journal_records;
+  logger log = {};
+};
+
+/// The journal of what a node's agent decides: gives each event its number and its time, keeps the
+/// last of them, and passes all on.
+///
+/// Thread-safety: any thread.
+class job_journal {
+ public:
+  ELASTIC_DECL explicit job_journal(job_journal_options options);
+
+  job_journal(const job_journal&) = delete;
+  job_journal& operator=(const job_journal&) = delete;
+
+  /// Tells the journal something. Errors: none; what a sink throws is logged.
+  ELASTIC_DECL void record(job_event event);
+
+  /// Adds a sink, which is told first what is kept, oldest first; nothing is lost in between.
+  ELASTIC_DECL void add(std::shared_ptr<journal_sink> sink);
+
+  /// The sink is told nothing more when this returns.
+  ELASTIC_DECL void remove(const std::shared_ptr<journal_sink>& sink);
+
+  /// What its records have as epoch.
+  std::int64_t epoch() const { return epoch_; }
+
+  /// The records after a number, oldest first, as far as they are kept: a gap shows by the number
+  /// of the first. 0: all that are kept.
+  ELASTIC_DECL std::vector<journal_record> after(std::int64_t sequence) const;
+
+ private:
+  ELASTIC_DECL void tell(journal_sink& sink, const journal_record& record) const;
+
+  job_journal_options options_;
+  std::int64_t epoch_;
+  mutable std::mutex mutex_;
+  std::int64_t next_ = 1;
+  std::deque<journal_record> records_;
+  std::vector<std::shared_ptr<journal_sink>> sinks_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_view.hpp ----
+
+namespace elastic {
+
+/// What an agent is at.
+enum class agent_activity {
+  starting,
+  meeting,
+  running,
+  stopping,
+  restarting,
+  finishing,
+  succeeded,
+  failed,
+  stopped,
+};
+inline constexpr std::array<std::string_view, 9> agent_activity_names{
+    "starting",     "rendezvous", "running", "stopping", "restarting",
+    "exit_barrier", "succeeded",  "failed",  "stopped"};
+
+constexpr std::string_view to_string(agent_activity activity) {
+  return agent_activity_names[static_cast<std::size_t>(activity)];
+}
+
+/// What the time of an agent went to. Only `training` is what the job is for.
+enum class time_use { training, rendezvous, start, stop, exit_barrier };
+inline constexpr std::array<std::string_view, 5> time_use_names{"productive", "rendezvous", "start",
+                                                                "stop", "exit_barrier"};
+
+/// Why an attempt ended.
+enum class attempt_end { none, success, failure, hang, membership, request };
+inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
+                                                                   "hang", "membership", "request"};
+
+namespace detail {
+
+/// The time between two times of day, in seconds; a clock that was set makes it no less than 0.
+constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
+  const double span = (static_cast<double>(to_us) - static_cast<double>(from_us)) / 1e6;
+  return span > 0 ? span : 0;
+}
+
+}  // namespace detail
+
+/// Durations in seconds, counted as Prometheus does.
+struct duration_histogram {
+  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
+                                                 5,    10,   30,  120., 600, 1800};
+  /// How many were at most as long as each bound and longer than the one before.
+  std::array<std::int64_t, bounds.size()> counts{};
+  std::int64_t count = 0;
+  double sum = 0;
+
+  ELASTIC_DECL void add(double seconds);
+};
+
+/// A worker of this node in its last attempt.
+struct viewed_worker {
+  enum class condition { waiting, running, succeeded, failed, hung, stopped };
+
+  std::int64_t rank = -1;
+  std::int64_t local_rank = 0;
+  std::int64_t pid = 0;
+  condition state = condition::waiting;
+  std::optional<std::int64_t> exit_code = {};
+  std::optional<std::int64_t> signal = {};
+  /// Why it ended, as far as somebody said so. Text of the worker's, which may be hostile.
+  std::string reason = {};
+  std::int64_t ended_us = 0;
+  /// The last step that it reported, of how many (0: not known), and when; -1: none.
+  std::int64_t step = -1;
+  std::int64_t total = 0;
+  std::int64_t progress_us = 0;
+  /// When it first reported that step.
+  std::int64_t step_us = 0;
+  /// Text of the worker's.
+  std::string text = {};
+  /// What a step takes it, smoothed; 0: not known.
+  double step_seconds = 0;
+};
+inline constexpr std::array<std::string_view, 6> worker_condition_names{
+    "waiting", "running", "succeeded", "failed", "hung", "stopped"};
+
+/// One life of the worker group of this node, or the wait for it.
+struct viewed_attempt {
+  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
+  std::int64_t round = -1;
+  /// How often workers had failed before.
+  std::int64_t number = 0;
+  std::int64_t world_size = 0;
+  std::int64_t nodes = 0;
+  /// When it was begun, its workers ran, and something ended that; 0: not yet.
+  std::int64_t began_us = 0;
+  std::int64_t started_us = 0;
+  std::int64_t ended_us = 0;
+  attempt_end end = attempt_end::none;
+  std::string reason = {};
+  /// The first worker of this node that failed.
+  std::optional<std::int64_t> failed_rank = {};
+  /// What was decided then.
+  std::string decision = {};
+  /// From its end until workers ran again; empty: they do not, or not yet.
+  std::optional<double> lost_seconds = {};
+};
+
+/// What a job is at, as one agent sees it: made of the records of its journal, and of what workers
+/// report. A plain value without clocks; bounded, whatever it is told.
+///
+/// Thread-safety: one thread at a time.
+class job_view {
+ public:
+  /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
+  /// over.
+  ELASTIC_DECL void take(const journal_record& record);
+
+  /// Takes what a worker of this node reports.
+  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+
+  agent_activity activity() const { return activity_; }
+  bool has_ended() const { return activity_ >= agent_activity::succeeded; }
+  /// Why it is at that; empty: nothing more is to be said.
+  const std::string& reason() const { return reason_; }
+
+  /// The last record that was taken; 0: none.
+  std::int64_t epoch() const { return epoch_; }
+  std::int64_t sequence() const { return sequence_; }
+
+  const std::string& node() const { return node_; }
+  const std::string& run_id() const { return run_id_; }
+  const std::string& backend() const { return backend_; }
+  const std::string& role() const { return role_; }
+  /// The place of this node in the round; -1: none yet.
+  std::int64_t group_rank() const { return group_rank_; }
+  std::int64_t base_rank() const { return base_rank_; }
+  std::int64_t restarts() const { return restarts_; }
+  std::int64_t max_restarts() const { return max_restarts_; }
+
+  /// The newest last; the oldest are forgotten (`limits::viewed_attempts`).
+  const std::deque<viewed_attempt>& attempts() const { return attempts_; }
+  /// By local rank.
+  const std::vector<viewed_worker>& workers() const { return workers_; }
+
+  /// When the agent began, in microseconds since 1970.
+  std::int64_t began_us() const { return began_us_; }
+  /// What the time was used for up to `now_us`, in seconds.
+  ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
+  /// The part of the time that workers ran, from 0 to 1; empty before anything was done.
+  ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
+
+  /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
+  const std::array<std::int64_t, 6>& ends() const { return ends_; }
+  const std::map<std::string, std::int64_t>& exits() const { return exits_; }
+  const duration_histogram& rendezvous_durations() const { return rendezvous_; }
+  const duration_histogram& start_durations() const { return starts_; }
+  const duration_histogram& stop_durations() const { return stops_; }
+
+  /// The furthest behind of the workers that report steps; null: none does.
+  ELASTIC_DECL const viewed_worker* slowest() const;
+  /// The median of what a step takes the workers that run; 0: not known.
+  ELASTIC_DECL double median_step_seconds() const;
+
+ private:
+  ELASTIC_DECL void open_attempt(const journal_record& record);
+  ELASTIC_DECL void join_round(const journal_record& record);
+  ELASTIC_DECL void start_workers(const journal_record& record);
+  ELASTIC_DECL void end_worker(const journal_record& record);
+  ELASTIC_DECL void note_hung(const journal_record& record);
+  ELASTIC_DECL void note_stopped(const journal_record& record);
+  ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
+  ELASTIC_DECL void decide(const journal_record& record);
+  ELASTIC_DECL void end_agent(const journal_record& record);
+  ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
+  ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
+
+  agent_activity activity_ = agent_activity::starting;
+  std::string reason_;
+  std::int64_t epoch_ = 0;
+  std::int64_t sequence_ = 0;
+  std::string node_;
+  std::string run_id_;
+  std::string backend_;
+  std::string role_;
+  std::int64_t group_rank_ = -1;
+  std::int64_t base_rank_ = 0;
+  std::int64_t restarts_ = 0;
+  std::int64_t max_restarts_ = 0;
+  std::deque<viewed_attempt> attempts_;
+  /// Whether the last attempt goes on.
+  bool is_open_ = false;
+  bool is_stopping_ = false;
+  bool will_restart_ = false;
+  std::vector<viewed_worker> workers_;
+  std::int64_t began_us_ = 0;
+  time_use use_ = time_use::start;
+  std::int64_t use_began_us_ = 0;
+  std::array<double, time_use_names.size()> used_{};
+  std::array<std::int64_t, attempt_end_names.size()> ends_{};
+  std::map<std::string, std::int64_t> exits_;
+  duration_histogram rendezvous_;
+  duration_histogram starts_;
+  duration_histogram stops_;
+};
+
+/// A worker that is slower than this times the median is named as a straggler.
+inline constexpr double straggler_ratio = 1.25;
+
+/// The view of a journal that was read.
+ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records);
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_monitor.hpp ----
+
+namespace elastic {
+
+/// The view of a job that runs: add it to the job's journal, and make it the agent's observer.
+/// Who serves HTTP by other means answers from its view by `job_json` and `metrics_text`.
+///
+/// Thread-safety: any thread.
+class job_monitor final : public journal_sink, public worker_observer {
+ public:
+  /// @param time  null: `system_time`
+  /// @param next  is told first whatever the observer is told; may be null
+  ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
+                                    std::shared_ptr<worker_observer> next = {});
+
+  /// What the job is at.
+  ELASTIC_DECL job_view view() const;
+
+  /// When a worker last reported progress, in microseconds since 1970; 0: none has.
+  ELASTIC_DECL std::int64_t progress_us() const;
+
+  /// The time of day, in microseconds since 1970.
+  ELASTIC_DECL std::int64_t now_us() const;
+
+  /// Calls this, which must not throw or call the monitor, from any thread: after each record, and
+  /// when workers report progress, once a second at most. Empty: nobody is called any more.
+  ELASTIC_DECL void on_change(std::function<void()> call);
+
+  ELASTIC_DECL void take(const journal_record& record) override;
+  ELASTIC_DECL void started(const started_workers& job) override;
+  ELASTIC_DECL void progress(const worker_progress& made) override;
+  ELASTIC_DECL void hung(const hung_worker& worker) override;
+
+ private:
+  std::shared_ptr<time_source> time_;
+  std::shared_ptr<worker_observer> next_;
+  mutable std::mutex mutex_;
+  job_view view_;
+  std::int64_t progress_us_ = 0;
+  std::int64_t called_us_ = 0;
+  std::function<void()> on_change_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/observe/status_address.hpp ----
+
+namespace elastic {
+
+/// Where the status of a job is served: at a TCP port, or at a Unix socket.
+struct status_address {
+  /// An IP address of this host and a port, 0: one that the system picks.
+  endpoint tcp = {"127.0.0.1", 0};
+  /// The path of a Unix socket; empty: TCP.
+  std::string path = {};
+
+  bool is_unix() const { return !path.empty(); }
+  /// Whether only this host can reach it.
+  ELASTIC_DECL bool is_local() const;
+
+  friend bool operator==(const status_address&, const status_address&) = default;
+};
+
+/// Reads "8080" (of this host alone), "0.0.0.0:8080", "[::1]:8080", "localhost:8080" or
+/// "unix:/run/job.status".
+/// Errors: `errc::invalid_argument`, one sentence that says what is allowed.
+ELASTIC_DECL status_address parse_status_address(std::string_view text);
+
+/// As `parse_status_address` reads it.
+ELASTIC_DECL std::string to_text(const status_address& address);
+
+}  // namespace elastic
+
+// ---- elastic/observe/status_server.hpp ----
+
+namespace elastic {
+
+namespace detail {
+class status_server_core;
+}  // namespace detail
+
+/// What a status_server is made from.
+struct status_server_options {
+  status_address address = {};
+  /// What the agent records in; must be set.
+  std::shared_ptr<job_journal> journal = {};
+  /// What follows that journal, and the workers; must be set.
+  std::shared_ptr<job_monitor> monitor = {};
+  /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only this
+  /// host can reach the server, else one that the server makes.
+  std::string token = {};
+  /// The names of this host that requests may use, besides the one that it has.
+  std::vector<std::string> host_names = {};
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time = {};
+  logger log = {};
+};
+
+/// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
+/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. It only
+/// reads: no request changes anything.
+///
+/// It listens from the moment that it is made and answers also before the job begins and while it
+/// waits. The job never waits for a client: connections, requests and answers are bounded, and who
+/// reads slowly is disconnected. It wakes nobody up as long as nobody looks.
+///
+/// Thread-safety: every member may be called from any thread. The server runs on a strand of the
+/// executor that it was given; that executor's context must outlive it.
+class status_server {
+ public:
+  /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;
+  /// `errc::invalid_argument` if the address is none of this host, the path too long, the token not
+  /// as it has to be, or journal or monitor are missing; `errc::connection_failed` if the system
+  /// has no socket left.
+  ELASTIC_DECL status_server(asio::any_io_executor executor, status_server_options options);
+
+  /// Closes everything without waiting for it. Prefer `stop`.
+  ELASTIC_DECL ~status_server();
+
+  status_server(const status_server&) = delete;
+  status_server& operator=(const status_server&) = delete;
+
+  /// Where it listens, with the port that it has.
+  ELASTIC_DECL status_address address() const;
+
+  /// What a browser opens, with the token if the server has made it; one that was given is nobody's
+  /// to print. "unix:PATH" of a Unix socket.
+  ELASTIC_DECL std::string url() const;
+
+  /// How many clients are connected.
+  ELASTIC_DECL std::size_t connections() const;
+
+  /// Listens no more; those who follow events get the last, within `limits::status_farewell`; then
+  /// everybody is disconnected. Nothing of the server runs when this returns. May be called again.
+  ///
+  /// Errors: none; what went wrong with the server is logged, for the job is none the worse for it.
+  /// Cancellation: all types; the server stops nevertheless, only unwaited for.
+  ELASTIC_DECL task<void> stop();
+
+ private:
+  std::shared_ptr<detail::status_server_core> core_;
+};
+
+/// The token in a file, without the ends of lines behind it. The file has to belong to this user or
+/// to root, and nobody else may read or write it.
+/// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
+ELASTIC_DECL std::string read_status_token(const std::string& path);
+
+}  // namespace elastic
+
+// ---- elastic/launch/job_status.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// Shows what a job does where its configuration says (`launch_config::status`): makes the journal
+/// of the services if they have none, follows it, and becomes their observer, in front of the one
+/// that they have. Call it before the agent is made, and stop the server after its run.
+///
+/// Result: the server; null if the configuration names no place.
+/// Errors: those of `parse_status_address`, `read_status_token` and `status_server`.
+ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
+                                                     const launch_config& config,
+                                                     agent_services& services);
 
 }  // namespace elastic
 
@@ -10632,6 +12450,14 @@ namespace elastic {
 /// becomes /dev/null, so that no descriptor of the job takes its number.
 ELASTIC_DECL void set_up_program();
 
+/// Lets this process open as many files as it may (the hard limit), up to `limits::open_files`: a
+/// host that serves the store of a large job has a connection to each worker. What it starts
+/// inherits that, unless it is told the limit before (`agent_services::open_files`), as is right
+/// for programs that use `select`.
+///
+/// Result: the soft limit before.
+ELASTIC_DECL std::uint64_t raise_open_files();
+
 }  // namespace elastic
 
 // ---- elastic/launch/detail/progress_line.hpp ----
@@ -10745,6 +12571,46 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
 
 }  // namespace elastic
 
+// ---- elastic/launch/status_command.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// What `elasticrun status` is to show.
+struct status_query {
+  /// Where the job's status is served, if it is by TCP.
+  endpoint tcp = {};
+  /// The Unix socket at which it is; empty: none.
+  std::string socket = {};
+  /// A log directory or a journal; empty: none.
+  std::string log_directory = {};
+  /// What the server wants to be shown; empty: nothing.
+  std::string token = {};
+  bool as_json = false;
+  /// Only the exit code says whether the workers run, and a line why not; of a job that is served.
+  bool asks_ready = false;
+  /// Again each second, until the job has ended.
+  bool repeats = false;
+};
+
+/// Reads what follows `elasticrun status`: [--watch | --ready] [--json] [--token-file FILE]
+/// [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. Without a place it is
+/// PET_STATUS, as for the job. No log directory goes with --ready: it does not show whether its
+/// agent lives.
+/// Result: what to show, or why not.
+ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
+    const std::vector<std::string>& arguments, const environment_map& environment);
+
+/// Shows it. @param out  takes the text, line ends included
+/// Result: what the program exits with: 0; 1 if it was asked for ready and the workers do not run.
+/// Errors: `errc::connection_failed` if nobody answers, `errc::invalid_argument` if the server
+/// refuses, `errc::protocol_violation` if it is none, `errc::file_access` of a log directory.
+ELASTIC_DECL task<int> run_status_command(status_query query,
+                                          std::function<void(std::string_view)> out);
+
+}  // namespace elastic
+
 // ---- elastic/net/tls_options.hpp ----
 
 // Opt-in: for etcd.
@@ -10786,6 +12652,206 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::sock
 ELASTIC_DECL void check_tls_options(const tls_options& options);
 
 }  // namespace elastic
+
+// ---- elastic/observe/journal_reader.hpp ----
+
+namespace elastic {
+
+/// The name of a journal in the log directory of a run.
+inline constexpr std::string_view journal_file_name = "journal.jsonl";
+
+/// What was read of a journal.
+struct journal_contents {
+  /// In the order of the file.
+  std::vector<journal_record> records;
+  /// How many whole lines are no records, and what is wrong with the first.
+  std::int64_t refused_lines = 0;
+  std::string first_refusal;
+  /// The last line has no end: whoever wrote it was ended meanwhile.
+  bool is_torn = false;
+};
+
+/// Reads the text of a journal. A last line without an end counts if it is whole.
+ELASTIC_DECL journal_contents parse_journal(std::string_view text);
+
+/// Reads a journal with the files that were put aside, oldest first; blocks.
+/// @param path  a file
+/// Errors: `errc::file_access`, naming the file: it cannot be read, or is larger than
+/// `limits::journal_read_bytes`.
+ELASTIC_DECL journal_contents read_journal(const std::string& path);
+
+/// The journals of a run: `path` itself if it is a file; that of the log directory `path`; or those
+/// of the newest run of which a log directory lies in it, one for each node that wrote there: those
+/// with its run id that were written at the same time, directly or by way of others.
+/// Errors: `errc::file_access`, saying what was looked for.
+ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path);
+
+}  // namespace elastic
+
+// ---- elastic/observe/explanation.hpp ----
+
+namespace elastic {
+
+/// The story of a run in plain words, from the journals of its nodes: what happened when, root
+/// causes, where the time went, and what would have helped. Texts of others are made printable.
+///
+/// A pure function; times are in UTC.
+ELASTIC_DECL std::string explain(const std::vector<journal_contents>& journals);
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_document.hpp ----
+
+namespace elastic {
+
+/// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
+/// cut, so that it is never longer than `limits::status_answer_bytes`.
+/// @param now_us  the time of day, in microseconds since 1970
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
+
+/// The view for people, in lines; what is hostile in it may be shown on a terminal.
+ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
+
+/// What workers have said since a time, as {"time_us": …, "workers": [[local rank, step, total,
+/// seconds of a step], …]}: short, since it is sent again and again.
+ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
+                                       std::int64_t now_us);
+
+/// Why the workers do not run; empty: they do.
+ELASTIC_DECL std::string why_not_ready(const job_view& view);
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_metrics.hpp ----
+
+namespace elastic {
+
+/// The two forms in which Prometheus reads metrics.
+enum class metrics_format { openmetrics, text };
+
+/// The form that a client takes, by its header "Accept": OpenMetrics only if it names it.
+ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
+
+/// What the answer has as "Content-Type".
+ELASTIC_DECL std::string_view content_type(metrics_format format);
+
+/// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
+/// among those of the node of group rank 0, so that a sum over nodes counts it once.
+/// @param now_us  the time of day, in microseconds since 1970
+ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
+                                      std::int64_t now_us);
+
+}  // namespace elastic
+
+// ---- elastic/observe/journal_file.hpp ----
+
+namespace elastic {
+
+namespace detail {
+class record_writer;
+}  // namespace detail
+
+/// Where a journal is written, and when it is cut.
+struct journal_file_options {
+  /// Its directory must exist. A file that is there is written on.
+  std::string path;
+  /// A file that would become larger is put aside and a new one begun.
+  std::uint64_t max_size = limits::journal_file_bytes;
+  /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
+  int max_files = limits::journal_files;
+  logger log = {};
+};
+
+/// The journal as lines of JSON, appended to a file.
+///
+/// A file that cannot be written, as on a full disk, is said once in the log; each record tries
+/// anew, and one that is missing shows by its number. On a file system that may hang a thread
+/// writes, which is there only as long as something is to be written; what it has not written after
+/// `limits::journal_pending_lines` more is lost.
+/// Thread-safety: one thread at a time.
+class journal_file final : public journal_sink {
+ public:
+  /// Opens nothing yet.
+  ELASTIC_DECL explicit journal_file(journal_file_options options);
+  ELASTIC_DECL ~journal_file() override;
+
+  ELASTIC_DECL void take(const journal_record& record) override;
+
+  /// Waits until all is written, at most `limits::journal_patience`.
+  ///
+  /// Errors: none; what is lost is logged. Cancellation: all types; what is not written yet may be
+  /// later.
+  ELASTIC_DECL task<void> finish();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  logger log_;
+  std::shared_ptr<detail::record_writer> writer_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/observe/merged_trace.hpp ----
+
+namespace elastic {
+
+/// What is added to the clock of each journal, in microseconds, so that it fits that of the first;
+/// empty of one that has no round in common with it, directly or by others: its clock is left as it
+/// is.
+///
+/// The nodes of a round learn at the same time, but for the time of a message, that it is complete:
+/// the median of the differences of these moments is taken, if that is no more than an hour.
+ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
+    const std::vector<journal_contents>& journals);
+
+/// The journals of several nodes as one Chrome trace, with clocks that fit; see `clock_shifts`.
+/// A whole JSON object. Pure.
+ELASTIC_DECL std::string merged_trace(const std::vector<journal_contents>& journals);
+
+}  // namespace elastic
+
+// ---- elastic/observe/trace_file.hpp ----
+
+namespace elastic {
+
+namespace detail {
+class record_writer;
+class trace_events;
+}  // namespace detail
+
+/// A journal as a Chrome trace, which Perfetto shows: an array of JSON whose end is left out, so
+/// that it can be read however the agent ends.
+///
+/// What is in the file is overwritten. Of a file that cannot be written, is full or hangs the same
+/// holds as for `journal_file`.
+/// Thread-safety: one thread at a time.
+class trace_file final : public journal_sink {
+ public:
+  /// Opens nothing yet.
+  ELASTIC_DECL explicit trace_file(std::string path, logger log = {});
+  ELASTIC_DECL ~trace_file() override;
+
+  ELASTIC_DECL void take(const journal_record& record) override;
+
+  /// Waits until all is written, at most `limits::journal_patience`.
+  ///
+  /// Errors: none; what is lost is logged. Cancellation: all types; what is not written yet may be
+  /// later.
+  ELASTIC_DECL task<void> finish();
+
+ private:
+  logger log_;
+  std::shared_ptr<detail::record_writer> writer_;
+  std::unique_ptr<detail::trace_events> events_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/observe.hpp ----
+
+// Opt-in: following what a job does: its journal, and what is made of it.
 
 // ---- elastic/rendezvous/etcd/etcd_rendezvous.hpp ----
 
@@ -11039,37 +13105,6 @@ class torch_exit {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/detail/fencing.hpp ----
-
-namespace elastic::detail {
-
-/// When a node that is cut off notices, when its workers are gone, and when the others go on
-/// without it: one after the other, also if a clock is faster than another by 2 %. All count from
-/// the last moment at which the others can know that the node lives.
-struct fencing {
-  /// The node gives up the others, and its workers get their signal to end.
-  duration notice{};
-  /// What is left of its workers is killed.
-  duration kill{};
-  /// The others go on.
-  duration others_go_on{};
-
-  /// How long a process may take to be gone once it is killed.
-  static constexpr std::chrono::milliseconds kill_time{50};
-
-  /// Of a node that is lost after `silence`, over 0.
-  ELASTIC_DECL static fencing of_silence(duration silence);
-
-  /// Of a node whose connection ended, and that is lost if it does not come back within `grace`,
-  /// over 0.
-  ELASTIC_DECL static fencing of_end(duration grace);
-
-  /// Whether nothing is left of the workers when the others go on, and they had time to end.
-  ELASTIC_DECL bool is_safe() const;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/rendezvous/detail/life_sign.hpp ----
 
 namespace elastic::detail {
@@ -11089,6 +13124,9 @@ class life_sign {
   /// How long ago that was; 0 if it has said nothing yet.
   ELASTIC_DECL duration age() const;
 
+  /// How long its workers may run on if it is not heard again.
+  ELASTIC_DECL duration left() const;
+
   /// Waits until this node has to give up the others, unless it is heard again before; for ever if
   /// it has said nothing yet.
   ///
@@ -11106,9 +13144,26 @@ class life_sign {
   std::optional<time_point> heard_at_;
 };
 
-/// The error of a node that gives up the others.
+/// Why a node gives up the others.
 /// @param problem  half a sentence: what the last attempt to reach them failed by
-ELASTIC_DECL error cut_off_error(const life_sign& sign, const std::string& problem);
+ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem);
+
+/// What ends the round of a node that gives up the others. It can meet them again as a node that
+/// comes anew.
+ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
+                                              int restarts);
+
+/// How long it looks for the place where they are to meet.
+inline constexpr std::chrono::seconds second_look{2};
+
+/// Looks once more for the place where the others meet, after a `cut_off_change`.
+///
+/// @param looking  asks something of the place
+/// Errors: `errc::connection_failed` with `why`, if it does not answer within
+/// `second_look`; others of `looking`.
+/// Cancellation: all types.
+ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
+                                    std::string why);
 
 }  // namespace elastic::detail
 
@@ -11316,6 +13371,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// for them: they cannot know of it.
   void spare_ended(bool whether) { spares_ended_ = whether; }
 
+  /// Whether the rendezvous was closed when the state was read last.
+  bool is_closed() const { return is_closed_; }
+
   /// When this node was heard last, as far as it knows.
   const life_sign& sign() const { return sign_; }
 
@@ -11405,12 +13463,12 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // Each is another one, also if the clock was set back: others look at whether it changes.
   ELASTIC_DECL torch_time next_heartbeat();
 
-  // Whether others see the last heartbeat of this node in it.
-  ELASTIC_DECL bool shows_heartbeat(const torch_state& stored) const;
+  // Whether others see that heartbeat of this node in it.
+  ELASTIC_DECL bool shows(const torch_state& stored, torch_time heartbeat) const;
 
   // ---- heartbeats -----------------------------------------------------------------------------
 
-  ELASTIC_DECL task<void> keep_alive();
+  ELASTIC_DECL static task<void> keep_alive(std::shared_ptr<torch_round> round);
   ELASTIC_DECL task<void> beat();
 
   const std::string run_id_;
@@ -11426,9 +13484,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   torch_state_clock clock_;
   std::optional<own_deadline> own_deadline_;
   torch_time heartbeat_{};
-  std::optional<event_flag> ended_;
-  asio::cancellation_signal cancel_;
+  std::optional<task_group> heartbeats_;
   bool spares_ended_ = false;
+  bool is_closed_ = false;
   bool was_reached_ = false;
   bool is_patient_ = true;
 };
@@ -11562,6 +13620,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // Throws when this node has to give up the others, however long the state is looked for.
   ELASTIC_DECL task<void> give_up_in_time();
+
+  // Before it meets the others again that it has given up.
+  ELASTIC_DECL task<void> come_back();
+  ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL task<void> note_failure(std::string what);
 
   // ---- what happens in a round ----------------------------------------------------------------
@@ -11613,6 +13675,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// Where the workers of the last round met.
   std::optional<master_endpoint> master_;
   std::optional<rendezvous_change> change_;
+  /// It has given up the others, and not looked for them since.
+  bool is_cut_off_ = false;
   job_failures failures_;
   /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
   /// have said.
@@ -13683,6 +15747,25 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
 
 }  // namespace elastic
 
+// ---- elastic/agent/impl/node_check.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL void validate(const node_check& check) {
+  if (check.command.find('\0') != std::string::npos) {
+    throw error(errc::invalid_argument, "the command of the node check has a zero byte in it");
+  }
+  if (check.timeout <= duration::zero() || check.timeout > limits::node_check_timeout) {
+    throw error(errc::invalid_argument,
+                fmt::format("the node check's timeout is {} s: more than 0 and at most {} s are "
+                            "allowed",
+                            std::chrono::duration<double>(check.timeout).count(),
+                            limits::node_check_timeout.count()));
+  }
+}
+
+}  // namespace elastic
+
 // ---- elastic/process/detail/signal_number.hpp ----
 
 namespace elastic::detail {
@@ -14127,6 +16210,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
   demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
   validate(spec.hang_hook);
+  validate(spec.node_check);
   const liveness_settings& liveness = spec.liveness;
   demand(liveness.first_heartbeat_timeout >= duration::zero() &&
              liveness.heartbeat_timeout >= duration::zero() &&
@@ -14160,7 +16244,7 @@ struct agent_view {
   bool is_late = false;
   /// Somebody asked the agent to stop.
   bool is_stopping = false;
-  /// A worker said that this node is bad.
+  /// A worker or the node check said that this node is bad.
   bool is_node_bad = false;
   /// The state of the attempt's workers; `init` if they were not started.
   worker_state workers = worker_state::init;
@@ -14301,6 +16385,43 @@ class agent_telemetry {
   std::optional<int> group_rank_;
   std::optional<int> group_world_size_;
 };
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/node_checker.hpp ----
+
+namespace elastic::detail {
+
+/// How the command of a node_check went.
+struct node_check_outcome {
+  /// Why it could not be started, or not be ended; empty: it was.
+  std::string problem;
+  /// How it ended; none: not in time.
+  std::optional<exit_status> status;
+  /// The end of what it wrote, and whether it wrote more.
+  std::string output;
+  bool is_cut = false;
+};
+
+/// What is wrong with the node, one sentence without line ends; none: nothing.
+ELASTIC_DECL std::optional<std::string> judge(const node_check& check,
+                                              const node_check_outcome& outcome);
+
+/// What `look_at_node` works with.
+struct node_check_services {
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<time_source> time;
+  logger log;
+};
+
+/// Runs the command of a node_check, and ends what is left of it.
+///
+/// Result: how it went; nothing is thrown for what the command does.
+/// Cancellation: all types; throws `operation_aborted` when nothing of it is left.
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand, node_check check,
+                                                   environment_map environment,
+                                                   std::string directory,
+                                                   node_check_services services);
 
 }  // namespace elastic::detail
 
@@ -14462,6 +16583,7 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_servi
   options.policy = services.guard.value_or(guard_policy::best_effort);
   options.guard_file = services.guard_file;
   options.unguarded.parent = services.worker_parent;
+  options.unguarded.open_files = services.open_files;
   options.log = services.log;
   return std::make_shared<guarded_launcher>(strand, std::move(options));
 }
@@ -14469,6 +16591,13 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_servi
 inline agent_services with_defaults(agent_services services, asio::any_io_executor strand,
                                     bool has_hook) {
   if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.journal) {
+    job_journal_options options;
+    options.node = host_name();
+    options.time = services.time;
+    options.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(options));
+  }
   if (!services.launcher) {
     services.launcher = make_guarded_launcher(services, strand);
     if (!services.hook_launcher) services.hook_launcher = services.launcher;
@@ -14496,12 +16625,13 @@ struct left_log_directory {
 };
 
 /// Leaves the directory as promised, with the report for programs if there is one.
-inline left_log_directory leave_log_directory(log_layout layout, bool has_succeeded,
+inline left_log_directory leave_log_directory(log_layout layout,
+                                              std::optional<worker_state> outcome,
                                               const std::string& report) {
   left_log_directory left;
-  if (has_succeeded) {
+  if (outcome == worker_state::succeeded) {
     layout.discard();
-  } else {
+  } else if (outcome != worker_state::failed) {
     layout.discard_if_empty();
   }
   const std::string path = layout.report_file();
@@ -14532,15 +16662,23 @@ class agent_run {
         services_(std::move(services)),
         standbys_(std::move(standbys)),
         log_(services_.log),
+        strand_(strand),
         time_(*services_.time),
+        journal_(*services_.journal),
         group_(strand, spec, services_, layout_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
         ledger_(spec.max_restarts, spec.restart),
         started_(strand),
+        fenced_(strand),
         stop_requested_(strand),
         requests_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
     group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+    if (standbys_) {
+      standbys_->on_end([this](const exit_status& end) {
+        if (end.signal() == SIGKILL) group_.forgive_oom_kill();
+      });
+    }
   }
 
   agent_run(const agent_run&) = delete;
@@ -14548,7 +16686,8 @@ class agent_run {
 
   /// A signal to be passed on; between two attempts no worker is there to get it.
   void take(const signal_request& request) {
-    log_.info("{} passed on to {} workers", signal_name(request.number), group_.running());
+    log_.info("{} passed on to {} workers", signal_name(request.number),
+              group_.running() + group_.starting());
     group_.signal(request.number);
   }
 
@@ -14578,11 +16717,16 @@ class agent_run {
 
   /// A request to stop. The first is carried out by the coroutine that waits for it.
   void take(const stop_request& request) {
+    if (stop_ && !request.escalates) return;
     const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
     const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
     if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
     log_.warning("{}: {}", request.reason.empty() ? "stop requested" : request.reason, effect);
     if (!stop_) stop_ = request;
+    job_event event = about(job_event_kind::stop_requested);
+    event.reason = request.reason.empty() ? "stop requested" : request.reason;
+    event.signal = is_urgent ? SIGKILL : request.signal;
+    journal_.record(std::move(event));
     if (is_urgent) {
       group_.kill();
     } else {
@@ -14594,6 +16738,8 @@ class agent_run {
   /// Runs the job on this node to its end; then no worker is left and the rendezvous was left.
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
+    const time_point began = time_.now();
+    note_start();
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
@@ -14606,6 +16752,11 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
+    job_event end = about(job_event_kind::agent_ended);
+    end.state = result ? journal_name(result->state) : "failed";
+    end.reason = result ? result->reason : breakdown;
+    end.seconds = seconds_since(began);
+    journal_.record(std::move(end));
     task<void> leaving = leave_files(result ? &*result : nullptr);
     co_await std::move(leaving);
     if (failure) {
@@ -14625,7 +16776,110 @@ class agent_run {
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
+    /// The journal has what became of the workers.
+    bool is_judged = false;
   };
+
+  // ---- the journal ------------------------------------------------------------------------------
+
+  job_event about(job_event_kind kind) const {
+    job_event event;
+    event.kind = kind;
+    if (attempt_) {
+      event.round = attempt_->round.round;
+      event.attempt = restarts_;
+    }
+    return event;
+  }
+
+  double seconds_since(time_point then) const {
+    return std::chrono::duration<double>(time_.now() - then).count();
+  }
+
+  static const char* journal_name(worker_state state) {
+    if (state == worker_state::succeeded) return "succeeded";
+    return state == worker_state::failed ? "failed" : "stopped";
+  }
+
+  static const char* journal_name(change_kind kind) {
+    if (kind == change_kind::node_waiting) return "node_waiting";
+    return kind == change_kind::node_lost ? "node_lost" : "worker_failed";
+  }
+
+  void note_start() {
+    job_event event = about(job_event_kind::agent_started);
+    event.run_id = rendezvous_->run_id();
+    event.backend = rendezvous_->backend();
+    event.role = spec_.role;
+    event.local_world_size = spec_.nproc_per_node;
+    event.max_restarts = spec_.max_restarts;
+    event.pid = ::getpid();
+    journal_.record(std::move(event));
+  }
+
+  void note_workers(const assigned_ranks& ranks, job_event_kind kind,
+                    std::optional<double> seconds) {
+    job_event event = about(kind);
+    event.group_rank = attempt_->round.group_rank;
+    event.group_world_size = attempt_->round.group_world_size;
+    event.world_size = ranks.world_size;
+    event.base_rank = ranks.base_rank;
+    event.local_world_size = spec_.nproc_per_node;
+    event.seconds = seconds;
+    if (kind == job_event_kind::workers_started) {
+      for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+    }
+    journal_.record(std::move(event));
+  }
+
+  /// What became of the workers that ran; once for each attempt.
+  void note_verdict() {
+    if (!attempt_ || attempt_->is_judged) return;
+    const worker_state state = group_.state();
+    if (state == worker_state::healthy || state == worker_state::init) return;
+    attempt_->is_judged = true;
+    job_event event = about(job_event_kind::workers_judged);
+    event.state = journal_name(state);
+    if (group_.no_restart()) event.reason = *group_.no_restart();
+    if (group_.bad_node()) event.reason = *group_.bad_node();
+    event.step = group_.furthest_step();
+    journal_.record(std::move(event));
+  }
+
+  void note_decision(const restart_decision& decision) {
+    const bool restarts = decision.restart;
+    job_event event =
+        about(restarts ? job_event_kind::restart_decided : job_event_kind::failure_decided);
+    event.reason = decision.reason;
+    event.restarts = ledger_.failures();
+    event.max_restarts = spec_.max_restarts;
+    if (restarts) event.allowed = std::chrono::duration<double>(decision.delay).count();
+    journal_.record(std::move(event));
+  }
+
+  /// Notes how long it takes to stop the workers that run.
+  task<void> stop_in_journal(stop_plan plan, task<void> stopping) {
+    const auto& workers = group_.workers();
+    const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
+      return !entry.end || entry.stopped_by_agent;
+    });
+    if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
+    const time_point began = time_.now();
+    job_event event = about(job_event_kind::workers_stopping);
+    event.signal = plan.signal;
+    event.count = static_cast<std::int64_t>(group_.running());
+    if (plan.grace < std::chrono::hours(24 * 365)) {
+      event.allowed = std::chrono::duration<double>(plan.grace).count();
+    }
+    journal_.record(event);
+    co_await std::move(stopping);
+    is_stopped_ = true;
+    event.kind = job_event_kind::workers_stopped;
+    event.seconds = seconds_since(began);
+    event.count = 0;
+    for (const worker& entry : group_.workers()) *event.count += entry.stopped_by_agent ? 1 : 0;
+    journal_.record(std::move(event));
+  }
 
   // ---- the loop ---------------------------------------------------------------------------------
 
@@ -14636,6 +16890,7 @@ class agent_run {
     co_await begin_attempt();
     emit_early_outcome();
     for (;;) {
+      note_verdict();
       const agent_view view = look();
       const agent_step step = next_step(view);
       log_.debug("next step of the agent: {}", step.reason);
@@ -14672,25 +16927,40 @@ class agent_run {
       if (started_.is_set()) continue;
       if (group_.running() > 0) {
         log_.error("killing the workers: the other nodes can go on without this one");
+        job_event event = about(job_event_kind::fence_reached);
+        event.reason = "the other nodes can go on without this one";
+        journal_.record(std::move(event));
       }
       group_.kill();
+      fenced_.set();
     }
   }
 
   task<void> make_layout() {
     task<log_layout> making = make_log_layout(spec_.log_dir, rendezvous_->run_id());
     layout_ = co_await std::move(making);
+    journal_file_options options;
+    options.path = spec_.journal.empty() ? layout_.journal_file() : spec_.journal;
+    options.log = log_;
+    if (options.path.empty() || options.path == "/dev/null") co_return;
+    journal_file_ = std::make_shared<journal_file>(std::move(options));
+    journal_.add(journal_file_);
   }
 
   agent_view look() const {
     agent_view view;
     view.is_late = is_late_;
     view.is_stopping = stop_.has_value();
-    view.is_node_bad = group_.bad_node().has_value();
+    view.is_node_bad = bad_node().has_value();
     view.workers = group_.state();
     view.is_reported = attempt_ && attempt_->is_reported;
     if (const rendezvous_change* change = round_end()) view.after_round = decide(*change);
     return view;
+  }
+
+  /// Why this node is to leave the job, if it is.
+  const std::optional<std::string>& bad_node() const {
+    return failed_check_ ? failed_check_ : group_.bad_node();
   }
 
   const rendezvous_change* round_end() const {
@@ -14715,6 +16985,8 @@ class agent_run {
   /// Until the workers run, a stop is requested, or nothing is left to do.
   task<void> begin_attempt() {
     if (stop_) co_return;
+    if (!spec_.node_check.command.empty()) co_await race(check_node(), stop_requested_.wait());
+    if (stop_ || failed_check_) co_return;
     try {
       co_await race(
           telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
@@ -14726,7 +16998,19 @@ class agent_run {
     }
   }
 
+  /// Asks the command of the user whether this node is fit to take part.
+  task<void> check_node() {
+    task<node_check_outcome> looking =
+        look_at_node(strand_, spec_.node_check, spec_.environment, spec_.directory,
+                     {services_.hook_launcher, services_.time, log_});
+    const node_check_outcome outcome = co_await std::move(looking);
+    failed_check_ = judge(spec_.node_check, outcome);
+    if (!failed_check_) log_.info("the node check has ended well");
+  }
+
   task<void> join_round_and_start() {
+    const time_point began = time_.now();
+    journal_.record(about(job_event_kind::rendezvous_started));
     std::optional<std::optional<assigned_ranks>> joined;
     task<void> joining =
         keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
@@ -14739,13 +17023,17 @@ class agent_run {
     const std::optional<assigned_ranks> ranks = **joined;
     const rendezvous_round round = attempt_->round;
     restarts_ = ledger_.failures();
-    started_.set();
+    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
+    const time_point starting = time_.now();
+    is_stopped_ = false;
+    journal_.record(about(job_event_kind::workers_starting));
     if (standbys_) standbys_->begin_attempt();
-    co_await telemetry_.timed("LocalElasticAgent._start_workers",
-                              group_.start(round, *ranks, rendezvous_->run_id(), restarts_));
-    // Those that were started after the fence.
+    const bool all_run = co_await start_before_fence(round, *ranks);
+    if (!all_run) co_return;
+    // The last may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
+    note_workers(*ranks, job_event_kind::workers_started, seconds_since(starting));
     telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
@@ -14754,6 +17042,23 @@ class agent_run {
               round.group_rank, round.group_world_size, ranks->base_rank,
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
+  }
+
+  /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
+  task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks) {
+    fenced_.reset();
+    started_.set();
+    bool all_run = false;
+    task<void> starting =
+        note_end(group_.start(round, ranks, rendezvous_->run_id(), restarts_), all_run);
+    co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
+                  fenced_.wait());
+    co_return all_run;
+  }
+
+  static task<void> note_end(task<void> work, bool& has_ended) {
+    co_await std::move(work);
+    has_ended = true;
   }
 
   /// Says from time to time that this node waits for others, so that nobody wonders why it is
@@ -14780,7 +17085,7 @@ class agent_run {
       std::optional<assigned_ranks> ranks;
       co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
                                                  telemetry_.phase("ASSIGN_WORKER_RANKS",
-                                                                  exchange_ranks_in_round())),
+                                                                  exchange_ranks_or_wait())),
                                 ranks),
                     note_change());
       if (ranks) co_return ranks;
@@ -14797,6 +17102,20 @@ class agent_run {
     if (is_first) ledger_.begin_at(restarts);
     ledger_.count(restarts, time_.now());
     telemetry_.set_restarts(ledger_.failures());
+  }
+
+  /// A store that is gone, with the node that hosted it, makes the round end soon: then that is
+  /// what counts, and not the store's error.
+  task<assigned_ranks> exchange_ranks_or_wait() {
+    std::exception_ptr failure;
+    try {
+      co_return co_await exchange_ranks_in_round();
+    } catch (const error& thrown) {
+      if (thrown.code() != errc::connection_failed) throw;
+      failure = std::current_exception();
+    }
+    co_await time_.sleep_until(deadline_after(time_.now(), limits::rendezvous_reconnect_timeout));
+    std::rethrow_exception(failure);
   }
 
   task<assigned_ranks> exchange_ranks_in_round() {
@@ -14863,6 +17182,13 @@ class agent_run {
   void take_change(rendezvous_change change) {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
+    job_event event = about(job_event_kind::round_ended);
+    event.state = journal_name(change.kind);
+    event.reason = change.what;
+    if (change.on_other_node) event.elsewhere = 1;
+    event.restarts = ledger_.failures();
+    event.step = group_.furthest_step();
+    journal_.record(std::move(event));
     attempt_->change = std::move(change);
   }
 
@@ -14879,7 +17205,7 @@ class agent_run {
 
   /// Of workers that are not watched, since their outcome was known when all were started.
   void emit_early_outcome() {
-    const bool has_begun = !stop_ && !is_late_ && !round_end();
+    const bool has_begun = !stop_ && !is_late_ && !failed_check_ && !round_end();
     if (has_begun && group_.state() != worker_state::healthy) emit_state();
   }
 
@@ -14900,6 +17226,12 @@ class agent_run {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
+    job_event event = about(job_event_kind::checkpoint_ended);
+    event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
+                                      : fmt::format("of {} workers", outcome.asked);
+    event.count = outcome.saved;
+    event.seconds = seconds_since(began);
+    journal_.record(std::move(event));
     if (outcome.asked == 0) {
       log_.info("no worker wants to be asked for a checkpoint");
       co_return;
@@ -14920,7 +17252,9 @@ class agent_run {
 
   /// Until the other nodes have succeeded, too, or the round is to end.
   task<void> wait_at_exit_barrier() {
-    const time_point deadline = deadline_after(time_.now(), spec_.exit_barrier_timeout);
+    const time_point began = time_.now();
+    const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
+    journal_.record(about(job_event_kind::exit_barrier_started));
     bool has_passed = false;
     try {
       task<void> barrier = rendezvous_->exit_barrier();
@@ -14930,14 +17264,27 @@ class agent_run {
     } catch (const error& failure) {
       if (failure.code() == errc::rendezvous_closed) throw;
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+      note_exit_barrier("failed", failure.what(), began);
       co_return;
     }
+    note_exit_barrier(has_passed                  ? "passed"
+                      : attempt_->change || stop_ ? "changed"
+                                                  : "timed_out",
+                      "", began);
     if (has_passed) {
       job_end_ = job_end::succeeded;
       attempt_->change.reset();
     } else if (!attempt_->change && !stop_) {
       log_.warning("some other agents did not end within the exit barrier's time-out");
     }
+  }
+
+  void note_exit_barrier(std::string state, std::string reason, time_point began) {
+    job_event event = about(job_event_kind::exit_barrier_ended);
+    event.state = std::move(state);
+    event.reason = std::move(reason);
+    event.seconds = seconds_since(began);
+    journal_.record(std::move(event));
   }
 
   static task<void> keep_bool(task<bool> work, bool& result) { result = co_await std::move(work); }
@@ -14968,7 +17315,8 @@ class agent_run {
     return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
-  void log_change(const restart_decision& decision) const {
+  void log_change(const restart_decision& decision) {
+    note_decision(decision);
     bool has_local_failure = false;
     for (const worker& entry : group_.workers()) {
       if (!entry.end || entry.end->status.success()) continue;
@@ -15004,7 +17352,9 @@ class agent_run {
   }
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
-  task<void> stop_workers(stop_plan plan) {
+  task<void> stop_workers(stop_plan plan) { return stop_in_journal(plan, carry_out(plan)); }
+
+  task<void> carry_out(stop_plan plan) {
     if (!stop_) co_await race(stop_after_hooks(plan), stop_requested_.wait());
     if (!stop_) co_return;
     plan.signal = stop_->signal;
@@ -15071,10 +17421,9 @@ class agent_run {
     co_return result;
   }
 
-  /// A worker said that this node is bad. The job is not over: the others go on as when a node is
-  /// lost.
+  /// This node is bad. The job is not over: the others go on as when a node is lost.
   task<run_result> leave_job() {
-    const std::string reason = *group_.bad_node();
+    const std::string reason = *bad_node();
     log_.error("this node leaves the job: {}", reason);
     co_await stop_workers(usual_stop());
     run_result result = finish(worker_state::failed, reason);
@@ -15123,15 +17472,21 @@ class agent_run {
   /// Of a job that broke down there is no result. A file system that does not answer holds up the
   /// end no longer than its patience.
   task<void> leave_files(run_result* result) {
-    const bool has_succeeded = result && result->state == worker_state::succeeded;
+    if (journal_file_) {
+      co_await journal_file_->finish();
+      journal_.remove(journal_file_);
+    }
+    const std::optional<worker_state> outcome =
+        result ? std::optional(result->state) : std::nullopt;
+    const bool has_succeeded = outcome == worker_state::succeeded;
     std::string report;
     if (result)
       result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
     if (result && result->state == worker_state::failed && layout_.enabled()) {
       report = failure_report_json(*result);
     }
-    std::function<left_log_directory()> work = [layout = layout_, has_succeeded, report] {
-      return leave_log_directory(layout, has_succeeded, report);
+    std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
+      return leave_log_directory(layout, outcome, report);
     };
     std::optional<left_log_directory> left;
     if (layout_.is_given_up()) {
@@ -15172,7 +17527,11 @@ class agent_run {
   /// The launcher of the workers; null: there are to be no standbys.
   std::shared_ptr<standby_set> standbys_;
   const logger& log_;
+  asio::any_io_executor strand_;
   time_source& time_;
+  job_journal& journal_;
+  /// Null until the log directory is there, or without one.
+  std::shared_ptr<journal_file> journal_file_;
   log_layout layout_;
   worker_group group_;
   agent_telemetry telemetry_;
@@ -15182,10 +17541,16 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
+  /// The journal has that the workers of the last attempt are gone.
+  bool is_stopped_ = true;
   /// Workers were started of whom the fence does not know.
   event_flag started_;
+  /// Those that were started last had to go.
+  event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
+  /// What the check of this node found wrong with it.
+  std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.
   mailbox<worker_request> requests_;
   /// The job has succeeded without this node.
@@ -15246,7 +17611,8 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  const bool has_hook = !options_.workers.hang_hook.command.empty();
+  const bool has_hook =
+      !options_.workers.hang_hook.command.empty() || !options_.workers.node_check.command.empty();
   agent_services services =
       detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
   std::shared_ptr<standby_set> standbys;
@@ -15336,6 +17702,10 @@ ELASTIC_DECL std::string log_layout::report_file() const {
   return enabled() ? (root_ / "report.json").string() : "";
 }
 
+ELASTIC_DECL std::string log_layout::journal_file() const {
+  return enabled() ? (root_ / journal_file_name).string() : "";
+}
+
 ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
   return shared_file("filtered_stdout.log");
 }
@@ -15355,7 +17725,7 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
   std::error_code failure;
   for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
        !failure && entry != end; entry.increment(failure)) {
-    if (!entry->is_directory(failure)) return;
+    if (!entry->is_directory(failure) && entry->path() != journal_file()) return;
   }
   discard();
 }
@@ -15999,11 +18369,30 @@ ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& chan
 
 namespace elastic {
 
+ELASTIC_DECL void standby_plan::begin_attempt() {
+  const duration first = std::max<duration>(delay_, std::chrono::seconds(1));
+  review_after_ = first < duration::max() / 2 ? 2 * first : duration::max();
+}
+
+ELASTIC_DECL void standby_plan::reviewed(const standby_view& view) {
+  while (review_after_ < duration::max() / 2 &&
+         deadline_after(view.launched, review_after_) <= view.now) {
+    review_after_ *= 2;
+  }
+}
+
 ELASTIC_DECL void standby_plan::died(std::string reason, time_point now) {
   died_at_ = now;
   if (++deaths_ < limits::standby_deaths) return;
   give_up(fmt::format("{} of them ended in a row before they were ready, the last: {}", deaths_,
                       std::move(reason)));
+}
+
+ELASTIC_DECL void standby_plan::lost(std::string reason, time_point now) {
+  died_at_ = now;
+  if (++losses_ < limits::standby_losses) return;
+  give_up(
+      fmt::format("{} of them ended while they waited, the last: {}", losses_, std::move(reason)));
 }
 
 ELASTIC_DECL void standby_plan::refused(const std::string& reason, int attempt) {
@@ -16024,15 +18413,47 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
+/// Standbys are made if there is twice their memory, and end if there is not even that of one.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
+  using action = standby_step::action;
+  constexpr std::uint64_t mib = 1024 * 1024;
+  standby_step step = next_but_for_memory(view);
+  if (!view.available || view.size == 0) return step;
+  const std::string shortage =
+      fmt::format("memory is short: {} MiB are available, and a standby takes {} MiB",
+                  *view.available / mib, view.size / mib);
+  if (view.ready > 0 && *view.available < view.size) return {action::end, {}, shortage};
+  const time_point again = deadline_after(view.now, memory_period);
+  if (step.what == action::make) {
+    const std::uint64_t count = std::max<std::uint64_t>(view.missing, 1);
+    if (*view.available / 2 / count < view.size) return {action::wait, again, shortage};
+  } else if (view.ready > 0 && (step.what == action::rest || step.until > again)) {
+    step.what = action::wait;
+    step.until = again;
+  }
+  return step;
+}
+
+ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& view) const {
   using action = standby_step::action;
   if (off_) return {action::rest, {}, "there are to be none: " + *off_};
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
-  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
+  if (view.missing == 0) return review(view);
   time_point due = deadline_after(view.launched, delay_);
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
   if (view.now < due) return {action::wait, due, "the workers begin first"};
   return {action::make, {}, fmt::format("{} workers have none", view.missing)};
+}
+
+/// What is worth a new standby is seen later and later: few scripts import much after their first
+/// steps.
+ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
+  using action = standby_step::action;
+  if (!view.outdated) return {action::rest, {}, "every worker has one"};
+  time_point due = deadline_after(view.launched, review_after_);
+  if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
+  if (view.now < due || *view.outdated == 0) return {action::wait, due, "every worker has one"};
+  return {action::make, {}, fmt::format("{} workers have imported more since", *view.outdated)};
 }
 
 }  // namespace elastic
@@ -16091,8 +18512,9 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   std::string& entries = variables["PYTHONPATH"];
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
-  variables["ELASTIC_STANDBY"] = fmt::format("{}:{}:{}:{}:{}", what.archive_size, path ? 1 : 0,
-                                             what.kind, what.modules, what.name);
+  variables["ELASTIC_STANDBY"] =
+      fmt::format("{}:{}:{}:{}:{}:{}", what.archive_size, what.record.size(), path ? 1 : 0,
+                  what.kind, what.modules, what.name);
   return environment_entries(variables);
 }
 
@@ -16113,6 +18535,99 @@ ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& fr
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/standby/detail/import_recorder.hpp ----
+
+namespace elastic::detail {
+
+/// Functions in Python with which a worker notes what it imports, for its standby: at the beginning
+/// of the hook of standbys, and of what a worker runs before the script in its first attempt. What
+/// is noted is read again by the standby alone.
+///
+/// The record is memory of the agent, which a worker opens by "/proc/AGENT/fd/N" each time that it
+/// writes: a descriptor that it kept would be seen by the script, or be closed by it and then be
+/// another file. Each line is a module's name, "=NAME" if that variable was changed since the line
+/// before, or "!" if the script changed sys.path, after which nothing is noted.
+inline constexpr char import_recorder[] = R"python(
+import os
+import sys
+
+def restore_path(had_path):
+    """Takes away the entry of PYTHONPATH from which this was imported."""
+    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
+    if had_path == "1":
+        os.environ["PYTHONPATH"] = rest
+    sys.path.remove(entry)
+    sys.path_importer_cache.pop(entry, None)
+    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
+    cache.pop(entry, None)
+
+def run_hidden():
+    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
+    sys.modules.pop("sitecustomize", None)
+    sys.modules["site"].execsitecustomize()
+
+def record_imports(record):
+    """Notes which modules are found from now on in the record "INODE:PATH"."""
+    inode, _, path = record.partition(":")
+    finder = sys.modules["_frozen_importlib_external"].PathFinder
+    find = finder.__dict__["find_spec"]
+    own, variables, folders = os.getpid(), os.environ._data, list(sys.path)
+    known = dict(variables)
+    largest = 1 << 18
+
+    def write(text):
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            status = os.fstat(file)
+            is_ours = str(status.st_ino) == inode and status.st_size + len(text) <= largest
+            return is_ours and os.write(file, text.encode("utf-8", "replace")) > 0
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+
+    def note(name):
+        nonlocal known
+        text = name + "\n"
+        if variables != known:
+            changed = [each for each in {**known, **variables}
+                       if known.get(each) != variables.get(each)]
+            known = dict(variables)
+            text = "".join(f"={os.fsdecode(each)}\n" for each in changed) + text
+        # The interpreter puts the script's folder in front.
+        is_same = folders in (sys.path, sys.path[1:])
+        if not (write(text if is_same else "!\n") and is_same):
+            finder.find_spec = find
+
+    def find_spec(cls, fullname, path=None, target=None):
+        spec = find.__func__(cls, fullname, path, target)
+        if spec is not None and os.getpid() == own:
+            note(fullname)
+        return spec
+
+    finder.find_spec = classmethod(find_spec)
+)python";
+
+/// What a worker runs before its script, after `import_recorder`. ELASTIC_IMPORTS,
+/// "HAD_PATH:INODE:PATH", says where the record is. Nothing that goes wrong here is the script's.
+inline constexpr char import_recorder_start[] = R"python(
+had_path, _, record = os.environ.pop("ELASTIC_IMPORTS").partition(":")
+restore_path(had_path)
+run_hidden()
+try:
+    record_imports(record)
+except Exception:
+    pass
+if "sitecustomize" not in sys.modules:
+    # So the interpreter learns that there is none, as in any other process.
+    raise ImportError(name="sitecustomize")
+)python";
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/standby/detail/standby_hook.hpp ----
 
 namespace elastic::detail {
@@ -16121,13 +18636,11 @@ namespace elastic::detail {
 /// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
 /// it ends the process: an exception would let the interpreter go on to the script.
 ///
-/// ELASTIC_STANDBY, "SIZE:HAD_PATH:KIND:MODULES:NAME", says what it is to do: SIZE bytes of
-/// descriptor 1 are this archive, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what
-/// the interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
+/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:RECORD:HAD_PATH:KIND:MODULES:NAME", says
+/// what it is to do: SIZE bytes of descriptor 1 are its archive, RECORD bytes of descriptor 2 what
+/// a worker has imported, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what the
+/// interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
-import os
-import sys
-
 BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
 
@@ -16135,14 +18648,23 @@ class Refusal(Exception):
     """This standby cannot be used, for a reason that holds for others, too."""
 
 class Asked(dict):
-    """The variables of os.environ; notes which were asked for."""
+    """The variables of os.environ; notes which were asked for, and whether all were listed."""
 
     def __init__(self, variables):
         super().__init__(variables)
+        from _collections_abc import ItemsView, ValuesView
+        listings = (ItemsView.__iter__, ValuesView.__iter__, type(os.environ).copy)
+        self.listings = {function.__code__ for function in listings}
         self.names = set()
+        self.are_listed = False
+
+    def __iter__(self):
+        self.are_listed = True
+        return super().__iter__()
 
     def __getitem__(self, name):
-        self.names.add(name)
+        if sys._getframe(2).f_code not in self.listings:
+            self.names.add(name)
         return super().__getitem__(name)
 
 def write_own(name, text):
@@ -16157,6 +18679,8 @@ class Priority:
     """While it imports a standby stands back; if memory runs out it goes first."""
 
     def lower(self):
+        import time
+        self.began = time.monotonic()
         try:
             self.oom = read_own("oom_score_adj")
             write_own("oom_score_adj", "1000")
@@ -16168,6 +18692,12 @@ class Priority:
                 write_own("autogroup", "10")
         except (OSError, ValueError):
             self.is_nice = False  # The kernel has no such groups.
+
+    def raise_if_late(self):
+        """Where the processors are never idle it would not come to an end."""
+        import time
+        if time.monotonic() - self.began > 30:
+            self.raise_processor()
 
     def raise_processor(self):
         # The kernel takes 10 such requests a second, of all processes together.
@@ -16301,6 +18831,20 @@ def imports_of(kind, name, folder):
         all(finder.visit_file(step) for step in steps)
     return finder.imports
 
+def is_copied(variables, own):
+    """Whether anything but `own` keeps a dictionary of these variables, or of the rank alone."""
+    import gc
+    known = {id(each) for each in own}
+    mark = b"RANK" if b"RANK" in variables else next(iter(variables))
+    text, value = os.fsdecode(mark), variables[mark]
+    holders = gc.get_objects()
+    for at in range(0, len(holders), 10000):
+        for each in gc.get_referents(*holders[at:at + 10000]):
+            if type(each) is dict and (text in each or mark in each) and id(each) not in known:
+                if value in (each.get(mark), os.fsencode(str(each.get(text)))):
+                    return True
+    return False
+
 def opened_device():
     for entry in os.listdir("/proc/self/fd"):
         try:
@@ -16343,8 +18887,8 @@ def reset_stream(stream, number, is_buffered):
 
 def copy_output(source, begin, target):
     """What the imports have written; much of it is nothing that anybody reads."""
-    size = os.fstat(source).st_size
-    piece = os.pread(source, size - begin, begin) if begin < size <= begin + (1 << 20) else b""
+    end = os.lseek(source, 0, os.SEEK_CUR)
+    piece = os.pread(source, end - begin, begin) if begin < end <= begin + (1 << 20) else b""
     os.close(source)
     try:
         while piece:
@@ -16354,6 +18898,7 @@ def copy_output(source, begin, target):
 
 class Standby:
     LARGEST = 1 << 16
+    OUTPUT = 1 << 24
 
     def __init__(self):
         import _socket
@@ -16365,21 +18910,19 @@ class Standby:
             number = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
         self.socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fileno=number)
         self.socket.setblocking(True)
+        for number in (1, 2):  # They are memory, which is to have an end.
+            os.ftruncate(number, os.fstat(number).st_size + self.OUTPUT)
+            fcntl.fcntl(number, 1033, 4)  # F_ADD_SEALS, F_SEAL_GROW
         nothing = os.open("/dev/null", os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
 
     def restore_environment(self):
-        size, had_path, self.kind, self.modules, self.name = (
-            os.environ.pop("ELASTIC_STANDBY").split(":", 4))
+        size, record_size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 5))
         self.archive_size = int(size)
-        entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
-        if had_path == "1":
-            os.environ["PYTHONPATH"] = rest
-        sys.path.remove(entry)
-        sys.path_importer_cache.pop(entry, None)
-        cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
-        cache.pop(entry, None)
+        self.record_size = int(record_size)
+        restore_path(had_path)
         self.variables = os.environ._data
         self.asked = Asked(self.variables)
         self.before = dict(self.variables)
@@ -16387,10 +18930,8 @@ class Standby:
         self.folder = os.getcwd()
 
     def run_hidden(self):
-        """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
         own = set(sys.modules) - BEFORE
-        sys.modules.pop("sitecustomize", None)
-        sys.modules["site"].execsitecustomize()
+        run_hidden()
         self.known = set(sys.modules) - own
 
     def send(self, *fields):
@@ -16426,15 +18967,43 @@ class Standby:
                 if name not in self.missing:
                     self.missing.append(name)
                 continue
-            try:
-                __import__(name, None, None, members or ("__name__",))
-            except BaseException as failure:
+            self.load_module(name, members)
+        if names[0] == "auto":
+            packages = {name.split(".")[0] for name, _ in wanted} - local
+            # Python's own parts take no time, and change what a process does at its end.
+            self.load_recorded(names, packages - set(getattr(sys, "stdlib_module_names", ())))
+
+    def load_module(self, name, members, may_lack=False):
+        try:
+            __import__(name, None, None, members or ("__name__",))
+        except BaseException as failure:
+            # What failed in a worker, too, did it no harm.
+            if not (may_lack and isinstance(failure, ImportError)):
                 self.drop(name, f"its import failed: {type(failure).__name__}: {failure}")
-            if os.getpid() != self.pid:
-                os._exit(0)
-            device = opened_device()
-            if device:
-                self.drop(name, f"its import opens {device}")
+        if os.getpid() != self.pid:
+            os._exit(0)
+        device = opened_device()
+        if device:
+            self.drop(name, f"its import opens {device}")
+        self.priority.raise_if_late()
+
+    def load_recorded(self, names, packages):
+        """Of these packages the parts that a worker has imported later, until the script did what
+        may change an import."""
+        for line in os.pread(2, self.record_size, 0).decode("utf-8", "replace").splitlines():
+            if line.startswith("="):
+                name = os.fsencode(line[1:])
+                if self.asked.get(name) == self.before.get(name):
+                    return  # No import has changed this variable.
+            elif line == "!":
+                return
+            elif line.split(".")[0] in packages and line not in sys.modules:
+                if "-" + line not in names:
+                    self.load_module(line, (), may_lack=True)
+
+    def check_copies(self):
+        if self.asked.are_listed and is_copied(self.before, (self.before, self.variables)):
+            raise Refusal("an import keeps a copy of the environment, which would be an old one")
 
     def check(self):
         if os.getcwd() != self.folder:
@@ -16473,6 +19042,7 @@ class Standby:
                 os.environb.pop(name, None)
             else:
                 os.environb[name] = value
+        self.record = os.environ.pop("ELASTIC_IMPORTS", None)
 
     def take_streams(self, descriptors):
         if len(descriptors) != 3:
@@ -16489,15 +19059,16 @@ class Standby:
             reset_stream(stream, number, is_buffered)
 
     def run(self):
-        priority = Priority()
+        self.priority = Priority()
         try:
             self.restore_environment()
-            priority.lower()
+            self.priority.lower()
             self.run_hidden()
             self.load()
+            self.check_copies()
             self.check()
             versions = versions_of(sys.modules)
-            priority.raise_processor()
+            self.priority.raise_processor()
             self.send("ready", "1", str(self.pid), *self.missing[:64])
             kind, descriptors = self.receive()
             if kind[0] != b"prepare":
@@ -16506,7 +19077,7 @@ class Standby:
             if versions_of(sys.modules) != versions:
                 raise Refusal("what it imported was changed since")
             self.change_variables(kind[1:])
-            priority.raise_memory()
+            self.priority.raise_memory()
             self.take_streams(descriptors)
         except Refusal as refusal:
             self.refuse(str(refusal))
@@ -16518,7 +19089,9 @@ class Standby:
             os._exit(71)
         self.socket.close()
         copy_output(self.outputs[0], self.archive_size, 1)
-        copy_output(self.outputs[1], 0, 2)
+        copy_output(self.outputs[1], self.record_size, 2)
+        if self.record:
+            record_imports(self.record)
 
 try:
     Standby().run()
@@ -16548,7 +19121,7 @@ ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view 
 namespace elastic::detail {
 
 inline unique_fd open_standby_file(std::string_view content) {
-  unique_fd file(::memfd_create("elastic-standby", MFD_CLOEXEC));
+  unique_fd file(::memfd_create("elastic-standby", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto size = static_cast<ssize_t>(content.size());
   if (file && ::write(file.get(), content.data(), content.size()) == size) return file;
   throw error(errc::start_failed,
@@ -16565,9 +19138,10 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   }
   unique_fd ours(ends[0]);
   const unique_fd theirs(ends[1]);
-  const std::string archive = stored_archive("sitecustomize.py", standby_hook);
+  const std::string archive =
+      stored_archive("sitecustomize.py", std::string(import_recorder) + standby_hook);
   const unique_fd out = open_standby_file(archive);
-  const unique_fd err = open_standby_file("");
+  const unique_fd err = open_standby_file(what.record);
   what.archive_size = archive.size();
   spec.environment = standby_environment(spec, what);
   spec.stdin_fd = theirs.get();
@@ -16640,9 +19214,15 @@ ELASTIC_DECL bool standby_process::is_silent() {
   return size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+ELASTIC_DECL task<void> standby_process::until_heard() {
+  co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
 ELASTIC_DECL void standby_process::kill() noexcept {
   if (process_) process_->signal(SIGKILL);
 }
+
+ELASTIC_DECL task<exit_status> standby_process::wait() { return process_->wait(); }
 
 ELASTIC_DECL task<void> standby_process::end() { return process_->end_tree(); }
 
@@ -16699,6 +19279,146 @@ ELASTIC_DECL task<void> event_flag::wait() {
 
 }  // namespace elastic
 
+// ---- elastic/base/impl/task_group.ipp ----
+
+namespace elastic {
+
+// Shared with the tasks' completion handlers, which may outlive the group.
+struct task_group::state : std::enable_shared_from_this<state> {
+  using signal = asio::cancellation_signal;
+  // The frame of a task holds its signal: once a context has destroyed the frame, nothing is left
+  // to be cancelled.
+  using signals = std::list<std::weak_ptr<signal>>;
+
+  explicit state(asio::any_io_executor where) : executor(where), ended(where) { ended.set(); }
+
+  void spawn(task<void> work) {
+    if (is_cancelled) return;
+    auto cancellation = std::make_shared<signal>();
+    const auto slot = cancellation->slot();
+    const auto position = running.insert(running.end(), cancellation);
+    ended.reset();
+    auto on_end = [self = shared_from_this(), cancellation = std::move(cancellation),
+                   position](std::exception_ptr thrown) { self->note_end(position, thrown); };
+    asio::co_spawn(executor, std::move(work),
+                   asio::bind_cancellation_slot(slot, std::move(on_end)));
+  }
+
+  void cancel() {
+    is_cancelled = true;
+    // Of those that run now: one that ends leaves the list.
+    const std::vector<std::weak_ptr<signal>> targets(running.begin(), running.end());
+    for (const auto& target : targets) {
+      if (const auto cancellation = target.lock()) {
+        cancellation->emit(asio::cancellation_type::all);
+      }
+    }
+  }
+
+  void note_end(signals::iterator position, const std::exception_ptr& thrown) {
+    running.erase(position);
+    const bool is_failure = thrown && !(is_cancelled && detail::is_cancellation(thrown));
+    if (is_failure && !failure) failure = thrown;
+    if (is_failure && !is_cancelled) cancel();
+    if (running.empty()) ended.set();
+  }
+
+  // Result: whether the caller was cancelled meanwhile.
+  static task<bool> wait_for_end(std::shared_ptr<state> group) {
+    const bool throws = co_await asio::this_coro::throw_if_cancelled();
+    co_await asio::this_coro::throw_if_cancelled(false);
+    bool was_cancelled = false;
+    while (!group->running.empty()) {
+      bool is_request = false;
+      try {
+        co_await group->ended.wait();
+      } catch (...) {
+        is_request = true;
+      }
+      if (is_request) group->cancel();
+      was_cancelled = was_cancelled || is_request;
+    }
+    co_await asio::this_coro::throw_if_cancelled(throws);
+    co_return was_cancelled;
+  }
+
+  static task<void> wait(std::shared_ptr<state> group) {
+    const bool was_cancelled = co_await wait_for_end(group);
+    if (group->failure) std::rethrow_exception(group->failure);
+    if (was_cancelled) throw std::system_error(asio::error::operation_aborted);
+  }
+
+  static task<void> stop(std::shared_ptr<state> group) {
+    group->cancel();
+    co_await wait_for_end(group);
+    if (group->failure) std::rethrow_exception(group->failure);
+  }
+
+  asio::any_io_executor executor;
+  signals running;
+  event_flag ended;
+  bool is_cancelled = false;
+  std::exception_ptr failure;
+};
+
+ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
+    : state_(std::make_shared<state>(std::move(executor))) {}
+
+ELASTIC_DECL task_group::~task_group() {
+  bool has_tasks = false;
+  for (const auto& entry : state_->running) has_tasks = has_tasks || !entry.expired();
+  // Not from here: this may be another thread, or a context that is destroying the tasks.
+  if (has_tasks) asio::post(state_->executor, [group = state_] { group->cancel(); });
+}
+
+ELASTIC_DECL void task_group::spawn(task<void> work) { state_->spawn(std::move(work)); }
+
+ELASTIC_DECL void task_group::cancel() { state_->cancel(); }
+
+ELASTIC_DECL std::size_t task_group::size() const { return state_->running.size(); }
+
+ELASTIC_DECL task<void> task_group::wait() { return state::wait(state_); }
+
+ELASTIC_DECL task<void> task_group::stop() { return state::stop(state_); }
+
+}  // namespace elastic
+
+// ---- elastic/agent/standby/detail/import_record.hpp ----
+
+namespace elastic::detail {
+
+/// What a worker notes of its imports (see `import_recorder`): memory, in which it writes while the
+/// agent reads. Another process may write anything, so it is given to a standby as it is, and no
+/// more than `largest` of it.
+///
+/// Without the memory, as for want of descriptors, it is empty and nothing is noted.
+class import_record {
+ public:
+  /// What a worker may note, in bytes.
+  static constexpr std::size_t largest = 256 * 1024;
+
+  ELASTIC_DECL import_record();
+
+  /// What was noted until now.
+  ELASTIC_DECL std::string text() const;
+
+  /// How many bytes; more than before if more was noted.
+  ELASTIC_DECL std::size_t size() const;
+
+  /// "INODE:PATH", for the one that is to note; empty: nobody can.
+  ELASTIC_DECL std::string place() const;
+
+  /// The same worker, which notes what it imports. Unchanged if it cannot.
+  ELASTIC_DECL process_spec recorded(process_spec spec) const;
+
+ private:
+  unique_fd memory_;
+  /// The archive with what the worker runs before its script.
+  unique_fd archive_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/standby/detail/python_command.hpp ----
 
 namespace elastic::detail {
@@ -16719,6 +19439,22 @@ ELASTIC_DECL std::optional<python_command> parse_python_command(
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/memory_room.hpp ----
+
+namespace elastic::detail {
+
+/// The bytes that processes can still take before memory runs out: of the machine, or of a memory
+/// cgroup (version 2) above this process, whichever are fewer. Empty if nothing tells. A few small
+/// files are read.
+///
+/// @param root  what stands before /proc and /sys
+ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root = "");
+
+/// The bytes of memory that a process has to itself. 0 if that cannot be read.
+ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/standby/impl/standby_set.ipp ----
 
 #include <fmt/ranges.h>
@@ -16730,7 +19466,16 @@ ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_
     : terms_(std::move(terms)),
       services_(std::move(services)),
       plan_(terms_.delay),
-      changed_(strand) {}
+      changed_(strand),
+      settled_(strand) {
+  uses_records_ = terms_.modules.empty();
+  if (!services_.available_memory) {
+    services_.available_memory = [] { return detail::available_memory(); };
+  }
+  if (!services_.memory_of) {
+    services_.memory_of = [](pid_t pid) { return detail::memory_of(pid); };
+  }
+}
 
 ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
   const auto rank = find_variable(environment_from(spec.environment), "LOCAL_RANK");
@@ -16739,29 +19484,60 @@ ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
 
 // ---- a start ------------------------------------------------------------------------------------
 
+namespace detail {
+
+/// Whether the interpreter runs what PYTHONPATH names before the script.
+inline bool runs_hooks(const process_spec& spec) {
+  const auto command = parse_python_command(spec.arguments);
+  if (!command) return false;
+  return std::none_of(command->flags.begin(), command->flags.end(), [](const std::string& flag) {
+    const std::string letters = flag.substr(0, flag.find_first_of("WX"));
+    return flag[0] == '-' && letters.find_first_of("IES") != std::string::npos;
+  });
+}
+
+}  // namespace detail
+
 ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec) {
   const auto launcher = services_.launcher;
   launched_ = services_.time->now();
   if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
-  const auto [position, is_first] = slots_.try_emplace(detail::standby_key(spec));
+  const std::string key = detail::standby_key(spec);
+  const auto [position, is_first] = slots_.try_emplace(key);
   slot& entry = position->second;
   entry.spec = spec;
   entry.is_used = true;
   changed_.set();
+  settled_.reset();
+  const bool is_recorded = uses_records_ && !plan_.off() && detail::runs_hooks(spec);
+  if (!is_recorded) entry.record.reset();
+  if (is_recorded && !entry.record) entry.record = std::make_shared<detail::import_record>();
+  const auto record = entry.record;
   std::string reason = plan_.off() ? "there are no standbys" : "no standby was ready";
   discarder used{*this, std::move(entry.standby)};
   if (used.standby) {
     const process_spec made_for = std::move(entry.made_for);
-    reason = co_await hand_over(*used.standby, made_for, spec);
+    std::string place;
+    if (record) place = record->place();
+    reason = co_await hand_over(*used.standby, made_for, spec, place);
     if (reason.empty()) {
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
-      const standby_pointer standby = std::move(used.standby);
-      co_return standby->release();
+      std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
+      note_pid(key, started->pid());
+      co_return started;
     }
   }
   note_end();
   if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
-  co_return co_await launcher->launch(std::move(spec));
+  if (record) spec = record->recorded(std::move(spec));
+  std::unique_ptr<child> started = co_await launcher->launch(std::move(spec));
+  note_pid(key, started->pid());
+  co_return started;
+}
+
+ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
+  const auto position = slots_.find(key);
+  if (position != slots_.end()) position->second.pid = pid;
 }
 
 namespace detail {
@@ -16788,12 +19564,15 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 }  // namespace detail
 
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
-                                                      process_spec from, process_spec to) {
+                                                      process_spec from, process_spec to,
+                                                      std::string record_place) {
   using kind = standby_message::kind;
   const std::vector<int> streams = detail::streams_of(to);
   if (streams.empty()) co_return "a standard stream of this program is closed";
   if (!standby.is_silent()) co_return "its standby has ended";
-  const std::string preparation = preparation_of(detail::standby_changes(from, to));
+  std::vector<variable_change> changes = detail::standby_changes(from, to);
+  if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
+  const std::string preparation = preparation_of(changes);
   std::string problem = standby.send(preparation, streams);
   if (!problem.empty()) co_return problem;
   standby_message answer;
@@ -16827,6 +19606,7 @@ ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_pr
 
 ELASTIC_DECL void standby_set::begin_attempt() {
   ++attempt_;
+  plan_.begin_attempt();
   for (auto& [key, entry] : slots_) entry.is_used = false;
 }
 
@@ -16834,10 +19614,47 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
   discard_unused();
+  for (auto& [key, entry] : slots_) entry.is_watched = false;
+  task_group watches(co_await asio::this_coro::executor);
+  task<void> making = make_all(may_restart, watches);
+  co_await with_cleanup(std::move(making), watches.stop());
+}
+
+ELASTIC_DECL task<void> standby_set::make_all(bool may_restart, task_group& watches) {
   for (;;) {
+    for (auto& [key, entry] : slots_) {
+      if (entry.standby && !std::exchange(entry.is_watched, true)) {
+        watches.spawn(watch(key, entry.standby));
+      }
+    }
     co_await end_discarded();
     co_await make_next(may_restart);
   }
+}
+
+/// Until a standby that waits ends, or says something: it has nothing to say.
+ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer standby) {
+  co_await standby->until_heard();
+  const auto position = slots_.find(key);
+  if (position == slots_.end() || position->second.standby != standby) co_return;
+  const std::string name = name_of(position->second.spec);
+  const pid_t pid = standby->pid();
+  const discarder lost{*this, std::move(position->second.standby)};
+  const std::string how = co_await end_of(standby);
+  services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
+  plan_.lost(how, services_.time->now());
+  note_end();
+  changed_.set();
+}
+
+/// How one has ended that was not ended by this.
+ELASTIC_DECL task<std::string> standby_set::end_of(standby_pointer standby) {
+  const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
+  const std::optional<exit_status> end =
+      co_await with_deadline(*services_.time, deadline, standby->wait());
+  if (!end) co_return "it broke the protocol";
+  if (on_end_) on_end_(*end);
+  co_return end->text();
 }
 
 ELASTIC_DECL void standby_set::discard_unused() {
@@ -16851,23 +19668,63 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   using action = standby_step::action;
   changed_.reset();
   std::string key;
-  standby_view view;
-  view.now = services_.time->now();
-  view.launched = launched_;
-  view.may_restart = may_restart;
-  for (const auto& [candidate, entry] : slots_) {
-    if (entry.standby) continue;
-    if (view.missing++ == 0) key = candidate;
-  }
+  const standby_view view = look(may_restart, key);
+  if (view.outdated == 0) plan_.reviewed(view);
   const standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
+  if (view.missing == 0 || step.what != action::make) {
+    settled_.set();
+  } else {
+    settled_.reset();
+  }
   switch (step.what) {
     case action::rest: co_await changed_.wait(); break;
     case action::wait:
       co_await race(services_.time->sleep_until(step.until), changed_.wait());
       break;
     case action::make: co_await make(key); break;
+    case action::end: end_for_memory(step.reason); break;
   }
+}
+
+/// @param key  the slot that is next to get a standby
+ELASTIC_DECL standby_view standby_set::look(bool may_restart, std::string& key) const {
+  standby_view view;
+  view.now = services_.time->now();
+  view.launched = launched_;
+  view.may_restart = may_restart;
+  std::string outdated;
+  for (const auto& [candidate, entry] : slots_) {
+    if (!entry.standby) {
+      if (view.missing++ == 0) key = candidate;
+      continue;
+    }
+    ++view.ready;
+    if (!entry.record || !uses_records_) continue;
+    if (!view.outdated) view.outdated = 0;
+    if (entry.record->size() > entry.known && (*view.outdated)++ == 0) outdated = candidate;
+  }
+  if (view.missing == 0) key = outdated;
+  view.available = services_.available_memory();
+  view.size = size_of_one();
+  return view;
+}
+
+/// As much as the largest that there was; before that, as a process for which it is to wait.
+ELASTIC_DECL std::uint64_t standby_set::size_of_one() const {
+  constexpr std::uint64_t most = 1024 * 1024 * 1024;
+  std::uint64_t size = largest_;
+  for (auto entry = slots_.begin(); size == 0 && entry != slots_.end(); ++entry) {
+    if (entry->second.pid > 0) size = std::min(services_.memory_of(entry->second.pid), most);
+  }
+  return size;
+}
+
+ELASTIC_DECL void standby_set::end_for_memory(const std::string& reason) {
+  if (!std::exchange(is_short_noted_, true)) {
+    services_.log.warning("standbys end, so that a restart may take longer: {}", reason);
+  }
+  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
 }
 
 ELASTIC_DECL task<void> standby_set::make(std::string key) {
@@ -16883,6 +19740,13 @@ ELASTIC_DECL task<void> standby_set::make(std::string key) {
     plan_.died(problem, services_.time->now());
   }
   note_end();
+}
+
+/// What a worker imported later is no reason to have none.
+ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
+  if (!has_record) return plan_.give_up(reason);
+  uses_records_ = false;
+  services_.log.info("standbys import no more what workers have imported later: {}", reason);
 }
 
 /// Says once why no more standbys are made.
@@ -16902,6 +19766,8 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   }
   if (!co_await is_waiting_kind(spec)) co_return false;
   detail::standby_task what;
+  const auto record = slots_.at(key).record;
+  if (record && uses_records_) what.record = record->text();
   what.modules = modules_text();
   what.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
@@ -16909,7 +19775,18 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   what.name = command->name;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   discarder made{*this, std::move(started)};
-  const standby_message message = co_await first_message(*made.standby, limits::standby_import);
+  std::optional<standby_message> answer;
+  std::exception_ptr failure;
+  try {
+    answer = co_await first_message(*made.standby, limits::standby_import);
+  } catch (const error&) {
+    failure = std::current_exception();
+  }
+  if (failure) {
+    co_await end_of(made.standby);
+    std::rethrow_exception(failure);
+  }
+  const standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
       if (plan_.dropped(message.module)) {
@@ -16917,7 +19794,9 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
                               printable_text(message.reason));
       }
       co_return false;
-    case kind::refused: plan_.give_up(printable_text(message.reason)); co_return false;
+    case kind::refused:
+      note_refusal(printable_text(message.reason), !what.record.empty());
+      co_return false;
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
   }
@@ -16934,6 +19813,10 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
+  position->second.is_watched = false;
+  position->second.known = what.record.size();
+  largest_ = std::max(largest_, services_.memory_of(message.pid));
+  is_short_noted_ = false;
   co_return true;
 }
 
@@ -16956,8 +19839,10 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
       problem = "the interpreter is not the process that is started";
     }
   } catch (const error&) {
-    problem =
-        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program);
+    // It may have been bad luck: one more try has to tell.
+    throw error(
+        errc::start_failed,
+        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program));
   }
   if (!problem.empty()) plan_.give_up(problem);
   co_return problem.empty();
@@ -17002,6 +19887,8 @@ ELASTIC_DECL task<void> standby_set::end_discarded() {
     std::erase_if(discarded_, [&](const auto& entry) { return entry.get() == &standby; });
   }
 }
+
+ELASTIC_DECL task<void> standby_set::until_ready() { co_await settled_.wait(); }
 
 ELASTIC_DECL task<void> standby_set::stop() {
   for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
@@ -17706,6 +20593,7 @@ ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
   outlets.keep_tail = plan.keep_tail;
   outlets.time = time;
   outlets.log = log;
+  log_ = log;
   return std::make_unique<tee>(executor_, std::move(stream.pipe), std::move(outlets));
 }
 
@@ -17780,9 +20668,22 @@ ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,
   if (!stream) return;
   stream->begin(pid);
   ++copying_;
-  run(stream->run(), cancel, [this](const std::exception_ptr&) {
+  run(stream->run(), cancel, [this](const std::exception_ptr& failure) {
+    note_copied(failure);
     if (--copying_ == 0) copied.set();
   });
+}
+
+ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const std::exception& thrown) {
+    const auto* const failed = dynamic_cast<const std::system_error*>(&thrown);
+    if (failed && failed->code() == asio::error::operation_aborted) return;
+    log_.warning("the output of process {} is read no more: {}", pid, thrown.what());
+  } catch (...) {
+    log_.warning("the output of process {} is read no more", pid);
+  }
 }
 
 ELASTIC_DECL void process_slot::finish_copies() {
@@ -17849,6 +20750,36 @@ ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
   std::vector<process_end> ends(state_->ends.begin(), state_->ends.end());
   state_->ends.clear();
   return ends;
+}
+
+namespace detail {
+
+/// Notes that the process of a slot is being started, and the signals that come for it meanwhile.
+class start_under_way {
+ public:
+  using signals = std::map<std::size_t, std::vector<int>>;
+
+  start_under_way(signals& noted, std::size_t index) : noted_(noted), index_(index) {
+    noted_[index_];
+  }
+  ~start_under_way() { noted_.erase(index_); }
+  start_under_way(const start_under_way&) = delete;
+  start_under_way& operator=(const start_under_way&) = delete;
+
+  void deliver(child& started) const {
+    for (const int number : noted_[index_]) started.signal(number);
+  }
+
+ private:
+  signals& noted_;
+  std::size_t index_;
+};
+
+}  // namespace detail
+
+ELASTIC_DECL void process_set::signal(int number) {
+  signal_all(*state_, number);
+  for (auto& [index, signals] : state_->starting) signals.push_back(number);
 }
 
 ELASTIC_DECL void process_set::signal(std::size_t index, int number) {
@@ -17929,6 +20860,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->begun.reset();
 
   const process_set_services& services = self->services;
+  const detail::start_under_way under_way(self->starting, index);
   task<detail::opened_stream> opening_out = open(services, what.out);
   detail::opened_stream out = co_await std::move(opening_out);
   task<detail::opened_stream> opening_err = open(services, what.err);
@@ -17953,6 +20885,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   slot->begin(std::move(started));
   self->slots[index] = slot;
   ++self->running;
+  under_way.deliver(*slot->process);
   slot->run(watch(self, slot), slot->cancel_watch, [](const std::exception_ptr&) {});
 }
 
@@ -18154,21 +21087,21 @@ ELASTIC_DECL bool hang_hooks::accepts() const {
 }
 
 ELASTIC_DECL bool hang_hooks::begin(hang_hook_call call) {
-  state& all = *state_;
+  state& shared = *state_;
   if (!accepts()) return false;
-  const bool is_first = !all.is_running;
+  const bool is_first = !shared.is_running;
   if (is_first) {
-    all.is_running = all.is_open = true;
-    all.hurried = false;
-    all.deadline = deadline_after(all.services.time->now(), all.settings.timeout);
-    all.over.reset();
-    all.ended.reset();
+    shared.is_running = shared.is_open = true;
+    shared.hurried = false;
+    shared.deadline = deadline_after(shared.services.time->now(), shared.settings.timeout);
+    shared.over.reset();
+    shared.ended.reset();
   }
-  const auto place = static_cast<std::size_t>(call.worker.local_rank);
-  all.hooks[place] = {call.worker.rank, call.output_file, false};
-  ++all.open;
-  ++all.starting;
-  run(start_one(state_, place, std::move(call)));
+  const auto slot = static_cast<std::size_t>(call.worker.local_rank);
+  shared.hooks[slot] = {call.worker.rank, call.output_file, false};
+  ++shared.open;
+  ++shared.starting;
+  run(start_hook(state_, slot, std::move(call)));
   if (is_first) run(run_round(state_));
   return true;
 }
@@ -18213,49 +21146,49 @@ ELASTIC_DECL process_set_services hang_hooks::state::set_services() {
 }
 
 ELASTIC_DECL void hang_hooks::state::note(const process_end& end) {
-  const auto found = hooks.find(end.index);
-  if (found == hooks.end() || std::exchange(found->second.has_ended, true)) return;
-  const hook& one = found->second;
+  const auto position = hooks.find(end.index);
+  if (position == hooks.end() || std::exchange(position->second.has_ended, true)) return;
+  const hook& entry = position->second;
   --open;
   changed.set();
   const std::string where =
-      one.output_file.empty() ? "" : fmt::format("; its output: {}", one.output_file);
+      entry.output_file.empty() ? "" : fmt::format("; its output: {}", entry.output_file);
   if (end.status.success()) {
-    services.log.info("the hang hook of rank {} has ended{}", one.rank, where);
+    services.log.info("the hang hook of rank {} has ended{}", entry.rank, where);
   } else if (hurried) {
     services.log.info("the hang hook of rank {} was killed, since the workers are stopped",
-                      one.rank);
+                      entry.rank);
   } else {
-    services.log.warning("the hang hook of rank {} failed: {}{}", one.rank, end.status.text(),
+    services.log.warning("the hang hook of rank {} failed: {}{}", entry.rank, end.status.text(),
                          where);
   }
 }
 
 ELASTIC_DECL void hang_hooks::run(task<void> work) {
-  asio::co_spawn(state_->strand, std::move(work), [all = state_](std::exception_ptr) {});
+  asio::co_spawn(state_->strand, std::move(work), [shared = state_](std::exception_ptr) {});
 }
 
-ELASTIC_DECL supervised_process hang_hooks::what_to_run(const state& all,
-                                                        const hang_hook_call& call) {
+ELASTIC_DECL supervised_process hang_hooks::hook_process(const state& shared,
+                                                         const hang_hook_call& call) {
   environment_map variables = call.environment;
   variables["ELASTIC_HUNG_RANK"] = std::to_string(call.worker.rank);
   variables["ELASTIC_HUNG_LOCAL_RANK"] = std::to_string(call.worker.local_rank);
   variables["ELASTIC_HUNG_PID"] = std::to_string(call.worker.pid);
   variables["ELASTIC_HUNG_REASON"] = without_zero_bytes(call.worker.reason);
   variables["ELASTIC_HUNG_LOG_DIR"] = call.log_directory;
-  supervised_process what;
-  what.process.program = "/bin/sh";
-  what.process.arguments = {"-c", all.settings.command};
-  what.process.environment = environment_entries(variables);
-  what.process.directory = call.directory;
-  what.has_empty_input = true;
-  what.out.kind = call.output_file.empty() ? output_plan::how::copy : output_plan::how::file;
-  what.out.file = call.output_file;
+  supervised_process supervised;
+  supervised.process.program = "/bin/sh";
+  supervised.process.arguments = {"-c", shared.settings.command};
+  supervised.process.environment = environment_entries(variables);
+  supervised.process.directory = call.directory;
+  supervised.has_empty_input = true;
+  supervised.out.kind = call.output_file.empty() ? output_plan::how::copy : output_plan::how::file;
+  supervised.out.file = call.output_file;
   if (call.output_file.empty()) {
-    what.out.prefix = fmt::format("[hang hook of rank {}]:", call.worker.rank);
+    supervised.out.prefix = fmt::format("[hang hook of rank {}]:", call.worker.rank);
   }
-  what.err = what.out;
-  return what;
+  supervised.err = supervised.out;
+  return supervised;
 }
 
 ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
@@ -18263,66 +21196,66 @@ ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
   return text;
 }
 
-ELASTIC_DECL task<void> hang_hooks::start_one(state_pointer all, std::size_t place,
-                                              hang_hook_call call) {
+ELASTIC_DECL task<void> hang_hooks::start_hook(state_pointer shared, std::size_t slot,
+                                               hang_hook_call call) {
   std::string problem;
   try {
-    const supervised_process what = what_to_run(*all, call);
-    co_await all->processes.start(place, what);
+    const supervised_process supervised = hook_process(*shared, call);
+    co_await shared->processes.start(slot, supervised);
   } catch (const std::exception& failure) {
     problem = failure.what();
   }
-  --all->starting;
+  --shared->starting;
   if (!problem.empty()) {
-    all->hooks.at(place).has_ended = true;
-    --all->open;
-    all->services.log.warning("the hang hook of rank {} cannot be started: {}", call.worker.rank,
-                              problem);
+    shared->hooks.at(slot).has_ended = true;
+    --shared->open;
+    shared->services.log.warning("the hang hook of rank {} cannot be started: {}", call.worker.rank,
+                                 problem);
   }
-  all->changed.set();
+  shared->changed.set();
 }
 
-ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer all) {
-  time_source& time = *all->services.time;
-  while (all->open > 0 && !all->hurried && time.now() < all->deadline) {
-    all->changed.reset();
-    co_await with_deadline(time, all->deadline, all->changed.wait());
+ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
+  time_source& time = *shared->services.time;
+  while (shared->open > 0 && !shared->hurried && time.now() < shared->deadline) {
+    shared->changed.reset();
+    co_await with_deadline(time, shared->deadline, shared->changed.wait());
   }
-  if (!all->hurried) note_late(*all);
+  if (!shared->hurried) note_late(*shared);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   at_once.grace = duration::zero();
-  all->processes.begin_stop(at_once);
+  shared->processes.begin_stop(at_once);
   // Nobody waits for what even SIGKILL ends slowly.
-  all->is_open = false;
-  if (all->services.over) all->services.over();
-  all->over.set();
-  co_await end_all(all, at_once);
-  all->hooks.clear();
-  all->is_running = false;
-  all->ended.set();
+  shared->is_open = false;
+  if (shared->services.over) shared->services.over();
+  shared->over.set();
+  co_await end_processes(shared, at_once);
+  shared->hooks.clear();
+  shared->is_running = false;
+  shared->ended.set();
 }
 
-ELASTIC_DECL void hang_hooks::note_late(state& all) {
-  for (auto& [place, one] : all.hooks) {
-    if (std::exchange(one.has_ended, true)) continue;
-    --all.open;
-    all.services.log.warning(
-        "the hang hook of rank {} did not end within {} s and is killed{}", one.rank,
-        std::chrono::duration<double>(all.settings.timeout).count(),
-        one.output_file.empty() ? "" : fmt::format("; its output: {}", one.output_file));
+ELASTIC_DECL void hang_hooks::note_late(state& shared) {
+  for (auto& [slot, entry] : shared.hooks) {
+    if (std::exchange(entry.has_ended, true)) continue;
+    --shared.open;
+    shared.services.log.warning(
+        "the hang hook of rank {} did not end within {} s and is killed{}", entry.rank,
+        std::chrono::duration<double>(shared.settings.timeout).count(),
+        entry.output_file.empty() ? "" : fmt::format("; its output: {}", entry.output_file));
   }
 }
 
-ELASTIC_DECL task<void> hang_hooks::end_all(state_pointer all, stop_plan at_once) {
-  while (all->starting > 0) {
-    all->changed.reset();
-    co_await all->changed.wait();
+ELASTIC_DECL task<void> hang_hooks::end_processes(state_pointer shared, stop_plan at_once) {
+  while (shared->starting > 0) {
+    shared->changed.reset();
+    co_await shared->changed.wait();
   }
   try {
-    co_await all->processes.stop(at_once);
+    co_await shared->processes.stop(at_once);
   } catch (const std::exception& failure) {
-    all->services.log.warning("a hang hook was not ended: {}", failure.what());
+    shared->services.log.warning("a hang hook was not ended: {}", failure.what());
   }
 }
 
@@ -18790,110 +21723,6 @@ ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view l
 }
 
 }  // namespace elastic::detail
-
-// ---- elastic/base/impl/task_group.ipp ----
-
-namespace elastic {
-
-// Shared with the tasks' completion handlers, which may outlive the group.
-struct task_group::state : std::enable_shared_from_this<state> {
-  using signal = asio::cancellation_signal;
-  // The frame of a task holds its signal: once a context has destroyed the frame, nothing is left
-  // to be cancelled.
-  using signals = std::list<std::weak_ptr<signal>>;
-
-  explicit state(asio::any_io_executor where) : executor(where), ended(where) { ended.set(); }
-
-  void spawn(task<void> work) {
-    if (is_cancelled) return;
-    auto cancellation = std::make_shared<signal>();
-    const auto slot = cancellation->slot();
-    const auto position = running.insert(running.end(), cancellation);
-    ended.reset();
-    auto on_end = [self = shared_from_this(), cancellation = std::move(cancellation),
-                   position](std::exception_ptr thrown) { self->note_end(position, thrown); };
-    asio::co_spawn(executor, std::move(work),
-                   asio::bind_cancellation_slot(slot, std::move(on_end)));
-  }
-
-  void cancel() {
-    is_cancelled = true;
-    // Of those that run now: one that ends leaves the list.
-    const std::vector<std::weak_ptr<signal>> targets(running.begin(), running.end());
-    for (const auto& target : targets) {
-      if (const auto cancellation = target.lock()) {
-        cancellation->emit(asio::cancellation_type::all);
-      }
-    }
-  }
-
-  void note_end(signals::iterator position, const std::exception_ptr& thrown) {
-    running.erase(position);
-    const bool is_failure = thrown && !(is_cancelled && detail::is_cancellation(thrown));
-    if (is_failure && !failure) failure = thrown;
-    if (is_failure && !is_cancelled) cancel();
-    if (running.empty()) ended.set();
-  }
-
-  // Result: whether the caller was cancelled meanwhile.
-  static task<bool> wait_for_end(std::shared_ptr<state> group) {
-    const bool throws = co_await asio::this_coro::throw_if_cancelled();
-    co_await asio::this_coro::throw_if_cancelled(false);
-    bool was_cancelled = false;
-    while (!group->running.empty()) {
-      bool is_request = false;
-      try {
-        co_await group->ended.wait();
-      } catch (...) {
-        is_request = true;
-      }
-      if (is_request) group->cancel();
-      was_cancelled = was_cancelled || is_request;
-    }
-    co_await asio::this_coro::throw_if_cancelled(throws);
-    co_return was_cancelled;
-  }
-
-  static task<void> wait(std::shared_ptr<state> group) {
-    const bool was_cancelled = co_await wait_for_end(group);
-    if (group->failure) std::rethrow_exception(group->failure);
-    if (was_cancelled) throw std::system_error(asio::error::operation_aborted);
-  }
-
-  static task<void> stop(std::shared_ptr<state> group) {
-    group->cancel();
-    co_await wait_for_end(group);
-    if (group->failure) std::rethrow_exception(group->failure);
-  }
-
-  asio::any_io_executor executor;
-  signals running;
-  event_flag ended;
-  bool is_cancelled = false;
-  std::exception_ptr failure;
-};
-
-ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
-    : state_(std::make_shared<state>(std::move(executor))) {}
-
-ELASTIC_DECL task_group::~task_group() {
-  bool has_tasks = false;
-  for (const auto& entry : state_->running) has_tasks = has_tasks || !entry.expired();
-  // Not from here: this may be another thread, or a context that is destroying the tasks.
-  if (has_tasks) asio::post(state_->executor, [group = state_] { group->cancel(); });
-}
-
-ELASTIC_DECL void task_group::spawn(task<void> work) { state_->spawn(std::move(work)); }
-
-ELASTIC_DECL void task_group::cancel() { state_->cancel(); }
-
-ELASTIC_DECL std::size_t task_group::size() const { return state_->running.size(); }
-
-ELASTIC_DECL task<void> task_group::wait() { return state::wait(state_); }
-
-ELASTIC_DECL task<void> task_group::stop() { return state::stop(state_); }
-
-}  // namespace elastic
 
 // ---- elastic/health/detail/impl/line_intake.ipp ----
 
@@ -19930,6 +22759,10 @@ namespace elastic::detail {
 /// @param root  what stands before /proc and /sys
 ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");
 
+/// The path of this process in a hierarchy of `file`, a /proc/self/cgroup, which has lines such as
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
+ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller);
+
 }  // namespace elastic::detail
 
 // ---- elastic/agent/impl/worker_group.ipp ----
@@ -19985,6 +22818,7 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
       logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
+      journal_(services.journal),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
@@ -19998,6 +22832,8 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
   attempt_.base_rank = ranks.base_rank;
+  attempt_.round = round.round;
+  attempt_.restart_count = restart_count;
   attempt_.started = time_->wall_now();
   attempt_.oom_kills = detail::count_oom_kills();
   outcome_known_.reset();
@@ -20089,6 +22925,7 @@ ELASTIC_DECL process_set_services worker_group::process_services(const agent_ser
     note(end);
     update_state();
     note_cause(end);
+    note_end_in_journal(end);
   };
   return parts;
 }
@@ -20157,6 +22994,7 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   tell_observer([&](worker_observer& observer) { observer.hung(hung); });
+  note_in_journal(job_event_kind::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, verdict.signal);
@@ -20284,6 +23122,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process.process.environment = environment_of(identity, job, error_file);
   if (!spec_.cpu_affinity.empty()) process.process.processors = spec_.cpu_affinity.at(slot);
   if (spec_.function) give_call(slot, process.process);
+  process.process.ignored_signals = spec_.ignored_signals;
   process.process.directory = spec_.directory;
   process.out = std::move(output.out);
   process.err = std::move(output.err);
@@ -20352,6 +23191,11 @@ ELASTIC_DECL void worker_group::note_cause(const process_end& end) {
   entry.out_of_memory = kills && attempt_.oom_kills && *kills > *attempt_.oom_kills;
 }
 
+ELASTIC_DECL void worker_group::forgive_oom_kill() {
+  const auto kills = detail::count_oom_kills();
+  if (kills && attempt_.oom_kills && *kills > *attempt_.oom_kills) ++*attempt_.oom_kills;
+}
+
 ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   detail::attempt_tally tally;
   tally.workers = workers.size();
@@ -20361,6 +23205,35 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   tally.is_node_bad = bad_node.has_value();
   tally.is_stopping = stop_signal.has_value();
   return tally;
+}
+
+ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worker& entry,
+                                                std::string reason) {
+  if (!journal_) return;
+  job_event event;
+  event.kind = kind;
+  event.reason = std::move(reason);
+  event.round = attempt_.round;
+  event.attempt = attempt_.restart_count;
+  event.rank = entry.identity.rank;
+  event.local_rank = entry.identity.local_rank;
+  event.pid = entry.pid;
+  if (kind == job_event_kind::worker_ended) {
+    if (const auto code = entry.end->status.code()) event.exit_code = *code;
+    if (const auto signal = entry.end->status.signal()) event.signal = *signal;
+    event.state = entry.end->status.success() ? "succeeded" : "failed";
+  }
+  journal_->record(std::move(event));
+}
+
+/// Those that ended because they were told to are only counted, when all are gone.
+ELASTIC_DECL void worker_group::note_end_in_journal(const process_end& end) {
+  const worker& entry = attempt_.workers.at(end.index);
+  if (entry.stopped_by_agent) return;
+  std::string reason = end.status.success() ? std::string() : end.status.text();
+  if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
+  if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
+  note_in_journal(job_event_kind::worker_ended, entry, std::move(reason));
 }
 
 ELASTIC_DECL void worker_group::update_state() {
@@ -20395,7 +23268,13 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
   const auto known = attempt_.leftovers.find(slot);
-  leftovers left = known != attempt_.leftovers.end() ? known->second : reader_of(failed)();
+  leftovers left;
+  if (known != attempt_.leftovers.end()) {
+    left = known->second;
+  } else {
+    log_reader_of(failed)(left);
+    core_reader_of(failed)(left);
+  }
   failure.error = std::move(left.error);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = std::move(left.last_stderr);
@@ -20420,53 +23299,67 @@ ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
   layout_ = std::move(made);
 }
 
-ELASTIC_DECL auto worker_group::reader_of(const worker& failed) const -> leftovers_reader {
+ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> leftovers_reader {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  // The directory is that in which the agent's programs start: relative names are of there.
   return
-      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot), pid = failed.pid,
-       has_core = failed.end->status.core_dumped(), directory = spec_.directory,
-       since = std::chrono::system_clock::to_time_t(attempt_.started)] {
-        leftovers left;
+      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot)](leftovers& left) {
         left.error = read_error_file(error_file);
         left.last_stderr = read_tail();
-        if (has_core) left.core_file = detail::find_core(pid, directory, since);
-        return left;
       };
 }
 
-ELASTIC_DECL bool worker_group::leftovers_may_hang(const worker& failed) const {
-  if (layout_.may_hang()) return true;
-  const std::string& directory = spec_.directory;
-  return failed.end->status.core_dumped() && detail::may_hang(directory.empty() ? "." : directory);
+ELASTIC_DECL auto worker_group::core_reader_of(const worker& failed) const -> leftovers_reader {
+  if (!failed.end->status.core_dumped()) return [](leftovers&) {};
+  // The directory is that in which the agent's programs start: relative names are of there.
+  return [pid = failed.pid, directory = spec_.directory,
+          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& left) {
+    left.core_file = detail::find_core(pid, directory, since);
+  };
 }
 
 ELASTIC_DECL task<void> worker_group::read_leftovers() {
-  std::vector<std::pair<std::size_t, leftovers_reader>> readers;
+  const bool cores_may_hang = detail::may_hang(spec_.directory.empty() ? "." : spec_.directory);
+  leftovers_readers logs;
+  leftovers_readers cores;
   for (const std::size_t slot : attempt_.ended) {
     const worker& entry = attempt_.workers[slot];
     if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
-    if (leftovers_may_hang(entry)) readers.emplace_back(slot, reader_of(entry));
+    const bool may_hang = entry.end->status.core_dumped() && cores_may_hang;
+    if (!layout_.may_hang() && !may_hang) continue;
+    logs.emplace_back(slot, log_reader_of(entry));
+    cores.emplace_back(slot, core_reader_of(entry));
   }
-  if (readers.empty()) co_return;
-  using contents = std::map<std::size_t, leftovers>;
-  std::function<contents()> work = [readers] {
-    contents read;
-    for (const auto& [slot, reader] : readers) read[slot] = reader();
-    return read;
+  if (logs.empty()) co_return;
+  // Nothing is read if nobody is to wait. That one of the two hangs says nothing about the other.
+  const duration patience = limits::log_directory_patience;
+  const bool is_given_up = layout_.is_given_up();
+  std::optional<leftovers_by_slot> in_logs;
+  std::optional<leftovers_by_slot> in_cores;
+  std::vector<task<void>> reading;
+  reading.push_back(read_within(is_given_up ? duration::zero() : patience, logs, in_logs));
+  reading.push_back(read_within(patience, cores, in_cores));
+  co_await when_all(std::move(reading));
+  if (!in_logs) layout_.give_up();
+  if (!in_cores) {
+    log_.warning("the working directory does not answer: core files are not looked for there");
+  }
+  for (const auto& [slot, reader] : logs) {
+    leftovers& left = attempt_.leftovers[slot];
+    if (in_logs) left = std::move((*in_logs)[slot]);
+    if (in_cores) left.core_file = std::move((*in_cores)[slot].core_file);
+  }
+}
+
+ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_readers readers,
+                                                  std::optional<leftovers_by_slot>& read) {
+  std::function<leftovers_by_slot()> work = [readers = std::move(readers)] {
+    leftovers_by_slot left;
+    for (const auto& [slot, reader] : readers) reader(left[slot]);
+    return left;
   };
-  // Nothing is read if nobody is to wait.
-  const duration patience =
-      layout_.is_given_up() ? duration::zero() : duration(limits::log_directory_patience);
   const time_point deadline = deadline_after(time_->now(), patience);
-  task<contents> reading = detail::run_blocking<contents>(std::move(work));
-  std::optional<contents> read = co_await with_deadline(*time_, deadline, std::move(reading));
-  if (!read) {
-    layout_.give_up();
-    read.emplace();
-    for (const auto& [slot, reader] : readers) (*read)[slot] = {};
-  }
-  attempt_.leftovers.merge(*read);
+  task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
+  read = co_await with_deadline(*time_, deadline, std::move(reading));
 }
 
 }  // namespace elastic
@@ -20530,6 +23423,16 @@ ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view 
     text.remove_prefix(size);
   }
   return shown;
+}
+
+ELASTIC_DECL std::string printable_line(std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\r', ' ');
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string::npos) return {};
+  line.erase(line.find_last_not_of(" \t") + 1);
+  return printable_text(std::string_view(line).substr(begin));
 }
 
 }  // namespace elastic
@@ -20757,16 +23660,27 @@ ELASTIC_DECL void validate(const signal_plan& plan) {
   };
   constexpr int kept[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS,
                           SIGFPE,  SIGILL,  SIGTRAP, SIGSYS};
-  for (const auto* numbers : {&plan.stop, &plan.forward}) {
+  for (const auto* numbers : {&plan.stop, &plan.forward, &plan.preempt}) {
     for (const int number : *numbers) {
       const bool exists = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX);
       const bool is_kept = std::find(std::begin(kept), std::end(kept), number) != std::end(kept);
       if (!exists || is_kept) refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
     }
   }
+  const auto is_in = [](const std::vector<int>& numbers, int number) {
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  };
   for (const int number : plan.forward) {
-    if (std::find(plan.stop.begin(), plan.stop.end(), number) != plan.stop.end()) {
+    if (is_in(plan.stop, number)) {
       refuse(number, "cannot both stop the job and be passed on to the workers");
+    }
+  }
+  for (const int number : plan.preempt) {
+    if (is_in(plan.stop, number)) {
+      refuse(number, "stops the job as it is, and cannot be taken for SIGTERM as well");
+    }
+    if (is_in(plan.forward, number)) {
+      refuse(number, "cannot both be taken for SIGTERM and be passed on to the workers");
     }
   }
 }
@@ -20849,6 +23763,48 @@ ELASTIC_DECL job_secret job_secret::read(const std::string& path) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/impl/rendezvous_settings.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL int rendezvous_settings::most_of(int nodes) const {
+  if (node_counts.empty()) return std::min(nodes, max_nodes);
+  const auto beyond = std::upper_bound(node_counts.begin(), node_counts.end(), nodes);
+  return beyond == node_counts.begin() ? nodes : *(beyond - 1);
+}
+
+ELASTIC_DECL bool rendezvous_settings::can_grow(int nodes, int most) const {
+  return most_of(std::max(nodes, most)) > nodes;
+}
+
+ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
+  const auto refuse = [] {
+    throw error(errc::invalid_argument,
+                fmt::format("numbers of nodes are needed that ascend, such as 2,4,8, from 1 to {}, "
+                            "and at most {} of them",
+                            limits::nodes, limits::node_counts));
+  };
+  std::vector<int> counts;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    int count = 0;
+    const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), count);
+    const bool ascends = count > (counts.empty() ? 0 : counts.back()) && count <= limits::nodes;
+    if (failure != std::errc() || end != part.data() + part.size() || !ascends) refuse();
+    if (counts.size() == limits::node_counts) refuse();
+    counts.push_back(count);
+    if (comma != std::string_view::npos) text.remove_prefix(comma + 1);
+  }
+  return counts;
+}
+
+ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts) {
+  return fmt::format("{}", fmt::join(node_counts, ","));
+}
+
+}  // namespace elastic
+
 // ---- elastic/base/detail/nearest_name.hpp ----
 
 namespace elastic::detail {
@@ -20918,10 +23874,28 @@ ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
               fmt::format("--rdzv-conf listen={}: own or all is needed", setting->second));
 }
 
+ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view who) const {
+  if (!node_counts.empty()) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--nnodes {}: {} takes N or MIN:MAX; --rdzv-backend c10d, without nodes "
+                    "of torchrun, takes several numbers",
+                    node_counts_text(node_counts), who));
+  }
+  if (scale_up_delay > duration::zero()) {
+    throw error(errc::invalid_argument,
+                fmt::format("--scale-up-delay: {} ends a round at once for a node that joins; only "
+                            "--rdzv-backend c10d, without nodes of torchrun, waits",
+                            who));
+  }
+}
+
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;
   settings.max_nodes = max_nodes;
+  settings.node_counts = node_counts;
+  settings.scale_up_delay = scale_up_delay;
   settings.join_timeout = seconds("join_timeout", settings.join_timeout);
   settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
   settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
@@ -20944,6 +23918,9 @@ inline std::vector<std::string> known_settings() {
           "keep_alive_interval",
           "keep_alive_max_attempt",
           "reconnect_grace",
+          "host_grace",
+          "candidate",
+          "fast_takeover",
           "timeout",
           "is_host",
           "listen",
@@ -21002,6 +23979,34 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/detail/fixed_membership.hpp ----
+
+namespace elastic::detail {
+
+/// What rendezvous have alike whose nodes were given at the start: nobody joins or is missed, and
+/// each node counts its restarts for itself.
+///
+/// Thread-safety: one strand at a time.
+class fixed_membership : public rendezvous_handler {
+ public:
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<void> close(job_end, std::string) override;
+
+ protected:
+  /// Errors: `errc::rendezvous_closed` after `close`.
+  ELASTIC_DECL void check_open() const;
+
+  int restarts() const { return restarts_; }
+
+ private:
+  int restarts_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/solo_rendezvous.hpp ----
 
 namespace elastic::detail {
@@ -21014,7 +24019,7 @@ namespace elastic::detail {
 /// the rendezvous itself.
 ///
 /// Thread-safety: one strand at a time.
-class solo_rendezvous final : public rendezvous_handler {
+class solo_rendezvous final : public fixed_membership {
  public:
   /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
   /// one node.
@@ -21024,11 +24029,7 @@ class solo_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end, std::string) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
@@ -21037,8 +24038,6 @@ class solo_rendezvous final : public rendezvous_handler {
   worker_store_host workers_;
   std::unique_ptr<tcp_store_server> server_;
   std::int64_t round_ = 0;
-  int restarts_ = 0;
-  bool closed_ = false;
 };
 
 }  // namespace elastic::detail
@@ -21057,7 +24056,7 @@ namespace elastic::detail {
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
-class static_rendezvous final : public rendezvous_handler {
+class static_rendezvous final : public fixed_membership {
  public:
   /// Errors: `errc::invalid_argument` for an endpoint that is none, a range of nodes, or a node
   /// rank outside of it.
@@ -21067,11 +24066,7 @@ class static_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end, std::string) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
@@ -21087,8 +24082,6 @@ class static_rendezvous final : public rendezvous_handler {
   std::unique_ptr<tcp_store_server> server_;
   std::shared_ptr<store> agents_;
   std::int64_t round_ = 0;
-  int restarts_ = 0;
-  bool closed_ = false;
 };
 
 }  // namespace elastic::detail
@@ -21147,6 +24140,11 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
   if (!way.empty() && !contains(parameters.backend)) {
     throw error(errc::invalid_argument, fmt::format("the rendezvous backend '{}' was not added: {}",
                                                     parameters.backend, way));
+  }
+  const bool is_own = parameters.backend == "static" || !way.empty();
+  if (is_own) {
+    parameters.refuse_choice_of_nodes(
+        fmt::format("the rendezvous backend '{}'", parameters.backend));
   }
   return named_factories::make(parameters.backend, parameters);
 }
@@ -21429,6 +24427,8 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
   detail::prepare_function(config, workers, services);
   // PyTorch's own handlers in the workers look here, too.
   workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = detail::names_of(config.signals.stop);
+  workers.ignored_signals.insert(workers.ignored_signals.end(), config.signals.preempt.begin(),
+                                 config.signals.preempt.end());
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
@@ -21582,22 +24582,63 @@ ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t defaul
 
 namespace detail {
 
-ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
+inline std::vector<asio::ip::address> look_up_name(const std::string& host) {
   std::vector<asio::ip::address> addresses;
+  asio::io_context context;
+  asio::error_code failure;
+  const auto entries = asio::ip::tcp::resolver(context).resolve(host, "", failure);
+  if (failure) return addresses;
+  for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
+  return addresses;
+}
+
+ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
   asio::error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
-  if (!not_an_address) {
-    addresses.push_back(literal);
-    co_return addresses;
-  }
-  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  auto [failure, entries] = co_await resolver.async_resolve(host, "", as_result);
-  if (failure) co_return addresses;
-  for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
-  co_return addresses;
+  if (!not_an_address) co_return std::vector<asio::ip::address>(1, literal);
+  // Not the resolver's own thread: whoever waits for that one cannot be cancelled before a name
+  // server has answered.
+  std::function<std::vector<asio::ip::address>()> look_up = [host] { return look_up_name(host); };
+  co_return co_await run_blocking(std::move(look_up));
 }
 
 }  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/net/impl/endpoint_list.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
+                                                   std::uint16_t default_port, std::size_t most) {
+  std::vector<endpoint> list;
+  if (detail::trimmed(text).empty()) list.push_back(parse_endpoint(text, default_port));
+  if (!list.empty()) return list;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view entry = detail::trimmed(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (entry.empty()) {
+      throw error(
+          errc::invalid_argument,
+          fmt::format("endpoints '{}': entry {} is empty: write host[:port],host[:port],...", text,
+                      list.size() + 1));
+    }
+    const endpoint next = parse_endpoint(entry, list.empty() ? default_port : list.front().port);
+    if (std::find(list.begin(), list.end(), next) != list.end()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("endpoints '{}': {} is there twice", text, to_text(next)));
+    }
+    list.push_back(next);
+  }
+  if (list.size() > most) {
+    throw error(errc::invalid_argument,
+                fmt::format("endpoints '{}': {} are given, at most {} are allowed", text,
+                            list.size(), most));
+  }
+  return list;
+}
 
 }  // namespace elastic
 
@@ -22165,6 +25206,12 @@ ELASTIC_DECL std::string tcp_message_channel::local_address() const {
   return failure ? std::string() : plain_address(end.address()).to_string();
 }
 
+ELASTIC_DECL std::string tcp_message_channel::remote_address() const {
+  asio::error_code failure;
+  const auto end = socket_.remote_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
 ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
   if (failure == asio::error::eof) return "the connection was closed by the other side";
   return fmt::format("the connection broke: {}", failure.message());
@@ -22215,6 +25262,14 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
   throw error(errc::connection_failed, tried);
 }
 
+// A host that is gone answers nothing, and its name may stand for another one by now.
+inline constexpr std::chrono::seconds address_patience{1};
+
+inline task<void> keep_failure(task<std::tuple<asio::error_code>> connecting,
+                               asio::error_code& failure) {
+  std::tie(failure) = co_await std::move(connecting);
+}
+
 ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
     asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
   asio::error_code failure;
@@ -22222,7 +25277,12 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  co_return co_await socket.async_connect(end, detail::as_result);
+  system_time time;
+  const time_point limit = time.now() + address_patience;
+  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, detail::as_result);
+  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
+  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
+  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
 }
 
 ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
@@ -23125,7 +26185,8 @@ ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& sp
       .spec = spec,
       .path = path,
       .arguments = detail::pointers_to(&spec.program, spec.arguments),
-      .die_with_parent = static_cast<bool>(options_.parent)};
+      .die_with_parent = static_cast<bool>(options_.parent),
+      .open_files = options_.open_files};
   const detail::spawn_result started = detail::spawn(request, stack_, calls_);
   if (started.failure) detail::throw_start_error(spec, path, started);
   return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_);
@@ -23323,6 +26384,7 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
   const detail::spawn_request request{.spec = spec,
                                       .path = file_.name,
                                       .arguments = std::move(arguments),
+                                      .open_files = options_.unguarded.open_files,
                                       .program = file_.fd.get(),
                                       .passed = {socket, agent_.get()}};
   return detail::spawn(request, stack_, calls_);
@@ -24725,8 +27787,6 @@ class tcp_store_ring_connection final : public tcp_store_connection {
 
 // ---- elastic/store/impl/tcp_store_server.ipp ----
 
-#include <sys/resource.h>
-
 namespace elastic {
 
 namespace detail {
@@ -25143,7 +28203,7 @@ ELASTIC_DECL task<void> tcp_store_server::stop() {
 namespace elastic::detail {
 
 ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& parameters,
-                                                  ports choice)
+                                                  ports choice, look_up names)
     : address_(parameters.local_addr),
       listens_everywhere_(parameters.listens_everywhere()),
       share_(parameters.share_worker_store),
@@ -25151,7 +28211,8 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       has_secret_(parameters.secret ||
                   parameters.conf.find("secret_file") != parameters.conf.end()),
       choice_(choice),
-      log_(parameters.log) {}
+      log_(parameters.log),
+      look_up_(std::move(names)) {}
 
 ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachable, bool is_alone,
                                                             meeting_place meeting) {
@@ -25176,15 +28237,15 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachabl
 }
 
 ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable, bool is_alone,
-                                                             meeting_place meeting) const {
+                                                             meeting_place meeting) {
   listen_point point;
   if (is_alone) point.address = reachable;
   if (is_alone || listens_everywhere_) co_return point;
   const std::string known_as = address_.empty() ? reachable : address_;
   if (address_.empty() && is_loopback(reachable)) co_return point;
-  point = co_await find_listen_point(known_as);
+  point = co_await find(known_as);
   if (point.address.empty() || meeting.host.empty()) co_return point;
-  listen_point place = co_await find_listen_point(meeting.host);
+  listen_point place = co_await find(meeting.host);
   if (place.address.empty()) {
     if (meeting.is_host) point = listen_point();
     co_return point;
@@ -25197,6 +28258,14 @@ ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachab
         std::find(point.besides.begin(), point.besides.end(), address) != point.besides.end();
     if (!is_open) point.besides.push_back(address);
   }
+  co_return point;
+}
+
+ELASTIC_DECL task<listen_point> worker_store_host::find(std::string host) {
+  const auto known = known_.find(host);
+  if (known != known_.end()) co_return known->second;
+  listen_point point = co_await look_up_(host);
+  if (!point.address.empty()) known_[host] = point;
   co_return point;
 }
 
@@ -25225,52 +28294,6 @@ ELASTIC_DECL task<void> worker_store_host::stop() {
 }
 
 }  // namespace elastic::detail
-
-// ---- elastic/rendezvous/impl/node_id.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline constexpr int local_id_random_bits = 40;
-
-}  // namespace detail
-
-ELASTIC_DECL std::string node_id::text() const {
-  const std::int64_t count = local_id >> detail::local_id_random_bits;
-  return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
-}
-
-ELASTIC_DECL std::string node_id::key() const {
-  return fmt::format("{}_{}_{}", host, pid, local_id);
-}
-
-ELASTIC_DECL node_number new_node_number() {
-  std::random_device device;
-  const auto next = [&device] {
-    const std::uint64_t high = device();
-    return high << 32 | device();
-  };
-  node_number number;
-  number.high = next();
-  number.low = next();
-  return number;
-}
-
-ELASTIC_DECL node_id new_node(const std::string& host) {
-  static std::atomic<std::int64_t> next = 0;
-  return {host.empty() ? host_name() : host, ::getpid(), next++, {}};
-}
-
-ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
-  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
-  node_id node = new_node(host);
-  const auto random = static_cast<std::int64_t>(new_node_number().low % end);
-  node.local_id = (node.local_id + 1) * end + random;
-  return node;
-}
-
-}  // namespace elastic
 
 // ---- elastic/base/detail/json_fields.hpp ----
 
@@ -25363,6 +28386,978 @@ class json_object {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/impl/round_register.ipp ----
+
+namespace elastic::detail {
+
+/// 16 hexadecimal digits for each number.
+inline std::string text_of_numbers(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) {
+    fmt::format_to(std::back_inserter(text), "{:016x}", number);
+  }
+  return text;
+}
+
+inline std::vector<std::uint64_t> read_numbers(const json_fields& fields, const char* name,
+                                               std::size_t most) {
+  constexpr std::size_t digits = 16;
+  const std::string text = fields.text(name);
+  if (text.size() % digits != 0 || text.size() / digits > most) {
+    fields.refuse(
+        fmt::format("has a \"{}\" that is not made of at most {} numbers of {} "
+                    "hexadecimal digits",
+                    name, most, digits));
+  }
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t begin = 0; begin < text.size(); begin += digits) {
+    std::uint64_t number = 0;
+    const char* end = text.data() + begin + digits;
+    const auto [stop, failure] = std::from_chars(text.data() + begin, end, number, 16);
+    if (failure != std::errc() || stop != end) {
+      fields.refuse(fmt::format("has a \"{}\" with other signs than hexadecimal digits", name));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+ELASTIC_DECL std::uint64_t read_number(const json_fields& fields, const char* name) {
+  const std::vector<std::uint64_t> numbers = read_numbers(fields, name, 1);
+  if (numbers.empty()) fields.refuse(fmt::format("has a \"{}\" that is empty", name));
+  return numbers.front();
+}
+
+ELASTIC_DECL bool has_same_content(const round_register& left, const round_register& right) {
+  round_register same = right;
+  same.term = left.term;
+  same.sequence = left.sequence;
+  same.is_uncertain = left.is_uncertain;
+  return left == same;
+}
+
+ELASTIC_DECL void add_register(json_object& object, const round_register& value) {
+  object.add("written_in", value.term)
+      .add("sequence", value.sequence)
+      .add("round", value.round)
+      .add("members", text_of_numbers(value.members))
+      .add("leader_node", text_of_numbers({value.leader_node}))
+      .add("restarts", value.restarts)
+      .add("uncertain", value.is_uncertain)
+      .add("all_finished", value.all_finished);
+  if (!value.ending) return;
+  object.add("end", value.ending->how == job_end::succeeded ? "succeeded" : "failed")
+      .add("why", value.ending->why);
+}
+
+ELASTIC_DECL round_register read_register(const json_fields& fields) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
+  constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
+  round_register value;
+  value.term = fields.number("written_in", 0, most);
+  value.sequence = fields.number("sequence", 0, most);
+  value.round = fields.number("round", -1, most);
+  value.members = read_numbers(fields, "members", most_register_nodes);
+  value.leader_node = read_number(fields, "leader_node");
+  value.restarts = fields.small_number("restarts", 0, most_restarts);
+  value.is_uncertain = fields.flag("uncertain");
+  value.all_finished = fields.flag("all_finished");
+  if (!fields.has("end")) return value;
+  const std::string how = fields.text("end");
+  if (how != "succeeded" && how != "failed") {
+    fields.refuse(fmt::format("has an unknown \"end\": '{:.40}'", how));
+  }
+  const job_end end = how == "succeeded" ? job_end::succeeded : job_end::failed;
+  value.ending = register_ending{end, fields.text("why")};
+  return value;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/candidate_message.ipp ----
+
+namespace elastic::detail {
+
+inline json_object of_candidate_kind(const char* kind) { return json_object().add("kind", kind); }
+
+/// Writes a message as JSON.
+struct candidate_message_writer {
+  std::string operator()(const candidate_messages::peer& message) const {
+    const auto whole_milliseconds = [](duration time) {
+      return std::chrono::ceil<std::chrono::milliseconds>(time).count();
+    };
+    const rendezvous_settings& settings = message.settings;
+    return of_candidate_kind("peer")
+        .add("index", message.index)
+        .add("run_id", message.run_id)
+        .add("list", message.list)
+        .add("node", fmt::format("{:016x}", message.node))
+        .add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
+        .add("keep_alive_attempts", settings.keep_alive_max_attempt)
+        .add("grace_ms", whole_milliseconds(settings.reconnect_grace))
+        .text();
+  }
+  std::string operator()(const candidate_messages::seek& message) const {
+    return of_candidate_kind("seek").add("run_id", message.run_id).add("list", message.list).text();
+  }
+  std::string operator()(const candidate_messages::vote& message) const {
+    return of_candidate_kind("vote")
+        .add("term", message.term)
+        .add("try", message.is_try)
+        .add("fresh", message.is_fresh)
+        .text();
+  }
+  std::string operator()(const candidate_messages::write& message) const {
+    json_object object = of_candidate_kind("write");
+    object.add("term", message.term).add("stamp", message.stamp);
+    add_register(object, message.value);
+    return object.text();
+  }
+  std::string operator()(const candidate_messages::resign& message) const {
+    return of_candidate_kind("resign")
+        .add("term", message.term)
+        .add("done", message.is_done)
+        .text();
+  }
+  std::string operator()(const candidate_messages::rejected& message) const {
+    return of_candidate_kind("rejected").add("why", message.why).text();
+  }
+  std::string operator()(const candidate_messages::wait&) const {
+    return of_candidate_kind("wait").text();
+  }
+  std::string operator()(const candidate_messages::leads& message) const {
+    return of_candidate_kind("leads").add("term", message.term).text();
+  }
+  std::string operator()(const candidate_messages::grant& message) const {
+    json_object object = of_candidate_kind("grant");
+    object.add("term", message.term)
+        .add("try", message.is_try)
+        .add("yes", message.yes)
+        .add("blank", message.is_blank)
+        .add("restarted", message.has_restarted)
+        .add("own_term", message.own_term)
+        .add("has_register", message.value.has_value());
+    if (message.value) add_register(object, *message.value);
+    return object.text();
+  }
+  std::string operator()(const candidate_messages::ack& message) const {
+    return of_candidate_kind("ack")
+        .add("term", message.term)
+        .add("taken", message.is_taken)
+        .add("sequence", message.sequence)
+        .add("stamp", message.stamp)
+        .add("own_term", message.own_term)
+        .text();
+  }
+};
+
+/// The fields of a message whose numbers are terms, sequences and stamps.
+struct candidate_fields : json_fields {
+  explicit candidate_fields(std::string_view text)
+      : json_fields("a message between candidates", text, limits::rendezvous_message_bytes) {}
+
+  std::int64_t count(const char* name) const {
+    return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
+  }
+};
+
+inline candidate_messages::peer read_peer(const candidate_fields& fields) {
+  constexpr std::int64_t longest = 1'000'000'000'000;
+  candidate_messages::peer message;
+  message.index = fields.small_number("index", 0, most_candidates - 1);
+  message.run_id = fields.text("run_id");
+  message.list = fields.text("list");
+  message.node = read_number(fields, "node");
+  rendezvous_settings& settings = message.settings;
+  settings.keep_alive_interval =
+      std::chrono::milliseconds(fields.number("keep_alive_ms", 0, longest));
+  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
+  settings.reconnect_grace = std::chrono::milliseconds(fields.number("grace_ms", 0, longest));
+  return message;
+}
+
+ELASTIC_DECL std::string candidate_text(const candidate_request& message) {
+  return std::visit(candidate_message_writer(), message);
+}
+
+ELASTIC_DECL std::string candidate_text(const candidate_answer& message) {
+  return std::visit(candidate_message_writer(), message);
+}
+
+ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::string_view text) {
+  namespace messages = candidate_messages;
+  const candidate_fields fields(text);
+  const std::string kind = fields.text("kind");
+  if (kind == "hello" || kind == "witness") return std::nullopt;
+  if (kind == "peer") return read_peer(fields);
+  if (kind == "seek") return messages::seek{fields.text("run_id"), fields.text("list")};
+  if (kind == "vote") {
+    return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
+  }
+  if (kind == "write") {
+    return messages::write{fields.count("term"), fields.count("stamp"), read_register(fields)};
+  }
+  if (kind == "resign") return messages::resign{fields.count("term"), fields.flag("done")};
+  fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+}
+
+ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
+  namespace messages = candidate_messages;
+  const candidate_fields fields(text);
+  const std::string kind = fields.text("kind");
+  if (kind == "rejected") return messages::rejected{fields.text("why")};
+  if (kind == "wait") return messages::wait{};
+  if (kind == "leads") return messages::leads{fields.count("term")};
+  if (kind == "grant") {
+    messages::grant message;
+    message.term = fields.count("term");
+    message.is_try = fields.flag("try");
+    message.yes = fields.flag("yes");
+    message.is_blank = fields.flag("blank");
+    message.has_restarted = fields.flag("restarted");
+    message.own_term = fields.count("own_term");
+    if (fields.flag("has_register")) message.value = read_register(fields);
+    return message;
+  }
+  if (kind == "ack") {
+    return messages::ack{fields.count("term"), fields.flag("taken"), fields.count("sequence"),
+                         fields.count("stamp"), fields.count("own_term")};
+  }
+  fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/random.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL random_source::random_source() {
+  std::random_device device;
+  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
+}
+
+ELASTIC_DECL std::uint64_t random_source::below(std::uint64_t bound) {
+  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+}
+
+ELASTIC_DECL std::string random_uuid(random_source& random) {
+  const std::uint64_t high = random.next();
+  const std::uint64_t low = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
+}
+
+ELASTIC_DECL std::string random_name(random_source& random, std::size_t length) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string name(length, '_');
+  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
+  return name;
+}
+
+ELASTIC_DECL std::string random_uuid() {
+  random_source random;
+  return random_uuid(random);
+}
+
+ELASTIC_DECL std::string random_name(std::size_t length) {
+  random_source random;
+  return random_name(random, length);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/vote_machine.ipp ----
+
+namespace elastic::detail {
+
+/// How long answers to an election are waited for, and the pauses between two elections.
+inline constexpr std::chrono::milliseconds election_patience{500};
+inline constexpr std::chrono::milliseconds shortest_election_pause{20};
+inline constexpr std::chrono::milliseconds longest_election_pause{1000};
+/// By how much each candidate lets those before it go first.
+inline constexpr std::chrono::milliseconds precedence{4};
+
+ELASTIC_DECL vote_machine::vote_machine(options chosen, time_point now, std::int64_t wall)
+    : chosen_(chosen),
+      random_(chosen.seed),
+      started_(now),
+      wall_(wall),
+      others_(static_cast<std::size_t>(chosen.candidates)) {
+  plan(now);
+}
+
+// ---- what happens -------------------------------------------------------------------------------
+
+ELASTIC_DECL void vote_machine::reached(int peer, time_point now) {
+  other& entry = others_.at(static_cast<std::size_t>(peer));
+  entry.is_reached = true;
+  entry.lost_at.reset();
+  if (role_ == vote_role::leads) write_to(peer, now);
+  // What failed for want of votes may succeed now.
+  if (role_ == vote_role::follows && try_at_) put_off(now);
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::lost(int peer, time_point now) {
+  other& entry = others_.at(static_cast<std::size_t>(peer));
+  entry.is_reached = false;
+  entry.lost_at = now;
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now) {
+  other& entry = others_.at(static_cast<std::size_t>(peer));
+  const std::uint64_t former = std::exchange(entry.life, life);
+  const bool is_another = former != 0 && former != life;
+  if (is_another && promise_ && promise_->to == peer) promise_->gone_at = now;
+  entry.left_at.reset();
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::left(int peer, time_point now) {
+  other& entry = others_.at(static_cast<std::size_t>(peer));
+  entry.left_at = now;
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vote& request,
+                                         time_point now) {
+  look_at_lease(now);
+  look_at_promise(now);
+  candidate_messages::grant answer;
+  answer.term = request.term;
+  answer.is_try = request.is_try;
+  answer.yes = may_vote_for(peer, request, now);
+  answer.is_blank = is_blank_;
+  answer.has_restarted = chosen_.has_restarted;
+  answer.own_term = term_;
+  if (answer.yes && !request.is_try) {
+    term_ = std::max(term_, request.term);
+    promise_ = promise{peer, request.term, now};
+    if (role_ == vote_role::asks) role_ = vote_role::follows;
+    if (!is_blank_) answer.value = value_;
+    notes_.push_back(fmt::format("votes for candidate {} in term {}", peer, request.term));
+  }
+  replies_.push_back({peer, std::move(answer)});
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::write& request,
+                                         time_point now) {
+  look_at_lease(now);
+  candidate_messages::ack answer;
+  answer.term = request.term;
+  answer.stamp = request.stamp;
+  answer.is_taken = request.term >= term_ || !chosen_.rules.terms;
+  if (answer.is_taken) {
+    if (role_ == vote_role::leads) step_down("another candidate leads", now);
+    if (role_ == vote_role::runs) lose("another candidate leads", now);
+    role_ = vote_role::follows;
+    is_resignation_due_ = false;
+    term_ = std::max(term_, request.term);
+    promise_ = promise{peer, request.term, now};
+    try_at_.reset();
+    pause_ = {};
+    if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
+    is_blank_ = false;
+    answer.sequence = request.value.sequence;
+  }
+  answer.own_term = term_;
+  replies_.push_back({peer, std::move(answer)});
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::resign& request,
+                                         time_point now) {
+  is_done_ = is_done_ || request.is_done;
+  if (promise_ && promise_->to == peer && promise_->term <= request.term) promise_.reset();
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::grant& answer,
+                                         time_point now) {
+  look_at_lease(now);
+  const bool is_due = (role_ == vote_role::asks && answer.is_try) ||
+                      (role_ == vote_role::runs && !answer.is_try && answer.term == term_);
+  other& entry = others_.at(static_cast<std::size_t>(peer));
+  if (is_due && entry.is_asked) entry.answer = answer;
+  // Terms go beyond all that anybody knows; while it runs or leads, its own is what it is.
+  if (role_ == vote_role::follows || role_ == vote_role::asks) {
+    term_ = std::max(term_, answer.own_term);
+  }
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack& answer,
+                                         time_point now) {
+  look_at_lease(now);
+  if (role_ != vote_role::leads || answer.term != term_) return step(now);
+  if (!answer.is_taken) {
+    step_down(fmt::format("candidate {} knows of term {}", peer, answer.own_term), now);
+    term_ = std::max(term_, answer.own_term);
+    return step(now);
+  }
+  other& entry = others_.at(static_cast<std::size_t>(peer));
+  // What was said later than now was said by somebody else.
+  const time_point said{duration(answer.stamp)};
+  if (said <= now) entry.heard = std::max(entry.heard, said);
+  entry.kept = std::max(entry.kept, std::min(answer.sequence, value_.sequence));
+  if (!has_begun_ && is_kept()) {
+    has_begun_ = true;
+    notes_.push_back(fmt::format("leads in term {}", term_));
+  }
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::advance(time_point now) { step(now); }
+
+ELASTIC_DECL bool vote_machine::propose(const round_register& content, time_point now) {
+  if (role_ != vote_role::leads || has_same_content(value_, content)) return false;
+  round_register next = content;
+  next.is_uncertain = value_.is_uncertain;
+  write_next(std::move(next), now);
+  step(now);
+  return true;
+}
+
+ELASTIC_DECL void vote_machine::write_next(round_register next, time_point now) {
+  next.term = term_;
+  next.sequence = value_.sequence + 1;
+  value_ = std::move(next);
+  write_to_all(now);
+}
+
+ELASTIC_DECL void vote_machine::look_at_doubt(time_point now) {
+  if (role_ != vote_role::leads || !value_.is_uncertain || now < uncertain_until_) return;
+  round_register next = value_;
+  next.is_uncertain = false;
+  write_next(std::move(next), now);
+}
+
+ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
+  if (role_ == vote_role::leads) notes_.push_back(fmt::format("resigns in term {}", term_));
+  if (role_ == vote_role::runs || role_ == vote_role::leads || is_resignation_due_) {
+    say_to_all({term_, is_done});
+  }
+  role_ = vote_role::follows;
+  is_resignation_due_ = false;
+  is_retired_ = true;
+  promise_.reset();
+  plan(now);
+}
+
+ELASTIC_DECL void vote_machine::step(time_point now) {
+  look_at_lease(now);
+  look_at_promise(now);
+  if (role_ == vote_role::follows) consider(now);
+  if (role_ == vote_role::asks) count_tries(now);
+  if (role_ == vote_role::runs) count_votes(now);
+  look_at_doubt(now);
+  if (role_ == vote_role::leads && now >= next_write_) write_to_all(now);
+  plan(now);
+}
+
+ELASTIC_DECL void vote_machine::plan(time_point now) {
+  next_ = time_point::max();
+  if (promise_ && role_ == vote_role::follows) wake_at(freed_at());
+  if (role_ == vote_role::follows && try_at_) wake_at(*try_at_);
+  if (role_ == vote_role::asks || role_ == vote_role::runs) wake_at(answered_by_);
+  if (role_ == vote_role::leads) {
+    wake_at(next_write_);
+    wake_at(lease_end());
+    if (value_.is_uncertain) wake_at(uncertain_until_);
+  }
+  if (is_blank_ && now < started_ + silence()) wake_at(started_ + silence());
+}
+
+// ---- voting -------------------------------------------------------------------------------------
+
+ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages::vote& request,
+                                             time_point now) const {
+  if (is_retired_) return false;
+  const bool is_bound = promise_ && promise_->to != peer && chosen_.rules.promises;
+  if (is_bound) return false;
+  if (!request.is_try && request.term <= term_ && chosen_.rules.terms) return false;
+  return may_promise_blank(now) || (is_blank_ && request.is_fresh);
+}
+
+ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
+  return !is_blank_ || now >= started_ + silence() || !chosen_.rules.blank_waits;
+}
+
+ELASTIC_DECL time_point vote_machine::freed_at() const {
+  if (promise_->to == chosen_.self) return promise_->since;
+  const other& leader = others_.at(static_cast<std::size_t>(promise_->to));
+  const time_point silent = promise_->since + silence();
+  if (!chosen_.fast_takeover) return silent;
+  if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
+  if (!leader.lost_at || !leader.left_at) return silent;
+  const time_point last = std::max(*leader.lost_at, *leader.left_at);
+  // An end that only one of both connections has is a fault of the network, not of the leader.
+  if (last - std::min(*leader.lost_at, *leader.left_at) > simultaneous) return silent;
+  return std::min(silent, last + grace());
+}
+
+ELASTIC_DECL void vote_machine::look_at_promise(time_point now) {
+  const bool is_needed = role_ == vote_role::runs || role_ == vote_role::leads;
+  if (!promise_ || is_needed || now < freed_at()) return;
+  promise_.reset();
+  if (!std::exchange(is_resignation_due_, false)) return;
+  say_to_all({term_, false});
+}
+
+// ---- being elected ------------------------------------------------------------------------------
+
+ELASTIC_DECL int vote_machine::count_reached() const {
+  return static_cast<int>(std::count_if(others_.begin(), others_.end(),
+                                        [](const other& entry) { return entry.is_reached; }));
+}
+
+ELASTIC_DECL void vote_machine::consider(time_point now) {
+  const int reached = count_reached();
+  const bool knows_all = reached == chosen_.candidates - 1;
+  const bool may_vote = may_promise_blank(now) || knows_all;
+  if (is_retired_ || promise_ || reached + 1 < majority() || !may_vote) {
+    try_at_.reset();
+    return;
+  }
+  if (!try_at_) put_off(now);
+  if (now >= *try_at_) ask(true, false, now);
+}
+
+ELASTIC_DECL void vote_machine::put_off(time_point now) {
+  try_at_ = now + pause_ + chosen_.self * precedence + jitter(pause_ + 2 * precedence);
+}
+
+ELASTIC_DECL duration vote_machine::jitter(duration most) {
+  return duration(static_cast<duration::rep>(
+      random_.below(static_cast<std::uint64_t>(std::max<duration>(most, duration(1)).count()))));
+}
+
+ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) {
+  role_ = is_try ? vote_role::asks : vote_role::runs;
+  asked_at_ = now;
+  answered_by_ = now + election_patience;
+  for (std::size_t peer = 0; peer < others_.size(); ++peer) {
+    other& entry = others_[peer];
+    entry.answer.reset();
+    entry.is_asked = entry.is_reached;
+    if (!entry.is_asked) continue;
+    const std::int64_t term = is_try ? term_ + 1 : term_;
+    questions_.push_back(
+        {static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh}});
+  }
+}
+
+ELASTIC_DECL void vote_machine::count_tries(time_point now) {
+  int yes = 1;
+  int blank = 1;
+  int missing = 0;
+  for (const other& entry : others_) {
+    if (!entry.is_asked) continue;
+    if (!entry.answer) {
+      ++missing;
+    } else {
+      yes += entry.answer->yes ? 1 : 0;
+      blank += entry.answer->is_blank ? 1 : 0;
+    }
+  }
+  const bool is_late = now >= answered_by_;
+  if (is_blank_ && blank == chosen_.candidates) return run(true, now);
+  // The others may all be blank, too; then nobody need wait for anything.
+  const bool may_be_fresh = is_blank_ && blank + missing == chosen_.candidates;
+  if (may_be_fresh && !is_late) return;
+  if (yes >= majority() && may_promise_blank(now)) return run(false, now);
+  if (missing == 0 || is_late) lose("not enough candidates would vote for it", now);
+}
+
+ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
+  const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
+  term_ = std::max(term_ + 1, wall_ + elapsed.count());
+  promise_ = promise{chosen_.self, term_, now};
+  is_fresh_ = is_fresh;
+  notes_.push_back(fmt::format("runs in term {}", term_));
+  ask(false, is_fresh, now);
+}
+
+ELASTIC_DECL void vote_machine::count_votes(time_point now) {
+  int yes = 1;
+  int missing = 0;
+  for (const other& entry : others_) {
+    if (!entry.is_asked) continue;
+    if (!entry.answer) {
+      ++missing;
+    } else {
+      yes += entry.answer->yes ? 1 : 0;
+    }
+  }
+  if (yes >= majority()) return lead(now);
+  if (yes + missing < majority() || now >= answered_by_) lose("too few votes", now);
+}
+
+ELASTIC_DECL void vote_machine::lose(const char* why, time_point now) {
+  if (role_ == vote_role::runs) {
+    notes_.push_back(fmt::format("is not elected in term {}: {}", term_, why));
+    say_to_asked({term_, false});
+    promise_.reset();
+  }
+  role_ = vote_role::follows;
+  pause_ = std::clamp<duration>(pause_ * 2, shortest_election_pause, longest_election_pause);
+  put_off(now);
+}
+
+ELASTIC_DECL void vote_machine::lead(time_point now) {
+  role_ = vote_role::leads;
+  has_begun_ = false;
+  pause_ = {};
+  try_at_.reset();
+  int informed = is_blank_ ? 0 : 1;
+  bool has_restarted = chosen_.has_restarted;
+  for (other& entry : others_) {
+    entry.heard = time_point::min();
+    entry.kept = 0;
+    if (!entry.is_asked || !entry.answer || !entry.answer->yes) continue;
+    entry.heard = asked_at_;
+    has_restarted = has_restarted || entry.answer->has_restarted;
+    if (!entry.answer->value) continue;
+    ++informed;
+    if (informed == 1 || entry.answer->value->is_newer_than(value_)) value_ = *entry.answer->value;
+  }
+  const bool is_known = is_fresh_ ? !has_restarted : informed >= majority();
+  // The leader before may have gone on not knowing it.
+  value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
+  uncertain_until_ = value_.is_uncertain ? now + silence() : now;
+  if (value_.is_uncertain) {
+    notes_.push_back("may not know the newest round: waits until that is over");
+  }
+  // The leader before had given up, and its workers were gone, before this one was elected.
+  std::erase(value_.members, value_.leader_node);
+  value_.leader_node = chosen_.node;
+  value_.term = term_;
+  value_.sequence = 1;
+  is_blank_ = false;
+  write_to_all(now);
+  if (chosen_.candidates == 1) has_begun_ = true;
+}
+
+// ---- leading ------------------------------------------------------------------------------------
+
+ELASTIC_DECL bool vote_machine::is_kept() const {
+  const auto has_it = [this](const other& entry) { return entry.kept >= value_.sequence; };
+  const auto count = std::count_if(others_.begin(), others_.end(), has_it);
+  return static_cast<int>(count) + 1 >= majority();
+}
+
+ELASTIC_DECL duration vote_machine::patience() const {
+  return fencing::of_silence(silence()).notice;
+}
+
+ELASTIC_DECL time_point vote_machine::lease_end() const {
+  if (!chosen_.rules.leases) return time_point::max();
+  std::vector<time_point> ends(1, time_point::max());
+  for (const other& entry : others_) {
+    if (entry.heard == time_point::min()) continue;
+    time_point end = entry.heard + patience();
+    if (entry.lost_at) end = std::min(end, *entry.lost_at + grace() / 2);
+    ends.push_back(end);
+  }
+  const auto needed = static_cast<std::size_t>(majority());
+  if (ends.size() < needed) return time_point::min();
+  std::sort(ends.rbegin(), ends.rend());
+  return ends[needed - 1];
+}
+
+ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
+  const candidate_messages::write what{term_, now.time_since_epoch().count(), value_};
+  questions_.push_back({peer, what});
+}
+
+ELASTIC_DECL void vote_machine::write_to_all(time_point now) {
+  next_write_ = now + chosen_.settings.keep_alive_interval;
+  for (std::size_t peer = 0; peer < others_.size(); ++peer) {
+    if (others_[peer].is_reached) write_to(static_cast<int>(peer), now);
+  }
+}
+
+ELASTIC_DECL void vote_machine::look_at_lease(time_point now) {
+  if (role_ != vote_role::leads || now < lease_end()) return;
+  step_down("no majority of the candidates is reached", now);
+}
+
+ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
+  notes_.push_back(fmt::format("leads no more in term {}: {}", term_, why));
+  role_ = vote_role::follows;
+  has_begun_ = false;
+  is_resignation_due_ = true;
+  // Its own node's workers end first.
+  const duration stop = chosen_.rules.own_stop ? grace() / 2 : duration::zero();
+  promise_ = promise{chosen_.self, term_, now + stop};
+}
+
+ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& what) {
+  for (std::size_t peer = 0; peer < others_.size(); ++peer) {
+    const other& entry = others_[peer];
+    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), what});
+  }
+}
+
+ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& what) {
+  for (std::size_t peer = 0; peer < others_.size(); ++peer) {
+    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), what});
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/impl/node_id.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr int local_id_random_bits = 40;
+
+}  // namespace detail
+
+ELASTIC_DECL std::string node_id::text() const {
+  const std::int64_t count = local_id >> detail::local_id_random_bits;
+  return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
+}
+
+ELASTIC_DECL std::string node_id::key() const {
+  return fmt::format("{}_{}_{}", host, pid, local_id);
+}
+
+ELASTIC_DECL node_number new_node_number() {
+  std::random_device device;
+  const auto next = [&device] {
+    const std::uint64_t high = device();
+    return high << 32 | device();
+  };
+  node_number number;
+  number.high = next();
+  number.low = next();
+  return number;
+}
+
+ELASTIC_DECL node_id new_node(const std::string& host) {
+  static std::atomic<std::int64_t> next = 0;
+  return {host.empty() ? host_name() : host, ::getpid(), next++, {}};
+}
+
+ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
+  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
+  node_id node = new_node(host);
+  const auto random = static_cast<std::int64_t>(new_node_number().low % end);
+  node.local_id = (node.local_id + 1) * end + random;
+  return node;
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/detail/impl/round_machine.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool contains(const round_state& state, const node_id& node) {
+  return state.participants.count(node) != 0;
+}
+
+ELASTIC_DECL int size_of(const round_state& state) {
+  return static_cast<int>(state.participants.size());
+}
+
+ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings& settings,
+                            round_rules rules) {
+  const std::size_t promised = rules == round_rules::direct ? state.wait_list.size() : 0;
+  return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
+}
+
+/// Whether those that stand by make a round possible that is larger than the running one.
+inline bool can_grow(const round_state& state, const rendezvous_settings& settings,
+                     std::size_t more) {
+  const std::size_t ready = state.participants.size() + state.redundancy_list.size() + more;
+  return settings.can_grow(size_of(state), static_cast<int>(ready));
+}
+
+/// Whether a running round with a place is to end for a node that takes no part in it.
+inline bool ends_for(const round_state& state, const node_id& node,
+                     const rendezvous_settings& settings, round_rules rules, time_point now) {
+  // A round for which others wait is about to end.
+  if (rules != round_rules::direct || !state.wait_list.empty()) return true;
+  if (!can_grow(state, settings, 1 - state.redundancy_list.count(node))) return false;
+  if (settings.scale_up_delay <= duration::zero()) return true;
+  return state.scale_up_at && *state.scale_up_at <= now;
+}
+
+inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
+                                               const rendezvous_settings& settings,
+                                               round_rules rules, time_point now) {
+  if (state.wait_list.count(node) != 0) {
+    return {round_action::wait, "waits for the nodes of this round to leave it"};
+  }
+  if (has_place(state, settings, rules)) {
+    if (ends_for(state, node, settings, rules, now)) {
+      return {round_action::enter_wait_list, "the round runs and has a place for one more"};
+    }
+    return {round_action::enter_redundancy_list, "the round runs, and does not end for it yet"};
+  }
+  if (rules == round_rules::torch_1_13) {
+    return {round_action::wait, "the round runs with the most nodes that are allowed"};
+  }
+  return {round_action::enter_redundancy_list,
+          "the round runs with the most nodes that are allowed"};
+}
+
+/// A round that has enough nodes: whether it waits for more.
+inline round_decision decide_completion(const round_state& state,
+                                        const rendezvous_settings& settings, round_rules rules,
+                                        time_point now) {
+  if (rules == round_rules::direct && !state.unknown_nodes) {
+    const bool all_here = state.wait_list.empty() &&
+                          (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
+    if (all_here) return {round_action::complete_round, "every node that is known is there"};
+    return {round_action::wait, "nodes that are known are still to enter"};
+  }
+  if (state.deadline && *state.deadline <= now) {
+    return {round_action::complete_round, "the last call is over"};
+  }
+  return {round_action::wait, "the last call is under way"};
+}
+
+ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
+                                        const rendezvous_settings& settings, round_rules rules,
+                                        time_point now, time_point deadline) {
+  if (state.closed) return {round_action::refuse_closed, "the job has ended"};
+  if (state.redundancy_list.count(node) != 0) {
+    const bool may_enter = !state.complete || ends_for(state, node, settings, rules, now);
+    if (may_enter && has_place(state, settings, rules)) {
+      return {round_action::leave_redundancy_list, "a place has become free"};
+    }
+    return {round_action::wait, "stands by"};
+  }
+  const bool is_in = contains(state, node);
+  if (state.complete && is_in) return {round_action::placed, "the round is complete"};
+  if (now > deadline) {
+    if (is_in) return {round_action::leave_round, "waited long enough"};
+    if (state.wait_list.count(node) != 0) {
+      return {round_action::leave_wait_list, "waited long enough"};
+    }
+    return {round_action::refuse_timeout, "waited long enough"};
+  }
+  if (state.complete) return decide_in_complete_round(state, node, settings, rules, now);
+  if (!is_in) {
+    const bool may_enter = state.wait_list.count(node) != 0 || has_place(state, settings, rules);
+    if (may_enter) return {round_action::enter_round, "the round takes nodes"};
+    return {round_action::enter_redundancy_list, "all places are promised"};
+  }
+  if (size_of(state) < settings.min_nodes) {
+    return {round_action::wait, "there are not enough nodes"};
+  }
+  return decide_completion(state, settings, rules, now);
+}
+
+ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id& node) {
+  if (contains(state, node)) return {round_action::leave_round, "leaves"};
+  if (state.wait_list.count(node) != 0) return {round_action::leave_wait_list, "leaves"};
+  if (state.redundancy_list.count(node) != 0) {
+    return {round_action::leave_redundancy_list, "leaves"};
+  }
+  return {round_action::wait, "has no place"};
+}
+
+ELASTIC_DECL void complete_round(round_state& state) {
+  state.complete = true;
+  state.deadline.reset();
+  state.scale_up_at.reset();
+  int rank = 0;
+  for (auto& [node, its_rank] : state.participants) its_rank = rank++;
+}
+
+ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
+                              const rendezvous_settings& settings, time_point now) {
+  state.wait_list.erase(node);
+  state.participants[node] = 0;
+  if (size_of(state) == settings.min_nodes) state.deadline = now + settings.last_call_timeout;
+  if (size_of(state) == settings.max_nodes) complete_round(state);
+}
+
+/// Who has no place in the round that is about to be complete stands by: the last in the order of
+/// nodes.
+inline void stand_by(round_state& state, const rendezvous_settings& settings) {
+  const int most = settings.most_of(size_of(state));
+  while (size_of(state) > most) {
+    const auto last = std::prev(state.participants.end());
+    state.redundancy_list.insert(last->first);
+    state.participants.erase(last);
+  }
+}
+
+/// A node stands by: from then on counts the delay of a round that it makes possible.
+inline void enter_redundancy_list(round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, time_point now) {
+  const bool could_grow = can_grow(state, settings, 0);
+  state.redundancy_list.insert(node);
+  const bool is_delayed = state.complete && settings.scale_up_delay > duration::zero();
+  if (!is_delayed || could_grow || !can_grow(state, settings, 0)) return;
+  state.scale_up_at = now + settings.scale_up_delay;
+}
+
+/// A node stands by no longer. If that is because the delay is over, this is not put back.
+inline void leave_redundancy_list(round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, time_point now) {
+  state.redundancy_list.erase(node);
+  const bool is_under_way = state.scale_up_at && *state.scale_up_at > now;
+  if (is_under_way && !can_grow(state, settings, 0)) state.scale_up_at.reset();
+}
+
+/// What follows from a participant's going: the last one of a complete round begins the next.
+inline void note_departure(round_state& state, const rendezvous_settings& settings) {
+  if (state.complete && state.participants.empty()) {
+    state.complete = false;
+    state.scale_up_at.reset();
+    ++state.round;
+    state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
+  }
+  if (!state.complete && size_of(state) < settings.min_nodes) state.deadline.reset();
+}
+
+ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& node,
+                        const rendezvous_settings& settings, time_point now) {
+  switch (action) {
+    case round_action::placed:
+    case round_action::wait:
+    case round_action::refuse_closed:
+    case round_action::refuse_timeout: break;
+    case round_action::enter_round: enter_round(state, node, settings, now); break;
+    case round_action::enter_wait_list: state.wait_list.insert(node); break;
+    case round_action::enter_redundancy_list:
+      enter_redundancy_list(state, node, settings, now);
+      break;
+    case round_action::leave_wait_list: state.wait_list.erase(node); break;
+    case round_action::leave_redundancy_list:
+      leave_redundancy_list(state, node, settings, now);
+      break;
+    case round_action::leave_round:
+      state.participants.erase(node);
+      note_departure(state, settings);
+      break;
+    case round_action::leave_to_rejoin:
+      ELASTIC_ASSERT(state.complete && contains(state, node));
+      state.participants.erase(node);
+      state.wait_list.insert(node);
+      note_departure(state, settings);
+      break;
+    case round_action::complete_round:
+      stand_by(state, settings);
+      complete_round(state);
+      break;
+  }
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/impl/rendezvous_message.ipp ----
 
 namespace elastic {
@@ -25379,6 +29374,9 @@ inline duration milliseconds(const json_fields& fields, const char* name) {
 }
 
 inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::max() - 1;
+
+/// A server counts on from the greatest term that it hears.
+inline constexpr std::int64_t last_term = std::numeric_limits<std::int64_t>::max() / 2;
 
 inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
 
@@ -25462,21 +29460,53 @@ inline json_object& add_patience(json_object& object, const rendezvous_settings&
       .add("grace_ms", whole_milliseconds(settings.reconnect_grace));
 }
 
+/// Adds who a node is, and of which job.
+template <class Message>
+json_object& add_node(json_object& object, const Message& message) {
+  return object.add("run_id", message.run_id)
+      .add("host", message.node.host)
+      .add("pid", message.node.pid)
+      .add("local_id", message.node.local_id)
+      .add("number", text_of(message.node.number));
+}
+
+/// Says the last round that a node was in; without one, nothing.
+inline void add_former(json_object& object, const rendezvous_messages::hello& message) {
+  if (!message.former) return;
+  const rendezvous_messages::former_round& former = *message.former;
+  object.add("last_term", former.term)
+      .add("last_round", former.round)
+      .add("rank", former.rank)
+      .add("world", former.world)
+      .add("host_rank", former.host_rank)
+      .add("restarts", former.restarts)
+      .add("until_end", former.until_end)
+      .add("server", former.server);
+}
+
 /// Writes a message as JSON.
 struct message_writer {
   std::string operator()(const rendezvous_messages::hello& message) const {
     const rendezvous_settings& settings = message.settings;
     json_object object = of_kind("hello");
-    object.add("version", message.version)
-        .add("run_id", message.run_id)
-        .add("host", message.node.host)
-        .add("pid", message.node.pid)
-        .add("local_id", message.node.local_id)
-        .add("number", text_of(message.node.number))
+    object.add("version", message.version);
+    add_node(object, message)
         .add("min_nodes", settings.min_nodes)
         .add("max_nodes", settings.max_nodes)
-        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout));
+        .add("last_call_ms", whole_milliseconds(settings.last_call_timeout))
+        .add("hosts", message.hosts)
+        .add("most_term", message.most_term);
+    add_former(object, message);
+    if (!settings.node_counts.empty())
+      object.add("node_counts", node_counts_text(settings.node_counts));
+    if (settings.scale_up_delay > duration::zero()) {
+      object.add("scale_up_ms", whole_milliseconds(settings.scale_up_delay));
+    }
     return add_patience(object, settings).text();
+  }
+  std::string operator()(const rendezvous_messages::witness& message) const {
+    json_object object = of_kind("witness");
+    return add_node(object, message).text();
   }
   std::string operator()(const rendezvous_messages::join& message) const {
     json_object object = of_kind("join");
@@ -25505,7 +29535,7 @@ struct message_writer {
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
     json_object object = of_kind("welcome");
-    object.add("resumed", message.resumed);
+    object.add("resumed", message.resumed).add("term", message.term);
     return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
@@ -25519,7 +29549,9 @@ struct message_writer {
     object.add("round", message.round)
         .add("rank", message.rank)
         .add("world", message.world)
-        .add("restarts", message.restarts);
+        .add("restarts", message.restarts)
+        .add("term", message.term)
+        .add("host_rank", message.host_rank);
     return add_master(object, message.master).text();
   }
   std::string operator()(const rendezvous_messages::changed& message) const {
@@ -25554,20 +29586,72 @@ inline void read_patience(const json_fields& fields, rendezvous_settings& settin
   settings.reconnect_grace = milliseconds(fields, "grace_ms");
 }
 
+/// 0 if the other side is of an earlier release, which tells none.
+inline std::int64_t read_term(const json_fields& fields, const char* name) {
+  return fields.has(name) ? fields.number(name, 0, last_term) : 0;
+}
+
+inline rendezvous_messages::former_round read_former(const json_fields& fields) {
+  rendezvous_messages::former_round former;
+  former.term = read_term(fields, "last_term");
+  former.round = fields.number("last_round", 0, last_round);
+  former.world = fields.small_number("world", 1, limits::nodes);
+  former.rank = fields.small_number("rank", 0, former.world - 1);
+  former.host_rank = fields.small_number("host_rank", -1, former.world - 1);
+  former.restarts = fields.small_number("restarts", 0, most_restarts);
+  former.until_end = fields.flag("until_end");
+  former.server = fields.text("server");
+  return former;
+}
+
+/// All of it but the number.
+inline node_id read_node(const json_fields& fields) {
+  node_id node;
+  node.host = fields.text("host");
+  node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
+  node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  return node;
+}
+
+inline rendezvous_messages::witness read_witness(const json_fields& fields) {
+  rendezvous_messages::witness message{fields.text("run_id"), read_node(fields)};
+  message.node.number = read_node_number(fields);
+  return message;
+}
+
+/// The numbers of nodes that a round may have; empty if the message names none.
+inline std::vector<int> read_node_counts(const json_fields& fields,
+                                         const rendezvous_settings& settings) {
+  if (!fields.has("node_counts")) return {};
+  std::vector<int> counts;
+  try {
+    counts = parse_node_counts(fields.text("node_counts"));
+  } catch (const error& refused) {
+    fields.refuse(fmt::format("has \"node_counts\" that are none: {}", refused.what()));
+  }
+  if (counts.front() != settings.min_nodes || counts.back() != settings.max_nodes) {
+    fields.refuse("has \"node_counts\" that do not go from \"min_nodes\" to \"max_nodes\"");
+  }
+  return counts;
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
   message.version = fields.small_number("version", 1, most);
   message.run_id = fields.text("run_id");
-  message.node.host = fields.text("host");
-  message.node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
-  message.node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
+  message.node = read_node(fields);
   // One of another version is refused by the coordinator, whose sentence names both.
   if (message.version == message.current_version) message.node.number = read_node_number(fields);
   rendezvous_settings& settings = message.settings;
   settings.min_nodes = fields.small_number("min_nodes", 1, limits::nodes);
   settings.max_nodes = fields.small_number("max_nodes", settings.min_nodes, limits::nodes);
   settings.last_call_timeout = milliseconds(fields, "last_call_ms");
+  settings.node_counts = read_node_counts(fields, settings);
+  if (fields.has("scale_up_ms")) settings.scale_up_delay = milliseconds(fields, "scale_up_ms");
+  message.hosts = fields.has("hosts") && fields.flag("hosts");
+  message.most_term = read_term(fields, "most_term");
+  if (fields.has("last_round")) message.former = read_former(fields);
   read_patience(fields, settings);
   return message;
 }
@@ -25604,9 +29688,8 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   const detail::json_fields fields = detail::message_fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "hello") return detail::read_hello(fields);
-  if (kind == "join") {
-    return detail::read_join(fields);
-  }
+  if (kind == "witness") return detail::read_witness(fields);
+  if (kind == "join") return detail::read_join(fields);
   if (kind == "keep_alive") return messages::keep_alive{};
   if (kind == "failed") {
     return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
@@ -25625,6 +29708,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   if (kind == "welcome") {
     messages::welcome message;
     message.resumed = fields.flag("resumed");
+    message.term = detail::read_term(fields, "term");
     detail::read_patience(fields, message.settings);
     return message;
   }
@@ -25639,6 +29723,10 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     message.rank = fields.small_number("rank", 0, message.world - 1);
     message.restarts = fields.small_number("restarts", 0, detail::most_restarts);
     message.master = detail::read_master(fields);
+    message.term = detail::read_term(fields, "term");
+    if (fields.has("host_rank")) {
+      message.host_rank = fields.small_number("host_rank", -1, message.world - 1);
+    }
     return message;
   }
   if (kind == "changed") {
@@ -25663,6 +29751,56 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/native/detail/impl/former_world.ipp ----
+
+namespace elastic::detail {
+
+inline auto age_of(const rendezvous_messages::former_round& place) {
+  return std::tie(place.term, place.round);
+}
+
+ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& place,
+                                     std::string_view here, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  if (age_of(place) < age_of(newest_)) return;
+  if (age_of(newest_) < age_of(place)) {
+    newest_ = place;
+    was_last_ = false;
+    was_served_here_ = true;
+    joined_ranks_.clear();
+  }
+  was_last_ = was_last_ || place.until_end;
+  was_served_here_ = was_served_here_ && place.server == here;
+}
+
+ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
+  rendezvous_messages::former_round place;
+  place.round = round;
+  // Nobody has a rank in it, so that it is never accounted for.
+  place.world = 0;
+  told(place, "", silence, now);
+}
+
+ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
+  if (age_of(place) == age_of(newest_)) joined_ranks_.insert(place.rank);
+}
+
+ELASTIC_DECL bool former_world::is_over(time_point now) const {
+  return !is_known() || now >= over_at_ || is_accounted_for();
+}
+
+ELASTIC_DECL bool former_world::is_accounted_for() const {
+  if (!was_last_ || !was_served_here_) return false;
+  const bool host_took_part = newest_.host_rank >= 0;
+  if (host_took_part && !has_host_joined_) return false;
+  for (int rank = 0; rank < newest_.world; ++rank) {
+    if (rank != newest_.host_rank && joined_ranks_.count(rank) == 0) return false;
+  }
+  return newest_.world > 0;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/failure_text.hpp ----
 
 namespace elastic::detail {
@@ -25681,781 +29819,60 @@ inline bool is_on_other_node(const node_id& self, std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/native/detail/impl/rendezvous_link.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector> connector,
-                                              rendezvous_messages::hello greeting,
-                                              std::shared_ptr<time_source> time, logger log)
-    : connector_(std::move(connector)),
-      greeting_(std::move(greeting)),
-      settings_(greeting_.settings),
-      time_(std::move(time)),
-      log_(std::move(log)) {}
-
-ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duration patience) {
-  news_.emplace(executor);
-  ended_.emplace(executor);
-  auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
-    self->known_.broken = failure;
-    self->notify();
-    self->ended_->set();
-  };
-  asio::co_spawn(executor, keep_connected(time_->now() + patience),
-                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
-}
-
-ELASTIC_DECL task<void> rendezvous_link::stop() {
-  if (!ended_) co_return;
-  const auto channel = channel_;
-  if (channel) {
-    try {
-      const time_point limit = time_->now() + limits::rendezvous_leave_timeout;
-      co_await with_deadline(*time_, limit, channel->flush());
-    } catch (const error&) {
-      // Whom it was for is gone.
-    }
-  }
-  cancel_.emit(asio::cancellation_type::terminal);
-  co_await ended_->wait();
-  if (channel_) channel_->close();
-  channel_.reset();
-  is_welcome_ = false;
-}
-
-ELASTIC_DECL std::string rendezvous_link::local_address() const {
-  return channel_ ? channel_->local_address() : std::string();
-}
-
-ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
-
-ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request what) {
-  standing_request_ = std::move(what);
-  say(*standing_request_);
-}
-
-ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
-  if (is_welcome_) channel_->send(to_text(what));
-}
-
-ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
-  known_.placed.reset();
-  known_.change.reset();
-  known_.refused.reset();
-  known_.all_finished = false;
-  is_given_up_ = false;
-  send_until_superseded(std::move(wish));
-}
-
-ELASTIC_DECL void rendezvous_link::ask_status() {
-  known_.status.reset();
-  status_is_due_ = true;
-  say(rendezvous_messages::ask_status{});
-}
-
-ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
-  for (;;) {
-    channel_ = co_await connect_until(deadline);
-    std::string why;
-    try {
-      co_await race(listen(), keep_alive());
-    } catch (const error& failure) {
-      // A word that makes no sense will make none the next time.
-      if (failure.code() == errc::protocol_violation && !known_.closed) throw;
-      why = failure.what();
-    }
-    channel_->close();
-    channel_.reset();
-    is_welcome_ = false;
-    if (known_.closed) {
-      // The job is over; the server may leave before us.
-      co_return;
-    }
-    log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
-    const time_point now = time_->now();
-    ended_at_ = now;
-    lost_at_ = now + fencing::of_end(settings_.reconnect_grace).notice;
-    deadline = now + limits::rendezvous_reconnect_timeout;
-    notify();
-  }
-}
-
-ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
-  const time_point begun = time_->now();
-  duration pause = first_pause;
-  bool has_warned = false;
-  for (;;) {
-    const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
-    if (channel) co_return channel;
-    const time_point now = time_->now();
-    if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()));
-      lost_at_.reset();
-    }
-    if (now >= deadline) throw error(errc::connection_failed, absence());
-    if (!has_warned && now - begun >= silent_wait) {
-      has_warned = true;
-      log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
-    }
-    const time_point next_try = std::min({deadline, next_limit(), now + pause});
-    co_await time_->sleep_until(next_try);
-    pause = std::min<duration>(pause * 2, longest_pause);
-  }
-}
-
-ELASTIC_DECL time_point rendezvous_link::next_limit() const {
-  return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
-}
-
-ELASTIC_DECL std::string rendezvous_link::absence() const {
-  return fmt::format("{} the rendezvous at {}: {}", was_connected_ ? "lost" : "could not reach",
-                     connector_->name(), last_problem_);
-}
-
-ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {
-  const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
-  channel_pointer channel;
-  try {
-    auto connected = co_await with_deadline(*time_, limit, connector_->connect());
-    if (connected) channel = std::move(*connected);
-    if (!channel && last_problem_.empty()) last_problem_ = "no answer";
-  } catch (const error& failure) {
-    last_problem_ = failure.what();
-  }
-  if (!channel) co_return nullptr;
-  channel->send(to_text(rendezvous_request(greeting_)));
-  if (co_await is_welcomed(channel, limit)) co_return channel;
-  channel->close();
-  co_return nullptr;
-}
-
-ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
-  std::optional<rendezvous_answer> reply;
-  const time_point greeted_at = time_->now();
-  try {
-    const auto answer = co_await with_deadline(*time_, limit, channel->receive());
-    if (answer) reply = parse_rendezvous_answer(*answer);
-    if (!answer) {
-      last_problem_ = "it accepts connections but does not answer";
-      // PyTorch's servers of today ignore what they do not know.
-      if (!was_connected_ && ++silences_ >= most_silences) {
-        throw error(errc::protocol_violation, last_problem_);
-      }
-    }
-  } catch (const error& failure) {
-    last_problem_ = failure.what();
-    // Only one of both sides has a secret, or each another one.
-    if (failure.code() == errc::invalid_argument && !was_connected_) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{}: {}", connector_->name(), failure.what()));
-    }
-    const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
-    if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
-  }
-  if (!reply) co_return false;
-  if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
-    throw error(errc::invalid_argument, refusal->why);
-  }
-  const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
-  if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
-  take_up(*channel, *welcome, greeted_at);
-  co_return true;
-}
-
-ELASTIC_DECL std::string rendezvous_link::stranger() const {
-  return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
-                     last_problem_);
-}
-
-ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
-                                           const rendezvous_messages::welcome& reply,
-                                           time_point greeted_at) {
-  settings_ = reply.settings;
-  known_alive_at_ = greeted_at;
-  unanswered_.clear();
-  is_welcome_ = true;
-  was_connected_ = true;
-  ended_at_.reset();
-  lost_at_.reset();
-  if (!reply.resumed) {
-    is_given_up_ = known_.placed.has_value();
-    note_lost("this node was given up by the others");
-  }
-  if (standing_request_) channel.send(to_text(*standing_request_));
-  if (status_is_due_) channel.send(to_text(rendezvous_messages::ask_status{}));
-  notify();
-}
-
-ELASTIC_DECL task<void> rendezvous_link::listen() {
-  for (;;) {
-    const std::string message = co_await channel_->receive();
-    rendezvous_answer reply = parse_rendezvous_answer(message);
-    std::visit([this](auto& what) { take(what); }, reply);
-    notify();
-  }
-}
-
-ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
-  const duration interval = settings_.keep_alive_interval;
-  const duration patience = fencing::of_silence(settings_.silence()).notice;
-  time_point next_word = time_->now() + interval;
-  for (;;) {
-    // An end of the connection that reaches the server lets the others go on sooner than silence:
-    // so it is kept until the workers are gone.
-    const bool is_lost = time_->now() >= known_alive_at_ + patience;
-    if (is_lost) note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
-    const bool has_workers = known_.placed && !known_.all_finished;
-    const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
-    if (is_lost && time_->now() >= limit) {
-      throw error(errc::connection_failed, "the server does not answer");
-    }
-    const time_point next_look = std::min(next_word, limit);
-    co_await time_->sleep_until(next_look);
-    const time_point now = time_->now();
-    if (now < next_word) continue;
-    say(rendezvous_messages::keep_alive{});
-    unanswered_.push_back(now);
-    next_word = now + interval;
-  }
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
-  if (unanswered_.empty()) return;
-  known_alive_at_ = unanswered_.front();
-  unanswered_.pop_front();
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {
-  known_.status = reply;
-  status_is_due_ = false;
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply) {
-  if (known_.peers_round != reply.round) known_.peers = {};
-  known_.peers_round = reply.round;
-  known_.peers.add_list(reply.addresses, ' ');
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply) {
-  const auto* wish =
-      standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
-  if (wish == nullptr || reply.round <= wish->after) return;
-  standing_request_.reset();
-  known_.placed = reply;
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
-  if (known_.placed && known_.placed->round == reply.round && !known_.change) {
-    known_.change = reply.what;
-    // Another node may have our name, but only what we reported can be about our workers.
-    const bool is_reported =
-        standing_request_ &&
-        std::holds_alternative<rendezvous_messages::failed>(*standing_request_);
-    const bool is_ours = is_reported && !is_on_other_node(greeting_.node, reply.what.what);
-    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed && !is_ours;
-  }
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished& reply) {
-  if (known_.placed && known_.placed->round == reply.round) known_.all_finished = true;
-}
-
-ELASTIC_DECL time_point rendezvous_link::fence() const {
-  // Of a job that was closed nobody goes on.
-  if (!was_connected_ || known_.closed) return time_point::max();
-  if (is_given_up_) return time_->now();
-  const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
-  if (!ended_at_) return of_silence;
-  return std::min(of_silence, *ended_at_ + fencing::of_end(settings_.reconnect_grace).kill);
-}
-
-ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
-  for (;;) {
-    const time_point limit = fence();
-    if (time_->now() >= limit) co_return;
-    co_await race(time_->sleep_until(limit), news());
-  }
-}
-
-ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
-  if (!known_.placed || known_.change || known_.all_finished) return;
-  const int restarts = known_.placed->restarts;
-  const duration grace = std::max(fence() - time_->now(), duration::zero());
-  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
-  notify();
-}
-
-ELASTIC_DECL void rendezvous_link::notify() {
-  news_->set();
-  news_->reset();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/native/impl/rendezvous_host.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
-    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-    rendezvous_protocol protocol) {
-  if (decided == false) co_return nullptr;
-  auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(at.host);
-  const std::function<bool(const asio::ip::address&)> is_own =
-      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
-  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
-  if (!is_ours && !decided) co_return nullptr;
-  detail::listen_point point;
-  const bool is_alone = is_loopback(at.host);
-  if (is_alone || !parameters.listens_everywhere()) {
-    point = detail::choose_listen_point(at.host, addresses, is_own);
-  }
-  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
-  try {
-    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
-                                                  protocol);
-    if (!is_alone && !parameters.secret) {
-      parameters.log.info(
-          "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
-          "holds the job's secret",
-          at.port, reached);
-    }
-    co_return host;
-  } catch (const error& failure) {
-    if (failure.code() != errc::address_in_use || decided) throw;
-  }
-  co_return nullptr;
-}
-
-ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
-                                              detail::listen_point at, std::uint16_t port,
-                                              const rendezvous_parameters& parameters,
-                                              rendezvous_protocol protocol) {
-  tcp_store_server_options options;
-  options.address = std::move(at.address);
-  options.besides = std::move(at.besides);
-  options.port = port;
-  options.use_ring = parameters.use_ring;
-  options.secret = parameters.secret;
-  options.log = parameters.log;
-  options.time = parameters.time;
-  if (protocol == rendezvous_protocol::native) {
-    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
-  }
-  server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
-  if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
-}
-
-ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/native/impl/c10d_rendezvous.ipp ----
+// ---- elastic/rendezvous/native/impl/rendezvous_coordinator.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-/// With a blank between two, as many as fit.
-inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
-  std::string text;
-  for (const asio::ip::address& address : addresses) {
-    const std::string next = address.to_string();
-    if (text.size() + 1 + next.size() > limits::node_addresses_bytes) break;
-    if (!text.empty()) text += ' ';
-    text += next;
-  }
-  return text;
-}
-
-/// The setting `worker_networks`, once it is known that it can be used.
-inline std::string worker_networks(const rendezvous_parameters& parameters) {
-  const auto setting = parameters.conf.find("worker_networks");
-  if (setting == parameters.conf.end()) return {};
-  try {
-    address_filter().add_list(setting->second, '+');
-  } catch (const error& refused) {
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf worker_networks: {}", refused.what()));
-  }
-  if (parameters.secret) return setting->second;
-  throw error(errc::invalid_argument,
-              "--rdzv-conf worker_networks: only a job with a secret (secret_file) keeps workers "
-              "of other networks out");
+/// "2:4", or "2,4,8".
+inline std::string sizes_of(const rendezvous_settings& settings) {
+  if (!settings.node_counts.empty()) return node_counts_text(settings.node_counts);
+  return fmt::format("{}:{}", settings.min_nodes, settings.max_nodes);
 }
 
 }  // namespace detail
 
-ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
-    : parameters_(std::move(parameters)), workers_(parameters_) {
-  if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
+                                                            std::int64_t term)
+    : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
+
+ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& kept,
+                                                  const rendezvous_settings& settings,
+                                                  time_point now, time_point begin) {
+  settings_ = settings;
+  has_settings_ = true;
+  own_node_ = kept.leader_node;
+  kept_round_ = kept.round;
+  kept_members_ = kept.members;
+  restarts_ = kept.restarts;
+  // What nodes tell of a former server is needed only if no server knows it.
+  has_made_round_ = kept.round >= 0;
+  if (kept.ending) {
+    ending_ = ending{kept.ending->how, kept.ending->why};
+    state_.closed = true;
   }
-  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                             rendezvous_host::default_port);
-  if (endpoint_.port == 0) {
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
-                            parameters_.endpoint));
-  }
-  settings_ = parameters_.settings();
-  is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.secret = parameters_.chosen_secret();
-  worker_networks_ = detail::worker_networks(parameters_);
-  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
-                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
-                          "worker_networks"});
+  for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
+  if (begin > now) expect(0, begin);
+  is_inherited_ = !state_.participants.empty();
+  state_.complete = is_inherited_;
+  state_.round = is_inherited_ ? std::max<std::int64_t>(kept.round, 0) : kept.round + 1;
+  if (!is_inherited_) return;
+  all_finished_ = some_finished_ = kept.all_finished;
+  if (all_finished_) return;
+  change_ = rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_};
 }
 
-ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
-                                              std::shared_ptr<message_connector> connector,
-                                              std::shared_ptr<store> agents)
-    : c10d_rendezvous(std::move(parameters)) {
-  connector_ = std::move(connector);
-  agents_ = std::move(agents);
+ELASTIC_DECL detail::round_register rendezvous_coordinator::content() const {
+  detail::round_register value;
+  value.round = kept_round_;
+  value.members = kept_members_;
+  value.leader_node = own_node_;
+  value.restarts = restarts_;
+  value.all_finished = all_finished_;
+  if (ending_) value.ending = detail::register_ending{ending_->how, ending_->why};
+  return value;
 }
-
-ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
-  co_await workers_.stop();
-  if (!link_) co_await begin();
-  throw_if_over();
-  co_await join();
-  co_return co_await placed_round();
-}
-
-ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
-  throw_if_in_no_round();
-  for (;;) {
-    // Whose job succeeded has no more to hear.
-    if (!link_->known().all_finished) {
-      if (link_->known().change) co_return *link_->known().change;
-      throw_if_over();
-    }
-    co_await link_->news();
-  }
-}
-
-ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string what) {
-  throw_if_in_no_round();
-  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(what)});
-  while (!link_->known().change) {
-    throw_if_over();
-    co_await link_->news();
-  }
-  co_return *link_->known().change;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
-  throw_if_in_no_round();
-  link_->send_until_superseded(rendezvous_messages::finished{round_});
-  while (!link_->known().all_finished) {
-    throw_if_over();
-    co_await link_->news();
-  }
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
-  return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
-}
-
-ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
-  if (!link_) co_return 0;
-  co_await ask_status();
-  co_return link_->known().status->waiting;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
-  if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
-  co_return;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
-  co_await workers_.stop();
-  if (link_) {
-    if (host_) {
-      // Nobody can go on without the server; no effect if the job was closed before.
-      link_->say(rendezvous_messages::close_job{
-          job_end::failed, "the node that hosts the rendezvous has left the job"});
-    }
-    link_->say(rendezvous_messages::leave{});
-    co_await link_->stop();
-  }
-  agents_.reset();
-  const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
-  if (hosted) co_await hosted->stop();
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::begin() {
-  auto executor = co_await asio::this_coro::executor;
-  if (!connector_) co_await reach_endpoint(executor);
-  rendezvous_messages::hello greeting;
-  greeting.run_id = parameters_.run_id;
-  greeting.node = new_node(parameters_.local_addr);
-  greeting.node.number = new_node_number();
-  greeting.settings = settings_;
-  link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting),
-                                                    parameters_.time, parameters_.log);
-  link_->start(executor, settings_.join_timeout);
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
-  host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
-                                             rendezvous_protocol::native);
-  connector_ = std::make_shared<tcp_message_connector>(
-      endpoint_, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
-      parameters_.secret);
-  if (host_) {
-    agents_ = std::make_shared<memory_store>(host_->engine());
-    if (watch_) kept_watch_ = watch_(host_->engine());
-    co_return;
-  }
-  tcp_store_options options;
-  options.host = endpoint_.host;
-  options.port = endpoint_.port;
-  options.secret = parameters_.secret;
-  options.log = parameters_.log;
-  agents_ = std::make_shared<tcp_store>(executor, options);
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::join() {
-  while (!link_->is_connected()) {
-    throw_if_over();
-    co_await link_->news();
-  }
-  const std::string address = link_->local_address();
-  rendezvous_messages::join wish;
-  wish.after = round_;
-  wish.timeout = settings_.join_timeout;
-  detail::meeting_place meeting{endpoint_.host, host_ != nullptr};
-  wish.offer = co_await workers_.serve(address, is_loopback(endpoint_.host), std::move(meeting));
-  if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
-  link_->begin_join(std::move(wish));
-  while (!link_->known().placed) {
-    throw_if_over();
-    if (link_->known().refused) throw_refused(*link_->known().refused);
-    co_await link_->news();
-  }
-  round_ = link_->known().placed->round;
-}
-
-ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
-  const rendezvous_messages::placed& placed = *link_->known().placed;
-  rendezvous_round round;
-  round.round = placed.round;
-  round.group_rank = placed.rank;
-  round.group_world_size = placed.world;
-  round.restarts = placed.restarts;
-  round.master = placed.master;
-  round.agents = std::make_shared<prefix_store>(
-      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
-  // Only the node of rank 0 serves the workers.
-  if (round.group_rank != 0) {
-    co_await workers_.stop();
-  } else if (parameters_.secret) {
-    workers_.admit(admitted_addresses());
-  }
-  co_return round;
-}
-
-ELASTIC_DECL address_filter c10d_rendezvous::admitted_addresses() const {
-  address_filter filter = link_->known().peers;
-  filter.add_list(worker_networks_, '+');
-  return filter;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {
-  link_->ask_status();
-  while (!link_->known().status) {
-    throw_if_over();
-    co_await link_->news();
-  }
-}
-
-ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
-  if (round_ < 0) throw error(errc::invalid_argument, "this node was in no round yet");
-}
-
-ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
-  const auto& known = link_->known();
-  if (known.closed) {
-    const bool succeeded = known.closed->end == job_end::succeeded;
-    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, known.closed->why);
-  }
-  if (known.broken) throw_broken();
-}
-
-ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
-  try {
-    std::rethrow_exception(link_->known().broken);
-  } catch (const error& failure) {
-    if (watch_ || failure.code() != errc::protocol_violation) throw;
-    throw error(errc::protocol_violation, fmt::format("{}; {}", failure.what(), torch_hint));
-  }
-}
-
-ELASTIC_DECL void c10d_rendezvous::throw_refused(
-    const rendezvous_messages::refused& refused) const {
-  if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
-  throw error(errc::rendezvous_timeout,
-              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why,
-                          to_text(endpoint_),
-                          std::chrono::duration<double>(settings_.join_timeout).count()));
-}
-
-}  // namespace elastic
-
-// ---- elastic/rendezvous/detail/impl/round_machine.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL bool contains(const round_state& state, const node_id& node) {
-  return state.participants.count(node) != 0;
-}
-
-ELASTIC_DECL int size_of(const round_state& state) {
-  return static_cast<int>(state.participants.size());
-}
-
-ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings& settings,
-                            round_rules rules) {
-  const std::size_t promised = rules == round_rules::direct ? state.wait_list.size() : 0;
-  return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
-}
-
-inline round_decision decide_in_complete_round(const round_state& state, const node_id& node,
-                                               const rendezvous_settings& settings,
-                                               round_rules rules) {
-  if (state.wait_list.count(node) != 0) {
-    return {round_action::wait, "waits for the nodes of this round to leave it"};
-  }
-  if (has_place(state, settings, rules)) {
-    return {round_action::enter_wait_list, "the round runs and has a place for one more"};
-  }
-  if (rules == round_rules::torch_1_13) {
-    return {round_action::wait, "the round runs with the most nodes that are allowed"};
-  }
-  return {round_action::enter_redundancy_list,
-          "the round runs with the most nodes that are allowed"};
-}
-
-/// A round that has enough nodes: whether it waits for more.
-inline round_decision decide_completion(const round_state& state,
-                                        const rendezvous_settings& settings, round_rules rules,
-                                        time_point now) {
-  if (rules == round_rules::direct && !state.unknown_nodes) {
-    const bool all_here = state.wait_list.empty() &&
-                          (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
-    if (all_here) return {round_action::complete_round, "every node that is known is there"};
-    return {round_action::wait, "nodes that are known are still to enter"};
-  }
-  if (state.deadline && *state.deadline <= now) {
-    return {round_action::complete_round, "the last call is over"};
-  }
-  return {round_action::wait, "the last call is under way"};
-}
-
-ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
-                                        const rendezvous_settings& settings, round_rules rules,
-                                        time_point now, time_point deadline) {
-  if (state.closed) return {round_action::refuse_closed, "the job has ended"};
-  if (state.redundancy_list.count(node) != 0) {
-    if (has_place(state, settings, rules)) {
-      return {round_action::leave_redundancy_list, "a place has become free"};
-    }
-    return {round_action::wait, "stands by"};
-  }
-  const bool is_in = contains(state, node);
-  if (state.complete && is_in) return {round_action::placed, "the round is complete"};
-  if (now > deadline) {
-    if (is_in) return {round_action::leave_round, "waited long enough"};
-    if (state.wait_list.count(node) != 0) {
-      return {round_action::leave_wait_list, "waited long enough"};
-    }
-    return {round_action::refuse_timeout, "waited long enough"};
-  }
-  if (state.complete) return decide_in_complete_round(state, node, settings, rules);
-  if (!is_in) {
-    const bool may_enter = state.wait_list.count(node) != 0 || has_place(state, settings, rules);
-    if (may_enter) return {round_action::enter_round, "the round takes nodes"};
-    return {round_action::enter_redundancy_list, "all places are promised"};
-  }
-  if (size_of(state) < settings.min_nodes) {
-    return {round_action::wait, "there are not enough nodes"};
-  }
-  return decide_completion(state, settings, rules, now);
-}
-
-ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id& node) {
-  if (contains(state, node)) return {round_action::leave_round, "leaves"};
-  if (state.wait_list.count(node) != 0) return {round_action::leave_wait_list, "leaves"};
-  if (state.redundancy_list.count(node) != 0) {
-    return {round_action::leave_redundancy_list, "leaves"};
-  }
-  return {round_action::wait, "has no place"};
-}
-
-ELASTIC_DECL void complete_round(round_state& state) {
-  state.complete = true;
-  state.deadline.reset();
-  int rank = 0;
-  for (auto& [node, its_rank] : state.participants) its_rank = rank++;
-}
-
-ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
-                              const rendezvous_settings& settings, time_point now) {
-  state.wait_list.erase(node);
-  state.participants[node] = 0;
-  if (size_of(state) == settings.min_nodes) state.deadline = now + settings.last_call_timeout;
-  if (size_of(state) == settings.max_nodes) complete_round(state);
-}
-
-/// What follows from a participant's going: the last one of a complete round begins the next.
-inline void note_departure(round_state& state, const rendezvous_settings& settings) {
-  if (state.complete && state.participants.empty()) {
-    state.complete = false;
-    ++state.round;
-    state.unknown_nodes = state.wait_list.empty() && state.redundancy_list.empty();
-  }
-  if (!state.complete && size_of(state) < settings.min_nodes) state.deadline.reset();
-}
-
-ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& node,
-                        const rendezvous_settings& settings, time_point now) {
-  switch (action) {
-    case round_action::placed:
-    case round_action::wait:
-    case round_action::refuse_closed:
-    case round_action::refuse_timeout: break;
-    case round_action::enter_round: enter_round(state, node, settings, now); break;
-    case round_action::enter_wait_list: state.wait_list.insert(node); break;
-    case round_action::enter_redundancy_list: state.redundancy_list.insert(node); break;
-    case round_action::leave_wait_list: state.wait_list.erase(node); break;
-    case round_action::leave_redundancy_list: state.redundancy_list.erase(node); break;
-    case round_action::leave_round:
-      state.participants.erase(node);
-      note_departure(state, settings);
-      break;
-    case round_action::leave_to_rejoin:
-      ELASTIC_ASSERT(state.complete && contains(state, node));
-      state.participants.erase(node);
-      state.wait_list.insert(node);
-      note_departure(state, settings);
-      break;
-    case round_action::complete_round: complete_round(state); break;
-  }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/native/impl/rendezvous_coordinator.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log)
-    : run_id_(std::move(run_id)), log_(std::move(log)) {}
 
 ELASTIC_DECL void rendezvous_coordinator::received(connection from,
                                                    const rendezvous_request& request,
@@ -26466,6 +29883,10 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
   }
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     welcome(from, *greeting, now);
+    return;
+  }
+  if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
+    welcome_witness(from, second->node);
     return;
   }
   const auto position = nodes_.find(from);
@@ -26481,13 +29902,21 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
 
 ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
   ends_.erase(from);
+  if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
+    member& of = members_.at(second->second);
+    witnesses_.erase(second);
+    of.witness.reset();
+    of.witness_ended_at = now;
+    wake_at(lost_at(of));
+    return;
+  }
   const auto position = nodes_.find(from);
   if (position == nodes_.end()) return;
   member& gone = members_.at(position->second);
   nodes_.erase(position);
   gone.link.reset();
-  gone.given_up_at = now + settings_.reconnect_grace;
-  wake_at(*gone.given_up_at);
+  gone.link_ended_at = now;
+  wake_at(lost_at(gone));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
@@ -26510,7 +29939,8 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
     answers_.push_back({from, rendezvous_messages::refused{false, *why}});
     return;
   }
-  if (members_.empty()) settings_ = request.settings;
+  if (members_.empty() && !has_settings_) settings_ = request.settings;
+  recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
   // It knows before we do that its former connection is of no use.
@@ -26519,15 +29949,34 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.link = from;
   node.ends = ends_[from];
   node.heard = now;
-  node.given_up_at.reset();
+  node.link_ended_at.reset();
+  node.witness_ended_at.reset();
+  node.hosts = request.hosts;
+  node.former = request.former;
   wake_at(now + settings_.silence());
-  answer(request.node, rendezvous_messages::welcome{!is_new, settings_});
+  take_over(request, node, now);
+  answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node);
 }
 
+ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
+  const auto position = members_.find(node);
+  const bool has_spoken = nodes_.count(from) != 0 || witnesses_.count(from) != 0;
+  if (position == members_.end() || has_spoken) {
+    dropped_.push_back(from);
+    return;
+  }
+  member& of = position->second;
+  if (of.witness) drop(*of.witness);
+  of.witness = from;
+  of.witness_ended_at.reset();
+  witnesses_[from] = node;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
   nodes_.erase(link);
+  witnesses_.erase(link);
   ends_.erase(link);
   dropped_.push_back(link);
 }
@@ -26542,18 +29991,50 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
     return std::string("the keep-alive interval must be over 0");
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
-                       request.settings.max_nodes != settings_.max_nodes;
-  if (members_.empty() || !differs) return std::nullopt;
+                       request.settings.max_nodes != settings_.max_nodes ||
+                       request.settings.node_counts != settings_.node_counts;
+  if ((members_.empty() && !has_settings_) || !differs) return std::nullopt;
   return fmt::format(
-      "the job '{}' was begun with {}:{} nodes, this node was told {}:{}: another "
-      "job of the same run id, or another --nnodes",
-      run_id_, settings_.min_nodes, settings_.max_nodes, request.settings.min_nodes,
-      request.settings.max_nodes);
+      "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
+      "id, or another --nnodes",
+      run_id_, detail::sizes_of(settings_), detail::sizes_of(request.settings));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
+                                                    const member& node, time_point now) {
+  // The clock of this host may be behind that of the former one.
+  if (request.most_term > term_) term_ = request.most_term + 1;
+  if (!request.former) return;
+  restarts_ = std::max(restarts_, request.former->restarts);
+  begin_at(request.former->round + 1);
+  if (has_made_round_) return;
+  const duration silence = std::max(settings_.silence(), request.settings.silence());
+  former_.told(*request.former, node.ends.here, silence, now);
+  wake_at(former_.over_at());
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after,
+                                                       time_point now) {
+  begin_at(after + 1);
+  if (has_made_round_) return;
+  if (node.hosts) former_.host_joined();
+  if (node.former) {
+    former_.joined(*node.former);
+  } else if (after >= 0) {
+    former_.told_round(after, settings_.silence(), now);
+    wake_at(former_.over_at());
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
+  next_round_ = std::max(next_round_, round);
+  // Nobody knows the number of a round that is not complete.
+  if (!state_.complete) state_.round = std::max(state_.round, next_round_);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
-  if (!members_.at(node).join_deadline) answer_placed(node);
+  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node);
   if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
@@ -26568,9 +30049,11 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   entry.own_addresses = request.addresses;
   joining_.insert(node);
   wake_at(*entry.join_deadline);
+  note_account(entry, request.after, now);
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
-  // A repeated request, if this round is the one that it asked for.
-  if (request.after < state_.round) return step(node, now);
+  // A repeated request, if this round is the one that it asked for; but a former server may not
+  // have placed it there.
+  if (request.after < state_.round && !is_inherited_) return step(node, now);
   // Those whose workers have succeeded would else wait for it, or take the job for done.
   if (some_finished_ && !entry.has_finished) {
     announce(change_kind::node_lost,
@@ -26642,7 +30125,30 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
          rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
 }
 
+ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
+  return {"former", 0, 0, {number, 0}};
+}
+
+ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_point until) {
+  const node_id node = former_node(number);
+  state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
+  members_[node].heard = until - settings_.silence();
+  wake_at(until);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
+  const auto position = state_.participants.find(former_node(node.number.high));
+  if (position == state_.participants.end() || node.number.high == 0) return;
+  state_.participants.emplace(node, position->second);
+  state_.participants.erase(position);
+  auto entry = members_.extract(former_node(node.number.high));
+  entry.key() = node;
+  members_.insert(std::move(entry));
+}
+
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
+  if (is_held(now)) return;
+  if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
   for (;;) {
     member& entry = members_.at(node);
     const detail::round_decision decision = detail::decide_join(
@@ -26682,10 +30188,29 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   if (round != state_.round) begin_round();
   if (!was_complete && state_.complete) note_completion();
   if (state_.deadline) wake_at(*state_.deadline);
+  if (state_.scale_up_at) wake_at(*state_.scale_up_at);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::is_held(time_point now) const {
+  return !has_made_round_ && !state_.closed && !former_.is_over(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
+  state_.unknown_nodes = false;
+  for (const node_id& node : joining_) {
+    if (detail::contains(state_, node)) continue;
+    const bool fits = detail::has_place(state_, settings_, detail::round_rules::direct);
+    carry_out(
+        fits ? detail::round_action::enter_wait_list : detail::round_action::enter_redundancy_list,
+        "comes from the former server", node, now);
+  }
+  settle_all_ = true;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::begin_round() {
+  state_.round = std::max(state_.round, next_round_);
   change_.reset();
+  is_inherited_ = false;
   some_finished_ = false;
   all_finished_ = false;
   for (auto& [node, entry] : members_) entry.has_finished = false;
@@ -26714,7 +30239,14 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_poi
 }
 
 ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
-  return entry.given_up_at ? *entry.given_up_at : entry.heard + settings_.silence();
+  const time_point silent_until = entry.heard + settings_.silence();
+  if (!entry.link_ended_at || entry.witness) return silent_until;
+  // Nodes of earlier releases have none.
+  if (!entry.witness_ended_at) return *entry.link_ended_at + settings_.reconnect_grace;
+  // The last words of a process that is gone may get lost on the way once.
+  const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
+  if (last - first > settings_.reconnect_grace) return silent_until;
+  return last + settings_.reconnect_grace;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
@@ -26725,6 +30257,7 @@ ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_poin
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
+  if (members_.at(node).witness) drop(*members_.at(node).witness);
   const bool has_finished = members_.at(node).has_finished;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);
@@ -26784,7 +30317,7 @@ ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
 ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
   if (state_.participants.at(node) == 0) answer_peers(node);
   answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
-                                           master_, restarts_});
+                                           master_, round_restarts_, round_term_, host_rank_});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
@@ -26799,8 +30332,27 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
+  has_made_round_ = true;
   world_ = static_cast<int>(state_.participants.size());
+  host_rank_ = host_rank();
+  round_restarts_ = restarts_;
+  round_term_ = term_;
+  kept_round_ = state_.round;
+  kept_members_.clear();
+  for (const auto& [node, rank] : state_.participants) kept_members_.push_back(node.number.high);
+  if (!state_.redundancy_list.empty()) {
+    log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
+              state_.round, world_, state_.redundancy_list.size());
+  }
   choose_master();
+}
+
+ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
+  for (const auto& [node, rank] : state_.participants) {
+    const auto position = members_.find(node);
+    if (position != members_.end() && position->second.hosts) return rank;
+  }
+  return -1;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::choose_master() {
@@ -26820,11 +30372,16 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
     wake_at(lost_at(entry));
-    const bool stands_by = state_.redundancy_list.count(node) != 0;
-    if (entry.join_deadline && !stands_by)
+    const bool waits_on = is_held(now) || state_.redundancy_list.count(node) != 0;
+    if (entry.join_deadline && !waits_on) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
+    }
   }
-  if (state_.deadline) wake_at(*state_.deadline);
+  // Nothing happens at the end of a last call that is not waited for.
+  if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
+  if (is_held(now)) wake_at(former_.over_at());
+  // Once it is over, those that could not grow then wait for one more node, not for the time.
+  if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }
 
 ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(detail::round_action action) {
@@ -26850,6 +30407,19 @@ namespace elastic {
 ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<time_source> time)
     : log_(std::move(log)), time_(std::move(time)) {
   if (!time_) time_ = std::make_shared<system_time>();
+}
+
+ELASTIC_DECL rendezvous_service::rendezvous_service(
+    std::shared_ptr<rendezvous_coordinator> job,
+    std::function<bool(const rendezvous_coordinator&)> may_speak, logger log,
+    std::shared_ptr<time_source> time)
+    : log_(std::move(log)), time_(std::move(time)), may_speak_(std::move(may_speak)) {
+  const std::string& run_id = job->run_id();
+  jobs_.emplace(run_id, std::move(job));
+}
+
+ELASTIC_DECL void rendezvous_service::speak() {
+  for (auto& [run_id, job] : jobs_) deliver(*job);
 }
 
 ELASTIC_DECL task<void> rendezvous_service::run() {
@@ -26897,6 +30467,9 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   node_connection& from = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     if (!from.job) introduce(id, from, greeting->run_id);
+  } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
+    // Only of a job that is there.
+    if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
   }
   if (!from.job) {
     throw error(errc::protocol_violation,
@@ -26912,6 +30485,9 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
                                                 const std::string& run_id) {
   const auto position = jobs_.find(run_id);
+  if (position == jobs_.end() && may_speak_) {
+    throw error(errc::protocol_violation, "a node of another job than the one that meets here");
+  }
   if (position == jobs_.end()) make_room();
   from.job = position != jobs_.end() ? position->second : begin_job(run_id);
   const auto here = from.peer->here();
@@ -26924,7 +30500,12 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
     const std::string& run_id) {
-  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_);
+  // The time of day goes on where the host is another one, or the process was started anew.
+  const auto today = time_->wall_now().time_since_epoch();
+  const std::int64_t milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
+  last_term_ = std::max(last_term_ + 1, milliseconds);
+  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
   jobs_.emplace(run_id, job);
   return job;
 }
@@ -26941,6 +30522,7 @@ ELASTIC_DECL void rendezvous_service::make_room() {
 }
 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  if (may_speak_ && !may_speak_(job)) return;
   for (const auto& answer : job.take_answers()) {
     const auto to = connections_.find(answer.to);
     if (to == connections_.end()) continue;
@@ -26962,6 +30544,1389 @@ ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
   if (earlier_ && job.next_deadline() < planned_) earlier_->set();
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/native/detail/impl/candidate.ipp ----
+
+namespace elastic::detail {
+
+/// One connection to this candidate: another candidate's, or a node's.
+class candidate::visitor final : public store_extension::conversation {
+ public:
+  visitor(candidate& of, client& from)
+      : of_(of), from_(from), frames_(limits::rendezvous_message_bytes) {
+    of_.visitors_.insert(this);
+  }
+  ~visitor() override {
+    node_.reset();
+    of_.gone(*this);
+  }
+  visitor(const visitor&) = delete;
+  visitor& operator=(const visitor&) = delete;
+
+  void received(std::string_view bytes) override {
+    frames_.append(bytes);
+    while (const auto message = frames_.next()) {
+      if (is_dismissed_) return;
+      if (node_) {
+        pass_on(*message);
+      } else {
+        of_.received(*this, *message);
+      }
+    }
+  }
+
+  void say(const candidate_answer& what) {
+    std::string frame;
+    append_frame(frame, candidate_text(what));
+    from_.send(frame);
+  }
+
+  /// It took this for the only server of its job.
+  void refuse(const std::string& list) {
+    const rendezvous_messages::refused refusal{
+        false, fmt::format("--rdzv-endpoint: this server is one of several, which each node of the "
+                           "job has to name: {}",
+                           list)};
+    std::string frame;
+    append_frame(frame, to_text(rendezvous_answer(refusal)));
+    from_.send(frame);
+  }
+
+  void dismiss() {
+    is_dismissed_ = true;
+    node_.reset();
+    office_.reset();
+    from_.hang_up();
+  }
+
+  /// From now on it is a node of the job, which begins with `message`.
+  void enter(std::shared_ptr<rendezvous_service> office, std::string_view message) {
+    office_ = std::move(office);
+    node_ = office_->begin(from_);
+    pass_on(message);
+  }
+
+  bool is_node() const { return node_ != nullptr; }
+
+  /// The candidate that it is; -1: none.
+  int index = -1;
+  bool seeks = false;
+
+ private:
+  void pass_on(std::string_view message) {
+    std::string frame;
+    append_frame(frame, message);
+    node_->received(frame);
+    of_.wake();
+  }
+
+  candidate& of_;
+  client& from_;
+  frame_reader frames_;
+  bool is_dismissed_ = false;
+  // It refers to the office.
+  std::shared_ptr<rendezvous_service> office_;
+  std::unique_ptr<conversation> node_;
+};
+
+inline vote_machine begin_votes(const candidate::options& chosen) {
+  vote_machine::options options;
+  options.self = chosen.self;
+  options.candidates = static_cast<int>(chosen.others.size());
+  options.settings = chosen.settings;
+  options.node = chosen.node;
+  options.fast_takeover = chosen.fast_takeover;
+  options.seed = chosen.seed;
+  const auto today = chosen.time->wall_now().time_since_epoch();
+  return vote_machine(options, chosen.time->now(),
+                      std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
+}
+
+ELASTIC_DECL candidate::candidate(options chosen)
+    : chosen_(std::move(chosen)),
+      votes_(begin_votes(chosen_)),
+      peers_(chosen_.others.size(), nullptr),
+      channels_(chosen_.others.size()) {}
+
+ELASTIC_DECL candidate::~candidate() = default;
+
+ELASTIC_DECL task<void> candidate::run() {
+  auto executor = co_await asio::this_coro::executor;
+  {
+    const std::lock_guard lock(executor_access_);
+    executor_ = executor;
+  }
+  earlier_.emplace(executor);
+  news_.emplace(executor);
+  tasks_.emplace(executor);
+  for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
+    arrivals_.push_back(std::make_unique<event_flag>(executor));
+  }
+  for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
+    if (chosen_.others[peer]) tasks_->spawn(keep_connected(static_cast<int>(peer)));
+  }
+  co_await with_cleanup(keep_time(), end_tasks());
+}
+
+ELASTIC_DECL task<void> candidate::end_tasks() {
+  close_office();
+  co_await tasks_->stop();
+}
+
+ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, from);
+}
+
+ELASTIC_DECL task<void> candidate::retire(bool is_over) {
+  std::optional<asio::any_io_executor> executor;
+  {
+    const std::lock_guard lock(executor_access_);
+    executor = executor_;
+  }
+  if (!executor) co_return;
+  task<void> leaving = hand_over(is_over);
+  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+}
+
+ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
+  time_source& time = *chosen_.time;
+  const time_point limit = time.now() + 2 * chosen_.settings.silence();
+  while (is_over) {
+    const time_point next = std::min(limit, free_at());
+    if (time.now() >= next) break;
+    news_->reset();
+    co_await with_deadline(time, next, news_->wait());
+  }
+  votes_.retire(is_over, time.now());
+  settle();
+  const auto channels = channels_;
+  for (const auto& channel : channels) {
+    if (!channel) continue;
+    try {
+      const time_point last = time.now() + limits::rendezvous_leave_timeout;
+      co_await with_deadline(time, last, channel->flush());
+    } catch (const error&) {
+      // It is gone itself.
+    }
+  }
+}
+
+ELASTIC_DECL time_point candidate::free_at() const {
+  const bool is_free = office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
+  if (is_free) return time_point::min();
+  // Without a majority it can tell nobody anything.
+  constexpr int patience = 4;
+  if (!alone_since_) return time_point::max();
+  return *alone_since_ + patience * chosen_.settings.reconnect_grace;
+}
+
+// ---- who connects to this one -------------------------------------------------------------------
+
+ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
+  const auto request = parse_candidate_request(message);
+  if (request) {
+    std::visit([&](const auto& what) { take(from, what); }, *request);
+  } else if (from.seeks && office_ && votes_.serves()) {
+    from.enter(office_, message);
+  } else {
+    // One that asks who leads was sent away before it said so.
+    if (!from.seeks) from.refuse(chosen_.list);
+    from.dismiss();
+  }
+  wake();
+}
+
+ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
+                                              const std::string& list) const {
+  if (run_id != chosen_.run_id) {
+    return fmt::format(
+        "candidate {} serves the job '{}', not '{}': each job needs ports of its own", chosen_.self,
+        chosen_.run_id, run_id);
+  }
+  if (list == chosen_.list) return {};
+  return fmt::format(
+      "--rdzv-endpoint '{}': candidate {} of the job has the list '{}'; all nodes "
+      "need the same one, in the same order",
+      list, chosen_.self, chosen_.list);
+}
+
+ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
+  std::string why = objection(request.run_id, request.list);
+  const rendezvous_settings& mine = chosen_.settings;
+  const bool is_alike = mine.keep_alive_interval == request.settings.keep_alive_interval &&
+                        mine.keep_alive_max_attempt == request.settings.keep_alive_max_attempt &&
+                        mine.reconnect_grace == request.settings.reconnect_grace;
+  if (why.empty() && !is_alike) {
+    why = fmt::format(
+        "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
+        "reconnect_grace (--rdzv-conf): all candidates need the same",
+        chosen_.self);
+  }
+  const bool is_other =
+      request.index < static_cast<int>(peers_.size()) && request.index != chosen_.self;
+  if (why.empty() && !is_other) {
+    why = fmt::format("candidate {} is another agent than the one that says so", request.index);
+  }
+  if (!why.empty()) return from.say(candidate_messages::rejected{why});
+  visitor*& place = peers_[static_cast<std::size_t>(request.index)];
+  visitor* const former = std::exchange(place, &from);
+  from.index = request.index;
+  if (former != nullptr && former != &from) former->dismiss();
+  votes_.entered(request.index, request.node, chosen_.time->now());
+  arrivals_[static_cast<std::size_t>(request.index)]->set();
+}
+
+ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek& request) {
+  const std::string why = objection(request.run_id, request.list);
+  if (!why.empty()) return from.say(candidate_messages::rejected{why});
+  from.seeks = true;
+  if (office_ && votes_.serves()) {
+    from.say(candidate_messages::leads{votes_.term()});
+  } else {
+    from.say(candidate_messages::wait());
+  }
+}
+
+template <class Request>
+void candidate::take(visitor& from, const Request& request) {
+  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
+    votes_.received(from.index, request, chosen_.time->now());
+  }
+}
+
+ELASTIC_DECL void candidate::gone(visitor& from) {
+  visitors_.erase(&from);
+  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
+    peers_[static_cast<std::size_t>(from.index)] = nullptr;
+    votes_.left(from.index, chosen_.time->now());
+  }
+  wake();
+}
+
+// ---- those that this one connects to ------------------------------------------------------------
+
+inline constexpr std::chrono::milliseconds first_peer_pause{20};
+inline constexpr std::chrono::milliseconds longest_peer_pause{500};
+inline constexpr std::chrono::seconds peer_attempt{5};
+
+ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
+  duration pause = first_peer_pause;
+  for (;;) {
+    const std::shared_ptr<message_channel> channel = co_await try_connect(peer);
+    if (channel) {
+      const time_point begun = chosen_.time->now();
+      co_await converse(peer, channel);
+      if (chosen_.time->now() - begun > longest_peer_pause) pause = first_peer_pause;
+    }
+    event_flag& arrival = *arrivals_[static_cast<std::size_t>(peer)];
+    arrival.reset();
+    const time_point next = chosen_.time->now() + pause;
+    co_await with_deadline(*chosen_.time, next, arrival.wait());
+    pause = std::min<duration>(pause * 2, longest_peer_pause);
+  }
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> candidate::try_connect(int peer) {
+  const auto connector = chosen_.others[static_cast<std::size_t>(peer)];
+  const time_point limit = chosen_.time->now() + peer_attempt;
+  std::shared_ptr<message_channel> channel;
+  try {
+    auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
+    if (connected) channel = std::move(*connected);
+  } catch (const error& failure) {
+    chosen_.log.debug("candidate {} does not reach candidate {}: {}", chosen_.self, peer,
+                      failure.what());
+  }
+  co_return channel;
+}
+
+ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_channel> channel) {
+  const auto place = static_cast<std::size_t>(peer);
+  const candidate_messages::peer greeting{chosen_.self, chosen_.run_id, chosen_.list, chosen_.node,
+                                          chosen_.settings};
+  channel->send(candidate_text(candidate_request(greeting)));
+  channels_[place] = channel;
+  votes_.reached(peer, chosen_.time->now());
+  wake();
+  try {
+    for (;;) {
+      const std::string message = co_await channel->receive();
+      const candidate_answer answer = parse_candidate_answer(message);
+      const time_point now = chosen_.time->now();
+      if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
+        votes_.received(peer, *grant, now);
+      } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
+        votes_.received(peer, *ack, now);
+      } else if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
+        if (std::exchange(last_rejection_, rejected->why) != rejected->why) {
+          chosen_.log.error("{}", rejected->why);
+        }
+        break;
+      }
+      wake();
+    }
+  } catch (const error& failure) {
+    chosen_.log.debug("the connection to candidate {} ended: {}", peer, failure.what());
+  }
+  channel->close();
+  channels_[place].reset();
+  votes_.lost(peer, chosen_.time->now());
+  wake();
+}
+
+// ---- the office ---------------------------------------------------------------------------------
+
+ELASTIC_DECL void candidate::wake() {
+  if (earlier_) earlier_->set();
+}
+
+ELASTIC_DECL task<void> candidate::keep_time() {
+  for (;;) {
+    earlier_->reset();
+    settle();
+    co_await with_deadline(*chosen_.time, votes_.next_deadline(), earlier_->wait());
+    votes_.advance(chosen_.time->now());
+  }
+}
+
+ELASTIC_DECL void candidate::settle() {
+  for (;;) {
+    if (votes_.serves() && !office_) open_office();
+    if (!votes_.serves() && office_) close_office();
+    if (office_) office_->speak();
+    const auto questions = votes_.take_questions();
+    const auto replies = votes_.take_replies();
+    for (const auto& question : questions) {
+      const auto& channel = channels_[static_cast<std::size_t>(question.to)];
+      if (channel) channel->send(candidate_text(question.what));
+    }
+    for (const auto& reply : replies) {
+      visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
+      if (to != nullptr) to->say(reply.what);
+    }
+    for (const std::string& line : votes_.take_notes()) {
+      chosen_.log.info("rendezvous of job '{}': candidate {} {}", chosen_.run_id, chosen_.self,
+                       line);
+    }
+    if (questions.empty() && replies.empty()) break;
+  }
+  if (votes_.reaches_majority()) {
+    alone_since_.reset();
+  } else if (!alone_since_) {
+    alone_since_ = chosen_.time->now();
+  }
+  if (news_) news_->set();
+}
+
+inline task<void> serve(std::shared_ptr<rendezvous_service> office,
+                        std::shared_ptr<event_flag> end) {
+  co_await race(office->run(), end->wait());
+}
+
+ELASTIC_DECL void candidate::open_office() {
+  const time_point now = chosen_.time->now();
+  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
+  job_->inherit(votes_.value(), chosen_.settings, now, votes_.uncertain_until());
+  office_ = std::make_shared<rendezvous_service>(
+      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      chosen_.time);
+  office_end_ = std::make_shared<event_flag>(*executor_);
+  tasks_->spawn(serve(office_, office_end_));
+  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
+    if (entry->seeks && !entry->is_node()) entry->say(candidate_messages::leads{votes_.term()});
+  }
+}
+
+ELASTIC_DECL void candidate::close_office() {
+  if (!office_) return;
+  office_end_->set();
+  office_.reset();
+  job_.reset();
+  // Nodes look for the next leader, and their workers end.
+  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
+    if (entry->is_node()) entry->dismiss();
+  }
+}
+
+ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
+  votes_.advance(chosen_.time->now());
+  if (!votes_.serves() || &job != job_.get()) return false;
+  if (votes_.propose(job.content(), chosen_.time->now())) wake();
+  return votes_.is_kept();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/leader_connector.ipp ----
+
+namespace elastic::detail {
+
+inline constexpr std::chrono::milliseconds first_search_pause{10};
+inline constexpr std::chrono::milliseconds longest_search_pause{250};
+inline constexpr std::chrono::seconds search_attempt{5};
+
+/// What the conversations with all candidates look for.
+struct leader_connector::search {
+  explicit search(asio::any_io_executor executor) : ended(executor) {}
+
+  event_flag ended;
+  std::shared_ptr<message_channel> channel;
+  int leader = -1;
+  std::int64_t term = 0;
+  std::string refusal;
+};
+
+ELASTIC_DECL leader_connector::leader_connector(options chosen) : chosen_(std::move(chosen)) {}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
+  auto executor = co_await asio::this_coro::executor;
+  const auto of = std::make_shared<search>(executor);
+  task_group conversations(executor);
+  for (std::size_t place = 0; place < chosen_.candidates.size(); ++place) {
+    conversations.spawn(ask(of, place));
+  }
+  co_await with_cleanup(of->ended.wait(), conversations.stop());
+  if (!of->channel) throw error(errc::invalid_argument, of->refusal);
+  leader_ = of->leader;
+  term_ = of->term;
+  co_return of->channel;
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
+  const auto connector = chosen_.candidates[static_cast<std::size_t>(leader_)];
+  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  channel->send(candidate_text(question));
+  const std::string message = co_await channel->receive();
+  const candidate_answer answer = parse_candidate_answer(message);
+  const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+  if (leads && leads->term == term_) co_return channel;
+  throw error(errc::connection_failed, fmt::format("{} does not lead any more", connector->name()));
+}
+
+ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> of, std::size_t place) {
+  duration pause = first_search_pause;
+  while (!of->ended.is_set()) {
+    const std::shared_ptr<message_channel> channel = co_await try_connect(of, place);
+    if (channel) co_await converse(of, place, channel);
+    if (channel && channel != of->channel) channel->close();
+    if (of->ended.is_set()) co_return;
+    co_await chosen_.time->sleep_until(chosen_.time->now() + pause);
+    pause = std::min<duration>(pause * 2, longest_search_pause);
+  }
+}
+
+ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std::size_t place)
+    -> task<std::shared_ptr<message_channel>> {
+  const auto connector = chosen_.candidates[place];
+  const time_point limit = chosen_.time->now() + search_attempt;
+  std::shared_ptr<message_channel> channel;
+  try {
+    auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
+    if (connected) channel = std::move(*connected);
+  } catch (const error& failure) {
+    // Another secret, or none: the others will not help.
+    if (failure.code() == errc::invalid_argument) of->refusal = failure.what();
+    chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
+  }
+  if (!of->refusal.empty()) of->ended.set();
+  co_return channel;
+}
+
+ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
+                                                   std::shared_ptr<message_channel> channel) {
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  constexpr int most_silences = 2;
+  try {
+    for (int silences = 0; silences < most_silences;) {
+      channel->send(candidate_text(question));
+      // What is asked is answered at once; then there is news, or it is time to ask again.
+      const time_point next = chosen_.time->now() + chosen_.interval;
+      ++silences;
+      for (;;) {
+        const auto message = co_await with_deadline(*chosen_.time, next, channel->receive());
+        if (!message) break;
+        silences = 0;
+        const candidate_answer answer = parse_candidate_answer(*message);
+        const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+        const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
+        if (rejected) of->refusal = rejected->why;
+        const bool is_found = leads && leads->term >= term_;
+        if (of->ended.is_set() || (!is_found && !rejected)) continue;
+        if (is_found) {
+          of->channel = channel;
+          of->leader = static_cast<int>(place);
+          of->term = leads->term;
+        }
+        of->ended.set();
+        co_return;
+      }
+    }
+  } catch (const error& failure) {
+    // Only one of both sides has a secret, or each another one.
+    if (failure.code() == errc::invalid_argument) {
+      of->refusal = failure.what();
+      of->ended.set();
+    }
+    chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
+                      failure.what());
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/impl/fencing.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL fencing fencing::of_silence(duration silence) {
+  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
+  return {silence / 4 * 3, silence - margin, silence};
+}
+
+ELASTIC_DECL fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
+
+ELASTIC_DECL fencing fencing::of_step_down(duration grace) {
+  return {duration::zero(), grace / 4, grace / 2};
+}
+
+ELASTIC_DECL bool fencing::is_safe() const {
+  const duration drift = others_go_on / 50;
+  return notice < kill && kill + kill_time + drift <= others_go_on;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/rendezvous_link.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector> connector,
+                                              rendezvous_messages::hello greeting,
+                                              duration host_grace,
+                                              std::shared_ptr<time_source> time, logger log)
+    : connector_(std::move(connector)),
+      greeting_(std::move(greeting)),
+      host_grace_(host_grace),
+      settings_(greeting_.settings),
+      time_(std::move(time)),
+      log_(std::move(log)) {}
+
+ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duration patience) {
+  news_.emplace(executor);
+  ended_.emplace(executor);
+  auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
+    self->known_.broken = failure;
+    self->notify();
+    self->ended_->set();
+  };
+  asio::co_spawn(executor, keep_connected(time_->now() + patience),
+                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+}
+
+ELASTIC_DECL task<void> rendezvous_link::stop() {
+  if (!ended_) co_return;
+  const auto channel = channel_;
+  if (channel) {
+    try {
+      const time_point limit = time_->now() + limits::rendezvous_leave_timeout;
+      co_await with_deadline(*time_, limit, channel->flush());
+    } catch (const error&) {
+      // Whom it was for is gone.
+    }
+  }
+  cancel_.emit(asio::cancellation_type::terminal);
+  co_await ended_->wait();
+  if (channel_) channel_->close();
+  channel_.reset();
+  is_welcome_ = false;
+}
+
+ELASTIC_DECL std::string rendezvous_link::local_address() const {
+  return channel_ ? channel_->local_address() : std::string();
+}
+
+ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
+
+ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request what) {
+  standing_request_ = std::move(what);
+  say(*standing_request_);
+}
+
+ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
+  if (is_welcome_) channel_->send(elastic::to_text(what));
+}
+
+ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
+  known_.placed.reset();
+  known_.change.reset();
+  known_.refused.reset();
+  known_.all_finished = false;
+  is_given_up_ = false;
+  // A round may follow without its having been told so.
+  if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
+  send_until_superseded(std::move(wish));
+}
+
+ELASTIC_DECL void rendezvous_link::ask_status() {
+  known_.status.reset();
+  status_is_due_ = true;
+  say(rendezvous_messages::ask_status{});
+}
+
+ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
+  for (;;) {
+    channel_ = co_await connect_until(deadline);
+    std::string why;
+    try {
+      co_await race(listen(), keep_alive(), keep_witness());
+    } catch (const error& failure) {
+      // A word that makes no sense will make none the next time.
+      if (failure.code() == errc::protocol_violation && !known_.closed) throw;
+      why = failure.what();
+    }
+    channel_->close();
+    channel_.reset();
+    is_welcome_ = false;
+    if (known_.closed) {
+      // The job is over; the server may leave before us.
+      co_return;
+    }
+    log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
+    const time_point now = time_->now();
+    ended_at_ = now;
+    const duration grace = settings_.reconnect_grace;
+    end_ =
+        connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
+    lost_at_ = now + end_.notice;
+    deadline = now + patience();
+    notify();
+  }
+}
+
+ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
+  const time_point begun = time_->now();
+  duration pause = first_pause;
+  bool has_warned = false;
+  for (;;) {
+    const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
+    if (channel) co_return channel;
+    const time_point now = time_->now();
+    if (lost_at_ && now >= *lost_at_) {
+      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()));
+      lost_at_.reset();
+    }
+    if (now >= deadline) throw error(errc::connection_failed, absence());
+    if (!has_warned && now - begun >= silent_wait) {
+      has_warned = true;
+      warn_of_absence();
+    }
+    const time_point next_try = std::min({deadline, next_limit(), now + pause});
+    co_await time_->sleep_until(next_try);
+    pause = std::min<duration>(pause * 2, was_connected_ ? longest_search_pause : longest_pause);
+  }
+}
+
+ELASTIC_DECL time_point rendezvous_link::next_limit() const {
+  return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
+}
+
+ELASTIC_DECL duration rendezvous_link::patience() const {
+  return greeting_.most_term > 0 ? host_grace_ : limits::rendezvous_reconnect_timeout;
+}
+
+ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
+  if (!was_connected_) {
+    return log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+  }
+  log_.warning("the rendezvous at {} is gone ({}): waiting up to {} s for its return",
+               connector_->name(), last_problem_,
+               std::chrono::duration<double>(patience()).count());
+}
+
+ELASTIC_DECL std::string rendezvous_link::absence() const {
+  if (!was_connected_) {
+    return fmt::format("could not reach the rendezvous at {}: {}", connector_->name(),
+                       last_problem_);
+  }
+  return fmt::format("lost the rendezvous at {}, and nobody served it again within {} s{}: {}",
+                     connector_->name(), std::chrono::duration<double>(patience()).count(),
+                     greeting_.most_term > 0 ? " (--rdzv-conf host_grace)" : "", last_problem_);
+}
+
+ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {
+  const time_point limit = std::min(deadline, time_->now() + attempt_timeout);
+  channel_pointer channel;
+  try {
+    auto connected = co_await with_deadline(*time_, limit, connector_->connect());
+    if (connected) channel = std::move(*connected);
+    if (!channel && last_problem_.empty()) last_problem_ = "no answer";
+  } catch (const error& failure) {
+    if (failure.code() == errc::invalid_argument) throw;
+    last_problem_ = failure.what();
+  }
+  if (!channel) co_return nullptr;
+  channel->send(elastic::to_text(rendezvous_request(greeting_)));
+  // To find out who leads may have taken long.
+  const time_point answer_limit = std::min(deadline, time_->now() + attempt_timeout);
+  if (co_await is_welcomed(channel, answer_limit)) co_return channel;
+  channel->close();
+  co_return nullptr;
+}
+
+ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
+  std::optional<rendezvous_answer> reply;
+  const time_point greeted_at = time_->now();
+  try {
+    const auto answer = co_await with_deadline(*time_, limit, channel->receive());
+    if (answer) reply = parse_rendezvous_answer(*answer);
+    if (!answer) {
+      last_problem_ = "it accepts connections but does not answer";
+      // PyTorch's servers of today ignore what they do not know.
+      if (!was_connected_ && ++silences_ >= most_silences) {
+        throw error(errc::protocol_violation, last_problem_);
+      }
+    }
+  } catch (const error& failure) {
+    last_problem_ = failure.what();
+    // Only one of both sides has a secret, or each another one.
+    if (failure.code() == errc::invalid_argument && !was_connected_) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: {}", connector_->name(), failure.what()));
+    }
+    const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
+    if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
+  }
+  if (!reply) co_return false;
+  if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
+    throw error(errc::invalid_argument, refusal->why);
+  }
+  const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
+  if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
+  take_up(*channel, *welcome, greeted_at);
+  co_return true;
+}
+
+ELASTIC_DECL std::string rendezvous_link::stranger() const {
+  return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
+                     last_problem_);
+}
+
+ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
+                                           const rendezvous_messages::welcome& reply,
+                                           time_point greeted_at) {
+  settings_ = reply.settings;
+  // What this node goes by: a server that follows must know how long it can be silent.
+  greeting_.settings.keep_alive_interval = settings_.keep_alive_interval;
+  greeting_.settings.keep_alive_max_attempt = settings_.keep_alive_max_attempt;
+  greeting_.settings.reconnect_grace = settings_.reconnect_grace;
+  known_alive_at_ = greeted_at;
+  unanswered_.clear();
+  is_welcome_ = true;
+  was_connected_ = true;
+  ended_at_.reset();
+  lost_at_.reset();
+  const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
+  greeting_.most_term = std::max(greeting_.most_term, reply.term);
+  // A new server says that it knows this node if its first welcome was lost.
+  if (!reply.resumed || is_other_server) {
+    if (greeting_.former) greeting_.former->until_end = false;
+    is_given_up_ = known_.placed.has_value();
+    note_lost(is_other_server ? "the server of the rendezvous was started anew"
+                              : "this node was given up by the others");
+  }
+  if (standing_request_) channel.send(elastic::to_text(*standing_request_));
+  if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
+  notify();
+}
+
+ELASTIC_DECL task<void> rendezvous_link::listen() {
+  for (;;) {
+    const std::string message = co_await channel_->receive();
+    rendezvous_answer reply = parse_rendezvous_answer(message);
+    std::visit([this](auto& what) { take(what); }, reply);
+    notify();
+  }
+}
+
+ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
+  const duration interval = settings_.keep_alive_interval;
+  const duration patience = fencing::of_silence(settings_.silence()).notice;
+  time_point next_word = time_->now() + interval;
+  for (;;) {
+    // An end of the connection that reaches the server lets the others go on sooner than silence:
+    // so it is kept until the workers are gone.
+    const bool is_lost = time_->now() >= known_alive_at_ + patience;
+    if (is_lost) {
+      if (greeting_.former) greeting_.former->until_end = false;
+      note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+    }
+    const bool has_workers = known_.placed && !known_.all_finished;
+    const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
+    if (is_lost && time_->now() >= limit) {
+      throw error(errc::connection_failed, "the server does not answer");
+    }
+    const time_point next_look = std::min(next_word, limit);
+    co_await time_->sleep_until(next_look);
+    const time_point now = time_->now();
+    if (now < next_word) continue;
+    say(rendezvous_messages::keep_alive{});
+    unanswered_.push_back(now);
+    next_word = now + interval;
+  }
+}
+
+ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
+  if (greeting_.most_term == 0) co_await time_->sleep_until(time_point::max());
+  for (duration pause = first_pause;; pause = std::min<duration>(pause * 2, longest_pause)) {
+    try {
+      co_await attend_witness();
+    } catch (const error& failure) {
+      log_.debug("a second connection to the rendezvous at {}: {}", connector_->name(),
+                 failure.what());
+    }
+    const time_point next_try = time_->now() + pause;
+    co_await time_->sleep_until(next_try);
+  }
+}
+
+ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
+  const channel_pointer channel = co_await connector_->connect_again();
+  channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
+  // Nothing is said there; its end is an error.
+  co_await channel->receive();
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
+  if (unanswered_.empty()) return;
+  known_alive_at_ = unanswered_.front();
+  unanswered_.pop_front();
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {
+  known_.status = reply;
+  status_is_due_ = false;
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply) {
+  if (known_.peers_round != reply.round) known_.peers = {};
+  known_.peers_round = reply.round;
+  known_.peers.add_list(reply.addresses, ' ');
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply) {
+  const auto* wish =
+      standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
+  if (wish == nullptr || reply.round <= wish->after) return;
+  standing_request_.reset();
+  known_.placed = reply;
+  greeting_.former = rendezvous_messages::former_round{
+      reply.term,      reply.round,    reply.rank, reply.world,
+      reply.host_rank, reply.restarts, true,       channel_->remote_address()};
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
+  if (known_.placed && known_.placed->round == reply.round && !known_.change) {
+    known_.change = reply.what;
+    greeting_.former->restarts = std::max(greeting_.former->restarts, reply.what.restarts);
+    // Another node may have our name, but only what we reported can be about our workers.
+    const bool is_reported =
+        standing_request_ &&
+        std::holds_alternative<rendezvous_messages::failed>(*standing_request_);
+    const bool is_ours = is_reported && !is_on_other_node(greeting_.node, reply.what.what);
+    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed && !is_ours;
+  }
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished& reply) {
+  if (known_.placed && known_.placed->round == reply.round) known_.all_finished = true;
+}
+
+ELASTIC_DECL time_point rendezvous_link::fence() const {
+  // Of a job that was closed nobody goes on.
+  if (!was_connected_ || known_.closed) return time_point::max();
+  if (is_given_up_) return time_->now();
+  const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
+  if (!ended_at_) return of_silence;
+  return std::min(of_silence, *ended_at_ + end_.kill);
+}
+
+ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
+  for (;;) {
+    const time_point limit = fence();
+    if (time_->now() >= limit) co_return;
+    co_await race(time_->sleep_until(limit), news());
+  }
+}
+
+ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
+  if (!known_.placed || known_.change || known_.all_finished) return;
+  const int restarts = known_.placed->restarts;
+  const duration grace = std::max(fence() - time_->now(), duration::zero());
+  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
+  notify();
+}
+
+ELASTIC_DECL void rendezvous_link::notify() {
+  news_->set();
+  news_->reset();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/impl/rendezvous_host.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
+    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+    rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
+  if (decided == false) co_return nullptr;
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await detail::resolve_addresses(at.host);
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
+  if (!is_ours && !decided) co_return nullptr;
+  detail::listen_point point;
+  const bool is_alone = is_loopback(at.host);
+  if (is_alone || !parameters.listens_everywhere()) {
+    point = detail::choose_listen_point(at.host, addresses, is_own);
+  }
+  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
+  try {
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
+                                                  protocol, std::move(service));
+    if (!is_alone && !parameters.secret) {
+      parameters.log.info(
+          "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
+          "holds the job's secret",
+          at.port, reached);
+    }
+    co_return host;
+  } catch (const error& failure) {
+    if (failure.code() != errc::address_in_use || decided) throw;
+  }
+  co_return nullptr;
+}
+
+ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
+                                              detail::listen_point at, std::uint16_t port,
+                                              const rendezvous_parameters& parameters,
+                                              rendezvous_protocol protocol,
+                                              std::shared_ptr<store_extension> service) {
+  tcp_store_server_options options;
+  options.address = std::move(at.address);
+  options.besides = std::move(at.besides);
+  options.port = port;
+  options.use_ring = parameters.use_ring;
+  options.secret = parameters.secret;
+  options.log = parameters.log;
+  options.time = parameters.time;
+  if (service) {
+    options.extension = std::move(service);
+  } else if (protocol == rendezvous_protocol::native) {
+    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+  }
+  server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+  if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
+}
+
+ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/native/impl/c10d_rendezvous.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// With a blank between two, as many as fit.
+inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
+  std::string text;
+  for (const asio::ip::address& address : addresses) {
+    const std::string next = address.to_string();
+    if (text.size() + 1 + next.size() > limits::node_addresses_bytes) break;
+    if (!text.empty()) text += ' ';
+    text += next;
+  }
+  return text;
+}
+
+/// The setting `worker_networks`, once it is known that it can be used.
+inline std::string worker_networks(const rendezvous_parameters& parameters) {
+  const auto setting = parameters.conf.find("worker_networks");
+  if (setting == parameters.conf.end()) return {};
+  try {
+    address_filter().add_list(setting->second, '+');
+  } catch (const error& refused) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf worker_networks: {}", refused.what()));
+  }
+  if (parameters.secret) return setting->second;
+  throw error(errc::invalid_argument,
+              "--rdzv-conf worker_networks: only a job with a secret (secret_file) keeps workers "
+              "of other networks out");
+}
+
+}  // namespace detail
+
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
+    : parameters_(std::move(parameters)), workers_(parameters_) {
+  if (parameters_.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+  }
+  endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                               rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
+  endpoint_ = endpoints_.front();
+  for (const endpoint& at : endpoints_) {
+    if (at.port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
+                              parameters_.endpoint));
+    }
+    list_ += (list_.empty() ? "" : ",") + to_text(at);
+  }
+  settings_ = parameters_.settings();
+  host_grace_ = parameters_.seconds("host_grace", host_grace_);
+  is_host_ = parameters_.yes_or_no("is_host");
+  parameters_.secret = parameters_.chosen_secret();
+  worker_networks_ = detail::worker_networks(parameters_);
+  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
+                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
+                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
+                          "secret_file", "worker_networks", "candidate", "fast_takeover"});
+  if (!has_candidates()) return;
+  check_candidates();
+  if (parameters_.conf.count("host_grace") == 0) host_grace_ = settings_.join_timeout;
+}
+
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
+                                              std::shared_ptr<message_connector> connector,
+                                              std::shared_ptr<store> agents, bool is_beside_server)
+    : c10d_rendezvous(std::move(parameters)) {
+  is_beside_server_ = is_beside_server;
+  connector_ = std::move(connector);
+  agents_ = std::move(agents);
+}
+
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
+                                              std::vector<candidate_server> servers,
+                                              std::shared_ptr<detail::candidate> own)
+    : c10d_rendezvous(std::move(parameters)) {
+  servers_ = std::move(servers);
+  candidate_ = std::move(own);
+  look_for_leader();
+}
+
+ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
+  co_await workers_.stop();
+  if (!link_) co_await begin();
+  throw_if_over();
+  co_await join();
+  co_return co_await placed_round();
+}
+
+ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
+  throw_if_in_no_round();
+  for (;;) {
+    // Whose job succeeded has no more to hear.
+    if (!link_->known().all_finished) {
+      if (link_->known().change) co_return *link_->known().change;
+      throw_if_over();
+    }
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string what) {
+  throw_if_in_no_round();
+  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(what)});
+  while (!link_->known().change) {
+    throw_if_over();
+    co_await link_->news();
+  }
+  co_return *link_->known().change;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::exit_barrier() {
+  throw_if_in_no_round();
+  link_->send_until_superseded(rendezvous_messages::finished{round_});
+  while (!link_->known().all_finished) {
+    throw_if_over();
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
+  return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
+}
+
+ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
+  if (!link_) co_return 0;
+  co_await ask_status();
+  co_return link_->known().status->waiting;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
+  is_closing_ = true;
+  if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
+  co_return;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
+  co_await workers_.stop();
+  if (link_) {
+    if (hosts()) {
+      // Nobody can go on without the server; no effect if the job was closed before.
+      link_->say(rendezvous_messages::close_job{
+          job_end::failed, "the node that hosts the rendezvous has left the job"});
+    }
+    link_->say(rendezvous_messages::leave{});
+    co_await link_->stop();
+  }
+  if (candidate_) co_await retire();
+  agents_.reset();
+  servers_.clear();
+  const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
+  if (hosted) co_await hosted->stop();
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::begin() {
+  auto executor = co_await asio::this_coro::executor;
+  rendezvous_messages::hello greeting;
+  greeting.run_id = parameters_.run_id;
+  greeting.node = new_node(parameters_.local_addr);
+  greeting.node.number = new_node_number();
+  if (candidate_) greeting.node.number.high = candidate_->node();
+  if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
+  if (!connector_) co_await reach_endpoint(executor);
+  greeting.settings = settings_;
+  greeting.hosts = hosts();
+  link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
+                                                    parameters_.time, parameters_.log);
+  link_->start(executor, settings_.join_timeout);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
+  host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
+                                             rendezvous_protocol::native);
+  connector_ = connector_to(endpoint_);
+  if (host_) {
+    agents_ = std::make_shared<memory_store>(host_->engine());
+    if (watch_) kept_watch_ = watch_(host_->engine());
+    co_return;
+  }
+  agents_ = store_at(executor, endpoint_);
+}
+
+ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
+    const endpoint& at) const {
+  return std::make_shared<tcp_message_connector>(at, std::string(rendezvous_service::first_words),
+                                                 limits::rendezvous_message_bytes,
+                                                 parameters_.secret);
+}
+
+ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
+                                                              const endpoint& at) const {
+  tcp_store_options options;
+  options.host = at.host;
+  options.port = at.port;
+  options.secret = parameters_.secret;
+  options.log = parameters_.log;
+  return std::make_shared<tcp_store>(executor, options);
+}
+
+ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
+  const auto refuse = [this](const std::string& why) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why));
+  };
+  if (is_host_) {
+    refuse(
+        "with several endpoints --rdzv-conf candidate says which of them this agent serves, not "
+        "is_host");
+  }
+  const auto dialect = parameters_.conf.find("dialect");
+  if (dialect != parameters_.conf.end() && dialect->second != "auto") {
+    refuse("agents of torchrun know one endpoint only, so dialect cannot be used with several");
+  }
+  if (settings_.reconnect_grace < std::chrono::milliseconds(300)) {
+    refuse("several endpoints need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+  }
+  if (settings_.reconnect_grace * 2 > settings_.silence()) {
+    refuse(
+        "several endpoints need a reconnect_grace of at most half of keep_alive_interval times "
+        "keep_alive_max_attempt (--rdzv-conf)");
+  }
+  if (settings_.max_nodes > detail::most_register_nodes) {
+    refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
+                       detail::most_register_nodes));
+  }
+  const auto chosen = parameters_.conf.find("candidate");
+  if (chosen != parameters_.conf.end() && chosen->second != "none" &&
+      parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
+    refuse(fmt::format("--rdzv-conf candidate={} is out of range: 0 to {}, or none", chosen->second,
+                       endpoints_.size() - 1));
+  }
+  if (endpoints_.size() == 2) {
+    parameters_.log.warning(
+        "--rdzv-endpoint '{}': of two endpoints none may be lost, since a majority is needed: give "
+        "three",
+        parameters_.endpoint);
+  }
+}
+
+ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
+    int place, std::uint64_t node) {
+  detail::candidate::options options;
+  options.run_id = parameters_.run_id;
+  options.list = list_;
+  options.self = place;
+  for (const endpoint& at : endpoints_) options.others.push_back(connector_to(at));
+  options.others[static_cast<std::size_t>(place)] = nullptr;
+  options.settings = settings_;
+  options.node = node;
+  options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
+  options.seed = node;
+  options.time = parameters_.time;
+  options.log = parameters_.log;
+  return std::make_shared<detail::candidate>(std::move(options));
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+  const auto setting = parameters_.conf.find("candidate");
+  const bool is_chosen = setting != parameters_.conf.end();
+  int chosen = -1;
+  if (is_chosen && setting->second != "none") chosen = parameters_.whole_number("candidate", 0, 0);
+  auto executor = co_await asio::this_coro::executor;
+  for (std::size_t place = 0; place < endpoints_.size(); ++place) {
+    const endpoint& at = endpoints_[place];
+    servers_.push_back({connector_to(at), store_at(executor, at)});
+    if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
+    const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
+    auto candidate = make_candidate(static_cast<int>(place), node);
+    host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
+                                               rendezvous_protocol::native, candidate);
+    if (!host_) continue;
+    candidate_ = candidate;
+    servers_.back().agents = std::make_shared<memory_store>(host_->engine());
+  }
+  look_for_leader();
+}
+
+ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
+  detail::leader_connector::options options;
+  for (const candidate_server& server : servers_) options.candidates.push_back(server.connector);
+  options.run_id = parameters_.run_id;
+  options.list = list_;
+  options.self = candidate_ ? candidate_->place() : -1;
+  options.interval = settings_.keep_alive_interval;
+  options.time = parameters_.time;
+  options.log = parameters_.log;
+  leader_ = std::make_shared<detail::leader_connector>(std::move(options));
+  connector_ = leader_;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::retire() {
+  const bool is_over =
+      is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
+  co_await candidate_->retire(is_over);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::join() {
+  while (!link_->is_connected()) {
+    throw_if_over();
+    co_await link_->news();
+  }
+  const std::string address = link_->local_address();
+  rendezvous_messages::join wish;
+  wish.after = round_;
+  wish.timeout = settings_.join_timeout;
+  const endpoint at = leader_ ? endpoints_[static_cast<std::size_t>(leader_->leader())] : endpoint_;
+  const bool is_server = leader_ ? leader_->reaches_own_process() : host_ != nullptr;
+  detail::meeting_place meeting{at.host, is_server};
+  const auto is_at_loopback = [](const endpoint& each) { return is_loopback(each.host); };
+  const bool is_alone = std::all_of(endpoints_.begin(), endpoints_.end(), is_at_loopback);
+  wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
+  if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
+  link_->begin_join(std::move(wish));
+  while (!link_->known().placed) {
+    throw_if_over();
+    if (link_->known().refused) throw_refused(*link_->known().refused);
+    co_await link_->news();
+  }
+  round_ = link_->known().placed->round;
+}
+
+ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
+  // The store of the agents is that of the server that leads.
+  if (leader_) agents_ = servers_[static_cast<std::size_t>(leader_->leader())].agents;
+  const rendezvous_messages::placed& placed = *link_->known().placed;
+  rendezvous_round round;
+  round.round = placed.round;
+  round.term = placed.term;
+  round.group_rank = placed.rank;
+  round.group_world_size = placed.world;
+  round.restarts = placed.restarts;
+  round.master = placed.master;
+  round.agents = std::make_shared<prefix_store>(
+      fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
+  // Only the node of rank 0 serves the workers.
+  if (round.group_rank != 0) {
+    co_await workers_.stop();
+  } else if (parameters_.secret) {
+    workers_.admit(admitted_addresses());
+  }
+  co_return round;
+}
+
+ELASTIC_DECL address_filter c10d_rendezvous::admitted_addresses() const {
+  address_filter filter = link_->known().peers;
+  filter.add_list(worker_networks_, '+');
+  return filter;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {
+  link_->ask_status();
+  while (!link_->known().status) {
+    throw_if_over();
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
+  if (round_ < 0) throw error(errc::invalid_argument, "this node was in no round yet");
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
+  const auto& known = link_->known();
+  if (known.closed) {
+    const bool succeeded = known.closed->end == job_end::succeeded;
+    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, known.closed->why);
+  }
+  if (known.broken) throw_broken();
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
+  try {
+    std::rethrow_exception(link_->known().broken);
+  } catch (const error& failure) {
+    if (watch_ || failure.code() != errc::protocol_violation) throw;
+    throw error(errc::protocol_violation, fmt::format("{}; {}", failure.what(), torch_hint));
+  }
+}
+
+ELASTIC_DECL void c10d_rendezvous::throw_refused(
+    const rendezvous_messages::refused& refused) const {
+  if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
+  throw error(errc::rendezvous_timeout,
+              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why, list_,
+                          std::chrono::duration<double>(settings_.join_timeout).count()));
 }
 
 }  // namespace elastic
@@ -28346,45 +33311,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context co
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/impl/random.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL random_source::random_source() {
-  std::random_device device;
-  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
-}
-
-ELASTIC_DECL std::uint64_t random_source::below(std::uint64_t bound) {
-  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
-}
-
-ELASTIC_DECL std::string random_uuid(random_source& random) {
-  const std::uint64_t high = random.next();
-  const std::uint64_t low = random.next();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
-                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
-}
-
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length) {
-  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  std::string name(length, '_');
-  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
-  return name;
-}
-
-ELASTIC_DECL std::string random_uuid() {
-  random_source random;
-  return random_uuid(random);
-}
-
-ELASTIC_DECL std::string random_name(std::size_t length) {
-  random_source random;
-  return random_name(random, length);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/launch/detail/impl/chaos_schedule.ipp ----
 
 namespace elastic::detail {
@@ -28616,7 +33542,12 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
   if (auto queue = ring_queue::open(wanted, reason)) {
     made.reset(new ring(std::move(executor), std::move(queue)));
     asio::error_code failure;
-    made->readiness_.assign(made->queue_->fd(), failure);
+    made->watched_ = unique_fd(::fcntl(made->queue_->fd(), F_DUPFD_CLOEXEC, 0));
+    if (made->watched_) {
+      made->readiness_.assign(made->watched_.get(), failure);
+    } else {
+      failure = asio::error_code(errno, asio::error::get_system_category());
+    }
     if (failure) {
       reason = "waiting for the ring: " + failure.message();
       made.reset();
@@ -28628,6 +33559,7 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
 
 ELASTIC_DECL ring::~ring() {
   give_up();
+  // Not closed by it: the reactor would still watch what the queue holds open.
   if (readiness_.is_open()) readiness_.release();
 }
 
@@ -29067,6 +33999,11 @@ class given_options {
   /// and elasticrun has not.
   ELASTIC_DECL void read_into(option_target& target, const command_line_facts& facts) const;
 
+  /// Takes a value from elsewhere for an option that was not given, and reads it into its field.
+  /// Errors: those of `read_into`.
+  ELASTIC_DECL void adopt(std::string_view long_name, option_value value,
+                          const command_line_facts& facts, option_target& target);
+
  private:
   ELASTIC_DECL static std::optional<option_value> in_environment(
       const option_row& row, const environment_map& environment);
@@ -29236,6 +34173,27 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names);
 
 }  // namespace elastic::detail
 
+// ---- elastic/launch/detail/slurm_step.hpp ----
+
+namespace elastic::detail {
+
+/// What was taken from Slurm's variables, and what contradicts them, one sentence each.
+struct slurm_words {
+  std::vector<std::string> notes;
+  std::vector<std::string> warnings;
+};
+
+/// In a step of Slurm (`srun`) that has several nodes and one task on each: which nodes meet and
+/// where, as far as no option says it. Options win; `given` and `target` get the rest.
+///
+/// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
+/// a worker of another agent, and with --standalone.
+/// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_line_facts& facts,
+                                          option_target& target);
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/impl/command_line.ipp ----
 
 namespace elastic {
@@ -29309,12 +34267,15 @@ inline std::string text_to_show(const scanned_arguments& scanned, const command_
 }
 
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
-  const given_options given(scanned.options, facts.environment);
+  given_options given(scanned.options, facts.environment);
   command_line result;
   option_target target;
   target.config.workers.environment = facts.environment;
   target.config.workers.program = facts.python;
   given.read_into(target, facts);
+  slurm_words slurm = adopt_slurm_step(given, facts, target);
+  result.notes = std::move(slurm.notes);
+  result.warnings = std::move(slurm.warnings);
   result.threshold = read_log_level(facts.environment, result.warnings);
   result.io = read_io(facts.environment);
   for (std::string& sentence : misspelt_variables(facts.environment)) {
@@ -29349,6 +34310,46 @@ ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_comma
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/impl/command_word.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL const std::vector<command_row>& command_rows() {
+  static const std::vector<command_row> rows{
+      {"explain", "LOGDIR|FILE ...",
+       "Tell the story of a run from the journal in its log directory: what happened, why, where "
+       "the time went, what would have helped."},
+      {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
+       "Show what a job does that was started with --status PLACE, or that has left a journal in "
+       "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
+       "--ready: exit with 0 only if the workers run, which no log directory tells."},
+      {"trace", "LOGDIR|FILE ...",
+       "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
+       "fit, for Perfetto."},
+  };
+  return rows;
+}
+
+ELASTIC_DECL const command_row* find_command(
+    const std::vector<std::string>& arguments,
+    const std::function<bool(const std::string& name)>& is_script) {
+  if (arguments.empty()) return nullptr;
+  for (const command_row& row : command_rows()) {
+    if (arguments.front() == row.word) return is_script(arguments.front()) ? nullptr : &row;
+  }
+  return nullptr;
+}
+
+ELASTIC_DECL bool is_script(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const fs::file_status status = fs::status(name, failure);
+  if (!fs::is_directory(status)) return fs::exists(status);
+  return fs::exists(fs::path(name) / "__main__.py", failure);
 }
 
 }  // namespace elastic
@@ -29540,6 +34541,140 @@ ELASTIC_DECL std::string default_python() {
 
 }  // namespace elastic
 
+// ---- elastic/launch/impl/drain_file.ipp ----
+
+#include <sys/inotify.h>
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content) {
+  const std::string text =
+      printable_line(std::string_view(content.text).substr(0, limits::drain_text_bytes));
+  const std::string what = fmt::format("the drain file {} is there", in_quotes(path));
+  if (!content.problem.empty()) return fmt::format("{} ({})", what, content.problem);
+  return text.empty() ? what : fmt::format("{}: {}", what, text);
+}
+
+inline drain_text read_drain_file(const std::string& path) {
+  const auto failed = [] {
+    drain_text content;
+    content.problem = "it cannot be read: " + errno_text(errno);
+    return content;
+  };
+  // Whatever it is, such as a pipe without a writer, it must not hold up anything.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) return failed();
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return failed();
+  drain_text content;
+  if (!S_ISREG(status.st_mode)) {
+    content.problem = "it cannot be read: it is not a file with a text";
+    return content;
+  }
+  content.text.resize(limits::drain_text_bytes);
+  const ssize_t size = ::read(file.get(), content.text.data(), content.text.size());
+  if (size < 0) return failed();
+  content.text.resize(static_cast<std::size_t>(size));
+  return content;
+}
+
+/// What happens to one name in one directory.
+class name_watch {
+ public:
+  /// Errors: `errc::file_access` if the directory cannot be watched.
+  name_watch(asio::any_io_executor executor, const std::string& directory, std::string name)
+      : stream_(std::move(executor)), name_(std::move(name)) {
+    constexpr std::uint32_t wanted =
+        IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+    unique_fd fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    if (!fd || ::inotify_add_watch(fd.get(), directory.c_str(), wanted) < 0) {
+      throw error(errc::file_access, fmt::format("the directory {} of the drain file cannot be "
+                                                 "watched: {}",
+                                                 in_quotes(directory), errno_text(errno)));
+    }
+    stream_.assign(fd.release());
+  }
+
+  /// A file of this name was made, and who made it has not closed it.
+  bool is_being_written() const { return is_being_written_; }
+
+  /// The directory is not there any more under its name.
+  bool is_lost() const { return is_lost_; }
+
+  /// Until something has happened to the name, or the directory is lost.
+  task<void> changed() {
+    while (!take_events() && !is_lost_) {
+      co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    }
+  }
+
+ private:
+  /// Result: whether one of them is of the name, or may have been.
+  bool take_events() {
+    bool is_named = false;
+    alignas(inotify_event) std::array<char, 4096> buffer;
+    for (;;) {
+      const ssize_t size = ::read(stream_.native_handle(), buffer.data(), buffer.size());
+      if (size <= 0) return is_named;
+      for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+        inotify_event event;
+        std::memcpy(&event, buffer.data() + at, sizeof event);
+        const char* const name = buffer.data() + at + sizeof event;
+        if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0) {
+          is_lost_ = true;
+        }
+        // Events were lost; else the name ends with zeros.
+        const bool may_be = (event.mask & IN_Q_OVERFLOW) != 0;
+        if (may_be || (event.len > 0 && name_ == name)) {
+          is_named = true;
+          is_being_written_ = (event.mask & IN_CREATE) != 0;
+        }
+        at += sizeof event + event.len;
+      }
+    }
+  }
+
+  asio::posix::stream_descriptor stream_;
+  std::string name_;
+  bool is_being_written_ = false;
+  bool is_lost_ = false;
+};
+
+}  // namespace detail
+
+ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
+                                                   std::shared_ptr<time_source> time, logger log) {
+  namespace fs = std::filesystem;
+  const fs::path file(path);
+  const std::string directory = file.has_parent_path() ? file.parent_path().string() : ".";
+  const std::string name = file.filename().string();
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  detail::name_watch watch(executor, directory, name);
+  struct stat status{};
+  while (::lstat(path.c_str(), &status) != 0) {
+    if (watch.is_lost()) {
+      log.warning("the drain file {} is not waited for any more: its directory is gone",
+                  in_quotes(path));
+      co_await time->sleep_until(time_point::max());
+    }
+    co_await watch.changed();
+  }
+  const std::function<detail::drain_text()> reading = [path] {
+    return detail::read_drain_file(path);
+  };
+  detail::drain_text content = co_await detail::run_blocking<detail::drain_text>(reading);
+  if (content.text.empty() && watch.is_being_written()) {
+    const time_point deadline = deadline_after(time->now(), limits::drain_text_patience);
+    co_await with_deadline(*time, deadline, watch.changed());
+    content = co_await detail::run_blocking<detail::drain_text>(reading);
+  }
+  co_return detail::drain_reason(path, content);
+}
+
+}  // namespace elastic
+
 // ---- elastic/launch/impl/job_outcome.ipp ----
 
 namespace elastic {
@@ -29609,6 +34744,1270 @@ ELASTIC_DECL void leave_error_file(const environment_map& environment, const std
   } catch (const error& failure) {
     log.error("{}", failure.what());
   }
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/journal_record.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+template <class T>
+struct event_field {
+  const char* name;
+  T job_event::* member;
+};
+
+inline constexpr event_field<std::string> event_texts[] = {
+    {"reason", &job_event::reason},   {"state", &job_event::state}, {"run_id", &job_event::run_id},
+    {"backend", &job_event::backend}, {"role", &job_event::role},
+};
+
+inline constexpr event_field<std::optional<std::int64_t>> event_numbers[] = {
+    {"round", &job_event::round},
+    {"attempt", &job_event::attempt},
+    {"rank", &job_event::rank},
+    {"local_rank", &job_event::local_rank},
+    {"pid", &job_event::pid},
+    {"exit_code", &job_event::exit_code},
+    {"signal", &job_event::signal},
+    {"group_rank", &job_event::group_rank},
+    {"group_world_size", &job_event::group_world_size},
+    {"world_size", &job_event::world_size},
+    {"base_rank", &job_event::base_rank},
+    {"local_world_size", &job_event::local_world_size},
+    {"restarts", &job_event::restarts},
+    {"max_restarts", &job_event::max_restarts},
+    {"step", &job_event::step},
+    {"elsewhere", &job_event::elsewhere},
+    {"count", &job_event::count},
+};
+
+inline constexpr event_field<std::optional<double>> event_reals[] = {
+    {"seconds", &job_event::seconds},
+    {"allowed", &job_event::allowed},
+};
+
+/// As much of a text as a record has room for, cut between characters.
+inline std::string_view journal_text(std::string_view text) {
+  text = text.substr(0, limits::journal_text_bytes);
+  return text.substr(0, text.size() - unfinished_character(text));
+}
+
+inline std::string journal_text_of(const json_fields& fields, const char* name) {
+  std::string text = fields.text(name);
+  if (text.size() <= limits::journal_text_bytes) return text;
+  fields.refuse(fmt::format("has a \"{}\" of {} bytes; up to {} are taken", name, text.size(),
+                            limits::journal_text_bytes));
+}
+
+inline std::vector<std::int64_t> journal_pids_of(const json_fields& fields) {
+  const nlohmann::json& list = fields.field("pids");
+  if (!list.is_array() || list.size() > limits::journal_pids) {
+    fields.refuse(fmt::format("has no list of at most {} \"pids\"", limits::journal_pids));
+  }
+  std::vector<std::int64_t> pids;
+  for (const nlohmann::json& pid : list) {
+    if (!pid.is_number_integer()) fields.refuse("has \"pids\" that are no whole numbers");
+    pids.push_back(pid.get<std::int64_t>());
+  }
+  return pids;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string to_json_line(const journal_record& record) {
+  detail::json_object line;
+  line.add("seq", record.sequence).add("epoch", record.epoch).add("time_us", record.time_us);
+  line.add("node", detail::journal_text(record.node));
+  line.add("kind", to_string(record.event.kind));
+  for (const auto& [name, member] : detail::event_numbers) {
+    if (const auto& number = record.event.*member) line.add(name, *number);
+  }
+  for (const auto& [name, member] : detail::event_reals) {
+    const auto& number = record.event.*member;
+    // Microseconds are the finest that a journal tells.
+    if (number && std::isfinite(*number)) line.add(name, std::round(*number * 1e6) / 1e6);
+  }
+  for (const auto& [name, member] : detail::event_texts) {
+    const std::string& text = record.event.*member;
+    if (!text.empty()) line.add(name, detail::journal_text(text));
+  }
+  std::string text = line.text();
+  if (record.event.pids.empty()) return text;
+  text.back() = ',';
+  text += " \"pids\": [";
+  for (std::size_t at = 0; at < record.event.pids.size() && at < limits::journal_pids; ++at) {
+    text += fmt::format("{}{}", at == 0 ? "" : ", ", record.event.pids[at]);
+  }
+  return text + "]}";
+}
+
+ELASTIC_DECL journal_record parse_journal_line(std::string_view line) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  const detail::json_fields fields("a line of the journal", line, limits::journal_line_bytes);
+  journal_record record;
+  record.sequence = fields.number("seq", 1, most);
+  record.epoch = fields.number("epoch", 0, most);
+  record.time_us = fields.number("time_us", 0, most);
+  record.node = detail::journal_text_of(fields, "node");
+  const std::string kind = fields.text("kind");
+  const auto known = job_event_kind_of(kind);
+  if (!known)
+    fields.refuse(fmt::format("has the unknown kind {}", detail::json_string(kind.substr(0, 64))));
+  record.event.kind = *known;
+  for (const auto& [name, member] : detail::event_numbers) {
+    if (fields.has(name)) record.event.*member = fields.number(name, least, most);
+  }
+  for (const auto& [name, member] : detail::event_reals) {
+    if (fields.has(name)) record.event.*member = fields.real(name);
+  }
+  for (const auto& [name, member] : detail::event_texts) {
+    if (fields.has(name)) record.event.*member = detail::journal_text_of(fields, name);
+  }
+  if (fields.has("pids")) record.event.pids = detail::journal_pids_of(fields);
+  return record;
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/job_journal.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline std::int64_t microseconds_of(wall_time time) {
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
+  return std::max<std::int64_t>(since.count(), 0);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL job_journal::job_journal(job_journal_options options) : options_(std::move(options)) {
+  if (!options_.time) options_.time = std::make_shared<system_time>();
+  epoch_ = detail::microseconds_of(options_.time->wall_now());
+}
+
+ELASTIC_DECL void job_journal::record(job_event event) {
+  const std::lock_guard lock(mutex_);
+  journal_record made;
+  made.sequence = next_++;
+  made.epoch = epoch_;
+  made.time_us = detail::microseconds_of(options_.time->wall_now());
+  made.node = options_.node;
+  made.event = std::move(event);
+  if (records_.size() >= std::max<std::size_t>(options_.most_records, 1)) records_.pop_front();
+  records_.push_back(std::move(made));
+  for (const auto& sink : sinks_) tell(*sink, records_.back());
+}
+
+ELASTIC_DECL void job_journal::add(std::shared_ptr<journal_sink> sink) {
+  const std::lock_guard lock(mutex_);
+  for (const journal_record& kept : records_) tell(*sink, kept);
+  sinks_.push_back(std::move(sink));
+}
+
+ELASTIC_DECL void job_journal::remove(const std::shared_ptr<journal_sink>& sink) {
+  const std::lock_guard lock(mutex_);
+  std::erase(sinks_, sink);
+}
+
+ELASTIC_DECL std::vector<journal_record> job_journal::after(std::int64_t sequence) const {
+  const std::lock_guard lock(mutex_);
+  const auto first =
+      std::find_if(records_.begin(), records_.end(),
+                   [&](const journal_record& kept) { return kept.sequence > sequence; });
+  return {first, records_.end()};
+}
+
+ELASTIC_DECL void job_journal::tell(journal_sink& sink, const journal_record& record) const {
+  try {
+    sink.take(record);
+  } catch (const std::exception& failure) {
+    options_.log.warning("a sink of the journal failed: {}", failure.what());
+  } catch (...) {
+    options_.log.warning("a sink of the journal failed");
+  }
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/job_view.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline std::string exit_name(const job_event& event) {
+  if (event.signal) return fmt::format("signal:{}", *event.signal);
+  if (event.exit_code) return fmt::format("exit:{}", *event.exit_code);
+  return "unknown";
+}
+
+/// "rank 3 ended: exit code 1".
+inline std::string end_text(const job_event& event) {
+  const std::string how = event.reason.empty() ? exit_name(event) : event.reason;
+  return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void duration_histogram::add(double seconds) {
+  ++count;
+  sum += seconds;
+  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
+  if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
+}
+
+ELASTIC_DECL void job_view::take(const journal_record& record) {
+  if (record.epoch == epoch_ && record.sequence <= sequence_) return;
+  if (record.epoch != epoch_) {
+    *this = job_view();
+    began_us_ = record.time_us;
+    use_began_us_ = record.time_us;
+  }
+  epoch_ = record.epoch;
+  sequence_ = record.sequence;
+  node_ = record.node;
+  const job_event& event = record.event;
+  if (event.restarts) restarts_ = *event.restarts;
+  if (event.max_restarts) max_restarts_ = *event.max_restarts;
+  switch (event.kind) {
+    case job_event_kind::agent_started:
+      run_id_ = event.run_id;
+      backend_ = event.backend;
+      role_ = event.role;
+      break;
+    case job_event_kind::rendezvous_started: open_attempt(record); break;
+    case job_event_kind::round_joined: join_round(record); break;
+    case job_event_kind::workers_starting: use_time(time_use::start, record.time_us); break;
+    case job_event_kind::workers_started: start_workers(record); break;
+    case job_event_kind::worker_ended: end_worker(record); break;
+    case job_event_kind::worker_hung: note_hung(record); break;
+    case job_event_kind::workers_judged:
+      if (event.state == "succeeded") {
+        end_attempt(record, attempt_end::success);
+        activity_ = agent_activity::finishing;
+      }
+      break;
+    case job_event_kind::round_ended:
+      if (event.state != "worker_failed") {
+        end_attempt(record, attempt_end::membership);
+      } else {
+        end_attempt(record, attempt_end::failure);
+      }
+      break;
+    case job_event_kind::restart_decided:
+    case job_event_kind::failure_decided: decide(record); break;
+    case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
+    case job_event_kind::workers_stopping:
+      is_stopping_ = true;
+      if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
+      if (use_ == time_use::training) use_time(time_use::stop, record.time_us);
+      break;
+    case job_event_kind::workers_stopped: note_stopped(record); break;
+    case job_event_kind::exit_barrier_started:
+      activity_ = agent_activity::finishing;
+      reason_ = "the workers have ended; waiting for the other nodes";
+      use_time(time_use::exit_barrier, record.time_us);
+      break;
+    case job_event_kind::agent_ended: end_agent(record); break;
+    case job_event_kind::checkpoint_ended:
+    case job_event_kind::fence_reached:
+    case job_event_kind::exit_barrier_ended: break;
+  }
+}
+
+ELASTIC_DECL void job_view::open_attempt(const journal_record& record) {
+  activity_ = agent_activity::meeting;
+  reason_ = "waiting for the nodes of the next round";
+  use_time(time_use::rendezvous, record.time_us);
+  will_restart_ = false;
+  if (is_open_ && attempts_.back().end == attempt_end::none) return;
+  is_open_ = true;
+  if (attempts_.size() >= limits::viewed_attempts) attempts_.pop_front();
+  attempts_.emplace_back();
+  attempts_.back().began_us = record.time_us;
+}
+
+ELASTIC_DECL void job_view::join_round(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_) open_attempt(record);
+  if (event.seconds) rendezvous_.add(*event.seconds);
+  use_time(time_use::start, record.time_us);
+  reason_ = "starting the workers";
+  viewed_attempt& attempt = attempts_.back();
+  attempt.round = event.round.value_or(attempt.round);
+  attempt.number = event.attempt.value_or(restarts_);
+  attempt.world_size = event.world_size.value_or(0);
+  attempt.nodes = event.group_world_size.value_or(0);
+  group_rank_ = event.group_rank.value_or(group_rank_);
+  base_rank_ = event.base_rank.value_or(0);
+  const std::int64_t size =
+      std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
+  workers_.assign(static_cast<std::size_t>(size), {});
+  for (std::size_t at = 0; at < workers_.size(); ++at) {
+    workers_[at].local_rank = static_cast<std::int64_t>(at);
+    workers_[at].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
+                                                  static_cast<std::uint64_t>(at));
+  }
+}
+
+ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_ || workers_.empty()) join_round(record);
+  if (event.seconds) starts_.add(*event.seconds);
+  use_time(time_use::training, record.time_us);
+  activity_ = agent_activity::running;
+  reason_.clear();
+  is_stopping_ = false;
+  attempts_.back().started_us = record.time_us;
+  if (attempts_.size() >= 2) {
+    viewed_attempt& last = attempts_[attempts_.size() - 2];
+    last.lost_seconds = detail::seconds_between(last.ended_us, record.time_us);
+  }
+  for (std::size_t at = 0; at < workers_.size(); ++at) {
+    workers_[at].state = viewed_worker::condition::running;
+    if (at < event.pids.size()) workers_[at].pid = event.pids[at];
+  }
+}
+
+ELASTIC_DECL viewed_worker* job_view::worker_of(const job_event& event) {
+  const std::int64_t place = event.local_rank.value_or(-1);
+  if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
+  return &workers_[static_cast<std::size_t>(place)];
+}
+
+ELASTIC_DECL void job_view::end_worker(const journal_record& record) {
+  const job_event& event = record.event;
+  using condition = viewed_worker::condition;
+  const std::string name = detail::exit_name(event);
+  // There are as many names as exit codes and signals, but for those of a file that lies.
+  if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
+  const bool succeeded = event.exit_code == 0;
+  viewed_worker* const worker = worker_of(event);
+  if (worker) {
+    worker->exit_code = event.exit_code;
+    worker->signal = event.signal;
+    worker->ended_us = record.time_us;
+    if (!event.reason.empty()) worker->reason = event.reason;
+    if (succeeded) {
+      worker->state = condition::succeeded;
+    } else if (worker->state != condition::hung) {
+      worker->state = is_stopping_ ? condition::stopped : condition::failed;
+    }
+  }
+  if (succeeded || is_stopping_) return;
+  const bool is_hung = worker && worker->state == condition::hung;
+  end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
+}
+
+ELASTIC_DECL void job_view::note_hung(const journal_record& record) {
+  if (viewed_worker* const worker = worker_of(record.event)) {
+    worker->state = viewed_worker::condition::hung;
+    worker->reason = record.event.reason;
+  }
+  end_attempt(record, attempt_end::hang);
+}
+
+/// Those that ended because they were told to have no record of their own.
+ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
+  if (record.event.seconds) stops_.add(*record.event.seconds);
+  if (will_restart_) activity_ = agent_activity::restarting;
+  for (viewed_worker& worker : workers_) {
+    if (worker.state != viewed_worker::condition::running) continue;
+    worker.state = viewed_worker::condition::stopped;
+    worker.ended_us = record.time_us;
+  }
+}
+
+/// What is told first is the cause; the rest are consequences.
+ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_end end) {
+  if (!is_open_ || attempts_.back().end != attempt_end::none) return;
+  viewed_attempt& attempt = attempts_.back();
+  attempt.end = end;
+  attempt.ended_us = record.time_us;
+  const bool is_worker = record.event.rank.has_value();
+  if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
+  attempt.reason = record.event.reason;
+  if (is_worker && end == attempt_end::failure) attempt.reason = detail::end_text(record.event);
+  if (is_worker && end == attempt_end::hang) {
+    attempt.reason = fmt::format("rank {} was hung: {}", *record.event.rank, record.event.reason);
+  }
+  ++ends_[static_cast<std::size_t>(end)];
+  if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
+  if (use_ == time_use::training) use_time(time_use::stop, record.time_us);
+  activity_ = agent_activity::stopping;
+  reason_ = attempt.reason;
+}
+
+ELASTIC_DECL void job_view::decide(const journal_record& record) {
+  end_attempt(record, attempt_end::failure);
+  if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
+  is_open_ = false;
+  will_restart_ = record.event.kind == job_event_kind::restart_decided;
+  if (will_restart_) activity_ = agent_activity::restarting;
+}
+
+ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
+  use_time(use_, record.time_us);
+  const std::string& state = record.event.state;
+  activity_ = state == "succeeded" ? agent_activity::succeeded
+              : state == "stopped" ? agent_activity::stopped
+                                   : agent_activity::failed;
+  reason_ = record.event.reason;
+  is_open_ = false;
+}
+
+ELASTIC_DECL void job_view::use_time(time_use use, std::int64_t now_us) {
+  used_[static_cast<std::size_t>(use_)] += detail::seconds_between(use_began_us_, now_us);
+  use_ = use;
+  use_began_us_ = now_us;
+}
+
+ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
+  const double before = used_[static_cast<std::size_t>(use)];
+  if (use != use_ || has_ended() || began_us_ == 0) return before;
+  return before + detail::seconds_between(use_began_us_, now_us);
+}
+
+ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  double whole = 0;
+  for (std::size_t use = 0; use < used_.size(); ++use) {
+    whole += seconds(static_cast<time_use>(use), now_us);
+  }
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
+}
+
+ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+  const auto place = static_cast<std::size_t>(progress.local_rank);
+  if (progress.local_rank < 0 || place >= workers_.size()) return;
+  viewed_worker& worker = workers_[place];
+  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
+  if (worker.step >= 0 && steps > 0) {
+    constexpr double weight = 0.3;
+    const double each = detail::seconds_between(worker.step_us, now_us) / steps;
+    const bool is_first = worker.step_seconds <= 0;
+    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
+  }
+  if (progress.step != worker.step) worker.step_us = now_us;
+  worker.step = progress.step;
+  worker.total = progress.total;
+  worker.progress_us = now_us;
+  worker.text = progress.text;
+}
+
+ELASTIC_DECL const viewed_worker* job_view::slowest() const {
+  const viewed_worker* slowest = nullptr;
+  for (const viewed_worker& worker : workers_) {
+    if (worker.step >= 0 && (!slowest || worker.step < slowest->step)) slowest = &worker;
+  }
+  return slowest;
+}
+
+ELASTIC_DECL double job_view::median_step_seconds() const {
+  std::vector<double> spans;
+  for (const viewed_worker& worker : workers_) {
+    const bool runs = worker.state == viewed_worker::condition::running;
+    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+  }
+  if (spans.empty()) return 0;
+  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  std::nth_element(spans.begin(), middle, spans.end());
+  return *middle;
+}
+
+ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records) {
+  job_view view;
+  for (const journal_record& record : records) view.take(record);
+  return view;
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/job_monitor.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
+                                      std::shared_ptr<worker_observer> next)
+    : time_(std::move(time)), next_(std::move(next)) {
+  if (!time_) time_ = std::make_shared<system_time>();
+}
+
+ELASTIC_DECL job_view job_monitor::view() const {
+  const std::lock_guard lock(mutex_);
+  return view_;
+}
+
+ELASTIC_DECL std::int64_t job_monitor::progress_us() const {
+  const std::lock_guard lock(mutex_);
+  return progress_us_;
+}
+
+ELASTIC_DECL std::int64_t job_monitor::now_us() const {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time_->wall_now().time_since_epoch())
+      .count();
+}
+
+ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  on_change_ = std::move(call);
+}
+
+ELASTIC_DECL void job_monitor::take(const journal_record& record) {
+  const std::lock_guard lock(mutex_);
+  view_.take(record);
+  if (on_change_) on_change_();
+}
+
+ELASTIC_DECL void job_monitor::started(const started_workers& job) {
+  if (next_) next_->started(job);
+}
+
+ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
+  if (next_) next_->progress(made);
+  constexpr std::int64_t pause_us = 1'000'000;
+  const std::int64_t now = now_us();
+  const std::lock_guard lock(mutex_);
+  view_.take(made, now);
+  progress_us_ = now;
+  // A clock that was set back is no reason to be silent.
+  if (now >= called_us_ && now - called_us_ < pause_us) return;
+  called_us_ = now;
+  if (on_change_) on_change_();
+}
+
+ELASTIC_DECL void job_monitor::hung(const hung_worker& worker) {
+  if (next_) next_->hung(worker);
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/status_address.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_status_address(std::string_view text) {
+  throw error(errc::invalid_argument,
+              fmt::format("'{}': [ADDRESS:]PORT with an IP address of this host and a port from 0 "
+                          "to 65535, or unix:PATH is needed",
+                          printable_text(text.substr(0, 200))));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL bool status_address::is_local() const {
+  if (is_unix()) return true;
+  asio::error_code failure;
+  const asio::ip::address address = asio::ip::make_address(tcp.host, failure);
+  return !failure && address.is_loopback();
+}
+
+ELASTIC_DECL status_address parse_status_address(std::string_view text) {
+  constexpr std::string_view unix_prefix = "unix:";
+  status_address address;
+  if (text.starts_with(unix_prefix)) {
+    address.path = text.substr(unix_prefix.size());
+    if (address.path.empty() || address.path.find('\0') != std::string::npos) {
+      detail::refuse_status_address(text);
+    }
+    return address;
+  }
+  const std::size_t colon = text.rfind(':');
+  const std::string_view digits = colon == text.npos ? text : text.substr(colon + 1);
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, failure] = std::from_chars(digits.data(), end, address.tcp.port);
+  if (failure != std::errc() || stop != end) detail::refuse_status_address(text);
+  if (colon == text.npos) return address;
+  std::string_view host = text.substr(0, colon);
+  const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (has_brackets) host = host.substr(1, host.size() - 2);
+  if (host == "localhost") return address;
+  asio::error_code problem;
+  const auto parsed = asio::ip::make_address(std::string(host), problem);
+  if (problem || parsed.is_v6() != has_brackets) detail::refuse_status_address(text);
+  address.tcp.host = parsed.to_string();
+  return address;
+}
+
+ELASTIC_DECL std::string to_text(const status_address& address) {
+  return address.is_unix() ? "unix:" + address.path : to_text(address.tcp);
+}
+
+}  // namespace elastic
+
+// ---- elastic/net/detail/stream_listener.hpp ----
+
+// Opt-in: for servers of the library.
+
+namespace elastic::detail {
+
+/// Accepts connections at a TCP port, or at a Unix socket in the file system.
+///
+/// Thread-safety: one strand at a time, that of the executor.
+class stream_listener {
+ public:
+  /// Listens at an IP address of this host; port 0: one that the system picks.
+  /// Errors: `errc::address_in_use`; `errc::invalid_argument` if this is no IP address, or none of
+  /// this host, or may not be used.
+  ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
+                                                 const endpoint& at);
+
+  /// Listens at a Unix socket that only this user can connect to (mode 0600). One that nobody
+  /// listens at, because its agent was killed, is replaced.
+  /// Errors: `errc::address_in_use` if the path exists; `errc::invalid_argument` if it is too long,
+  /// or cannot be made.
+  ELASTIC_DECL static stream_listener at_path(asio::any_io_executor executor,
+                                              const std::string& path);
+
+  stream_listener(stream_listener&&) = default;
+  stream_listener& operator=(stream_listener&&) = delete;
+  ELASTIC_DECL ~stream_listener();
+
+  /// The port on which it listens; 0: a Unix socket.
+  std::uint16_t port() const { return port_; }
+
+  /// The next connection.
+  ///
+  /// Errors: `errc::connection_failed` if the system has no room for it, or after `close`.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<std::unique_ptr<byte_stream>> accept();
+
+  /// Listens no more; the path is removed.
+  ELASTIC_DECL void close();
+
+ private:
+  ELASTIC_DECL stream_listener(asio::any_io_executor executor, int fd, int family);
+
+  asio::posix::stream_descriptor listening_;
+  int family_;
+  std::uint16_t port_ = 0;
+  std::string path_;
+};
+
+/// Connects to a Unix socket in the file system.
+/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long.
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/http_request_parser.hpp ----
+
+namespace elastic::detail {
+
+/// What the head of a request says.
+struct http_request_head {
+  std::string method;
+  /// Begins with a slash; as it was sent, no escape is resolved.
+  std::string path;
+  /// What follows the question mark.
+  std::string query;
+  /// The names in small letters.
+  std::map<std::string, std::string> headers;
+  /// Whether the client wants to ask further over this connection.
+  bool keeps_connection = false;
+
+  /// The value of a header, whose name is given in small letters; empty if there is none.
+  ELASTIC_DECL std::string header(const std::string& name) const;
+};
+
+/// Reads one HTTP/1.x request after the other from bytes that arrive in whatever pieces. It is
+/// strict: what could be understood in two ways is refused, chunks among them, and so is what is
+/// larger than it should be. Bodies are skipped: nothing that is served here takes one.
+class http_request_parser {
+ public:
+  enum class state { incomplete, complete, refused };
+
+  /// Takes bytes up to the end of the request. Result: how many of them; the rest are of the next
+  /// request. None once the request is complete or refused.
+  ELASTIC_DECL std::size_t feed(std::string_view bytes);
+
+  state current() const { return state_; }
+
+  /// Whether anything has arrived of a request that is not complete.
+  bool has_begun() const { return head_bytes_ > 0; }
+
+  /// Of a complete request.
+  const http_request_head& head() const { return head_; }
+
+  /// Of one that was refused: the status of the answer, after which the connection ends, and a
+  /// sentence that says what was wrong.
+  int refusal() const { return refusal_; }
+  const std::string& problem() const { return problem_; }
+
+  /// Begins with the next request.
+  void next() { *this = http_request_parser(); }
+
+ private:
+  ELASTIC_DECL void refuse(int status, std::string problem);
+  ELASTIC_DECL std::size_t read_line(std::string_view bytes);
+  ELASTIC_DECL void read_request_line(std::string_view line);
+  ELASTIC_DECL void read_header(std::string_view line);
+  ELASTIC_DECL void end_head();
+  ELASTIC_DECL void read_length(const std::string& digits);
+
+  state state_ = state::incomplete;
+  http_request_head head_;
+  std::string line_;
+  std::size_t head_bytes_ = 0;
+  bool has_request_line_ = false;
+  bool is_http_1_0_ = false;
+  std::size_t body_left_ = 0;
+  int refusal_ = 0;
+  std::string problem_;
+};
+
+/// The text in small letters, as far as it is ASCII: names of headers and hosts.
+ELASTIC_DECL std::string http_lower_case(std::string_view text);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/status_gate.hpp ----
+
+namespace elastic::detail {
+
+/// Who may ask a status server.
+struct status_gate {
+  /// What "Host" may name besides IP addresses and "localhost", in small letters: a page of another
+  /// host's name, which leads here, is not to read what is here.
+  std::vector<std::string> hosts = {};
+  /// Whether "Host" is looked at: not over a Unix socket, which no page reaches.
+  bool checks_host = true;
+  /// What a client has to know; empty: nothing.
+  std::string token = {};
+  /// The cookie by which a browser that has shown the token does so again.
+  std::string cookie = "elastic_status";
+};
+
+/// What becomes of a request.
+enum class admission {
+  /// It is answered.
+  granted,
+  /// The token is in the query: the browser gets the cookie, and asks again without it.
+  granted_by_query,
+  /// It names a host that this is not.
+  wrong_host,
+  /// A page of another site asks, and it is not that somebody follows its link to the page.
+  cross_site,
+  token_needed,
+};
+
+ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate);
+
+/// Takes the same time wherever two texts of a length differ.
+ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
+
+/// The value of a parameter of a query, as it was sent; empty if there is none.
+ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_view name);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/status_answer.hpp ----
+
+namespace elastic::detail {
+
+/// What a request to the status server gets.
+struct status_answer {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  /// The body does not end: events follow.
+  bool is_stream = false;
+};
+
+/// What is answered, without I/O.
+/// @param now_us  the time of day, in microseconds since 1970
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const job_view& view, std::int64_t now_us);
+
+/// One that says why nothing else is answered.
+ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
+
+/// The answer as it is sent. @param has_body  false: only its head, as HEAD wants it
+ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
+                                       bool keeps_connection);
+
+/// The place in the journal from which a viewer goes on.
+struct event_cursor {
+  std::int64_t epoch = 0;
+  std::int64_t sequence = 0;
+
+  friend bool operator==(const event_cursor&, const event_cursor&) = default;
+};
+
+/// What a request names as "Last-Event-ID", or else by "after=" in its query: "EPOCH-SEQUENCE".
+/// 0 if it names none, or nothing that is one.
+ELASTIC_DECL event_cursor cursor_of(const http_request_head& request);
+
+/// Records as events, from a cursor on, which is moved. A viewer whose cursor is of another epoch,
+/// or so old that records are missing, is told to begin anew ("reset").
+/// @param records  those after the cursor's number, or all if the cursor is of another epoch
+ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
+                                     event_cursor& cursor);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/impl/status_server.ipp ----
+
+#include <sys/random.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// What a cookie and a URL carry as it is.
+inline bool is_status_token(std::string_view text) {
+  return text.size() >= limits::status_token_least_bytes &&
+         text.size() <= limits::status_token_bytes &&
+         std::all_of(text.begin(), text.end(), [](char letter) {
+           return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+                  (letter >= 'a' && letter <= 'z') ||
+                  std::string_view("-._~").find(letter) != std::string_view::npos;
+         });
+}
+
+inline std::string allowed_token_text() {
+  return fmt::format("{} to {} letters, digits and the signs -._~ are needed",
+                     limits::status_token_least_bytes, limits::status_token_bytes);
+}
+
+/// 128 bits that nobody can guess.
+inline std::string make_status_token() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getentropy(bytes.data(), bytes.size()) != 0) {
+    throw error(errc::connection_failed, "the system gives no random bytes: " + errno_text(errno));
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+/// The part of the server that its coroutines share, so that it lives while they do. All of it runs
+/// on one strand.
+class status_server_core : public std::enable_shared_from_this<status_server_core> {
+ public:
+  status_server_core(asio::any_io_executor executor, status_server_options options)
+      : strand_(asio::make_strand(std::move(executor))),
+        options_(std::move(options)),
+        listener_(listen(strand_, options_.address)),
+        changed_(strand_),
+        gone_(strand_),
+        tasks_(strand_) {
+    if (!options_.time) options_.time = std::make_shared<system_time>();
+    if (!options_.address.is_unix()) options_.address.tcp.port = listener_.port();
+    makes_token_ = options_.token.empty() && !options_.address.is_local();
+    if (makes_token_) options_.token = make_status_token();
+    gate_.token = options_.token;
+    gate_.cookie = fmt::format("elastic_status_{}", listener_.port());
+    gate_.checks_host = !options_.address.is_unix();
+    gate_.hosts = options_.host_names;
+    gate_.hosts.push_back(host_name());
+    for (std::string& host : gate_.hosts) host = http_lower_case(host);
+  }
+
+  void start() {
+    const auto self = shared_from_this();
+    options_.monitor->on_change([weak = weak_from_this()] {
+      if (const auto core = weak.lock()) core->note_change();
+    });
+    asio::post(strand_, [self] {
+      if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
+    });
+  }
+
+  const status_server_options& options() const { return options_; }
+  bool makes_token() const { return makes_token_; }
+  const asio::any_io_executor& strand() const { return strand_; }
+  std::size_t connections() const { return connected_; }
+
+  void close() {
+    is_stopping_ = true;
+    options_.monitor->on_change({});
+    listener_.close();
+    changed_.set();
+    for (const auto& entry : clients_) entry->stream->close();
+  }
+
+  static task<void> stop(std::shared_ptr<status_server_core> self) {
+    self->is_stopping_ = true;
+    self->options_.monitor->on_change({});
+    self->listener_.close();
+    self->changed_.set();
+    for (const auto& entry : self->clients_) {
+      if (!entry->follows_events) entry->stream->close();
+    }
+    try {
+      if (!self->clients_.empty()) {
+        time_source& time = *self->options_.time;
+        task<void> waiting = self->gone_.wait();
+        co_await with_deadline(time, time.now() + limits::status_farewell, std::move(waiting));
+      }
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      self->options_.log.warning("status: nobody was waited for: {}", failure.what());
+    }
+    self->close();
+    try {
+      co_await self->tasks_.stop();
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      self->options_.log.warning("status: it had ended: {}", failure.what());
+    }
+  }
+
+ private:
+  struct client {
+    std::unique_ptr<byte_stream> stream;
+    bool follows_events = false;
+  };
+  using self_pointer = std::shared_ptr<status_server_core>;
+  using client_pointer = std::shared_ptr<client>;
+
+  static stream_listener listen(const asio::any_io_executor& executor,
+                                const status_address& address) {
+    if (address.is_unix()) return stream_listener::at_path(executor, address.path);
+    return stream_listener::at_address(executor, address.tcp);
+  }
+
+  /// In a handler of what the job is not to end by: a cancellation goes on.
+  static void pass_cancellation() {
+    if (is_cancellation(std::current_exception())) throw;
+  }
+
+  /// Called from any thread, with locks held.
+  void note_change() {
+    if (followers_ == 0 || is_change_noted_.exchange(true)) return;
+    asio::post(strand_, [weak = weak_from_this()] {
+      const auto core = weak.lock();
+      if (!core) return;
+      core->is_change_noted_ = false;
+      core->changed_.set();
+    });
+  }
+
+  // ---- clients ----------------------------------------------------------------------------------
+
+  static task<void> accept_all(self_pointer self) {
+    while (!self->is_stopping_) {
+      bool is_admitted = false;
+      std::string problem;
+      try {
+        std::unique_ptr<byte_stream> stream = co_await self->listener_.accept();
+        if (self->is_stopping_) co_return;
+        self->admit(std::move(stream));
+        is_admitted = true;
+      } catch (const std::exception& failure) {
+        pass_cancellation();
+        problem = failure.what();
+      }
+      if (self->is_stopping_) co_return;
+      if (is_admitted) {
+        // The job gets its turn after each of a crowd.
+        co_await asio::post(self->strand_, asio::use_awaitable);
+      } else {
+        self->options_.log.debug("status: {}", problem);
+        time_source& time = *self->options_.time;
+        co_await time.sleep_until(time.now() + limits::status_pause);
+      }
+    }
+  }
+
+  /// A client that asks takes the place of one that has kept silent, the longest first.
+  void admit(std::unique_ptr<byte_stream> stream) {
+    if (clients_.size() >= limits::status_connections) {
+      const auto silent = std::find_if(clients_.begin(), clients_.end(),
+                                       [](const auto& entry) { return !entry->follows_events; });
+      if (silent == clients_.end()) return;
+      (*silent)->stream->close();
+      clients_.erase(silent);
+    }
+    gone_.reset();
+    const auto made = std::make_shared<client>();
+    made->stream = std::move(stream);
+    clients_.push_back(made);
+    connected_ = clients_.size();
+    tasks_.spawn(serve_to_end(shared_from_this(), made));
+  }
+
+  void forget(const client_pointer& gone) {
+    clients_.remove(gone);
+    connected_ = clients_.size();
+    if (clients_.empty()) gone_.set();
+  }
+
+  static task<void> serve_to_end(self_pointer self, client_pointer served) {
+    const struct forgetting {
+      self_pointer core;
+      client_pointer gone;
+      ~forgetting() {
+        gone->stream->close();
+        core->forget(gone);
+      }
+    } guard{self, served};
+    try {
+      co_await serve(self, served);
+    } catch (const std::exception& failure) {
+      // A cancellation, too, has nothing more to end.
+      self->options_.log.debug("status: a client was left: {}", failure.what());
+    }
+  }
+
+  /// One request after the other, until the client or a time-out ends it.
+  static task<void> serve(self_pointer self, client_pointer served) {
+    http_request_parser parser;
+    std::string received;
+    for (bool goes_on = true; goes_on && !self->is_stopping_;) {
+      time_source& time = *self->options_.time;
+      const time_point deadline = time.now() + limits::status_request;
+      task<void> reading = read_request(served, parser, received);
+      const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
+      if (!is_in_time || parser.current() == http_request_parser::state::incomplete) co_return;
+      goes_on = co_await answer(self, served, parser);
+      parser.next();
+    }
+  }
+
+  /// Until the request is complete or refused, or the client has hung up.
+  static task<void> read_request(client_pointer served, http_request_parser& parser,
+                                 std::string& received) {
+    std::array<char, 4096> piece;
+    for (;;) {
+      received.erase(0, parser.feed(received));
+      if (parser.current() != http_request_parser::state::incomplete) co_return;
+      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      if (size == 0) co_return;
+      received.append(piece.data(), size);
+    }
+  }
+
+  /// Result: whether the connection goes on.
+  static task<bool> answer(self_pointer self, client_pointer served,
+                           const http_request_parser& parser) {
+    const http_request_head& request = parser.head();
+    const bool is_refused = parser.current() == http_request_parser::state::refused;
+    status_answer made = is_refused
+                             ? refusal_answer(parser.refusal(), parser.problem())
+                             : answer_of(request, self->gate_, self->options_.monitor->view(),
+                                         self->options_.monitor->now_us());
+    if (made.is_stream && self->followers_ >= limits::status_followers) {
+      made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
+                                             limits::status_followers));
+    }
+    const bool has_body = request.method != "HEAD" || is_refused;
+    const bool follows = made.is_stream && has_body;
+    const bool goes_on = !is_refused && !made.is_stream && request.keeps_connection;
+    const event_cursor cursor = cursor_of(request);
+    const follower_count counted(follows ? self.get() : nullptr);
+    served->follows_events = follows;
+    std::string text = response_text(made, has_body, goes_on);
+    co_await send(self, served, std::move(text));
+    if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
+    co_return goes_on;
+  }
+
+  /// Who does not read in time is left.
+  static task<void> send(self_pointer self, client_pointer to, std::string text) {
+    time_source& time = *self->options_.time;
+    task<void> writing = to->stream->write(std::move(text));
+    const time_point deadline = time.now() + limits::status_request;
+    const bool is_in_time = co_await with_deadline(time, deadline, std::move(writing));
+    if (!is_in_time) throw error(errc::connection_failed, "it does not read");
+  }
+
+  // ---- events -----------------------------------------------------------------------------------
+
+  class follower_count {
+   public:
+    explicit follower_count(status_server_core* core) : core_(core) {
+      if (core_) ++core_->followers_;
+    }
+    follower_count(const follower_count&) = delete;
+    follower_count& operator=(const follower_count&) = delete;
+    ~follower_count() {
+      if (core_) --core_->followers_;
+    }
+
+   private:
+    status_server_core* core_;
+  };
+
+  /// A viewer that sends more than nothing has not understood what this is.
+  static task<void> watch_end(client_pointer watched) {
+    std::array<char, 64> piece;
+    co_await watched->stream->read_some(asio::buffer(piece));
+  }
+
+  std::string new_events(event_cursor& cursor) const {
+    const std::int64_t epoch = options_.journal->epoch();
+    const std::int64_t from = cursor.epoch == epoch ? cursor.sequence : 0;
+    return events_text(options_.journal->after(from), epoch, cursor);
+  }
+
+  /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
+  static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
+    constexpr std::chrono::seconds tick(1);
+    time_source& time = *self->options_.time;
+    job_monitor& monitor = *self->options_.monitor;
+    time_point heartbeat = time.now() + limits::status_heartbeat;
+    time_point next_tick = time.now();
+    time_point look_again = time_point::max();
+    std::int64_t progress_sent_us = monitor.now_us();
+    co_await send(self, to, "retry: 1000\n\n");
+    for (;;) {
+      std::string text = self->new_events(cursor);
+      const time_point now = time.now();
+      const bool has_progress = monitor.progress_us() >= progress_sent_us;
+      if (now >= look_again) look_again = time_point::max();
+      if (has_progress && now >= next_tick) {
+        const std::int64_t now_us = monitor.now_us();
+        text += fmt::format("event: progress\ndata: {}\n\n",
+                            progress_json(monitor.view(), progress_sent_us, now_us));
+        progress_sent_us = now_us + 1;
+        next_tick = now + tick;
+        look_again = next_tick;
+      } else if (has_progress) {
+        look_again = next_tick;
+      }
+      if (text.empty() && now >= heartbeat) text = ":\n\n";
+      if (!text.empty()) {
+        co_await send(self, to, std::move(text));
+        heartbeat = time.now() + limits::status_heartbeat;
+        continue;
+      }
+      if (self->is_stopping_) co_return;
+      self->changed_.reset();
+      task<void> waiting = self->changed_.wait();
+      co_await with_deadline(time, std::min(heartbeat, look_again), std::move(waiting));
+    }
+  }
+
+  asio::any_io_executor strand_;
+  status_server_options options_;
+  stream_listener listener_;
+  status_gate gate_;
+  /// The oldest first.
+  std::list<client_pointer> clients_;
+  std::atomic<std::size_t> connected_ = 0;
+  std::atomic<std::size_t> followers_ = 0;
+  std::atomic<bool> is_change_noted_ = false;
+  bool is_stopping_ = false;
+  bool makes_token_ = false;
+  event_flag changed_;
+  event_flag gone_;
+  task_group tasks_;
+};
+
+inline status_server_options checked_status_options(status_server_options options) {
+  if (!options.journal || !options.monitor) {
+    throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
+  }
+  if (!options.token.empty() && !is_status_token(options.token)) {
+    throw error(errc::invalid_argument, "the token of the status: " + allowed_token_text());
+  }
+  return options;
+}
+
+[[noreturn]] inline void refuse_token_file(const std::string& path, const std::string& why) {
+  throw error(errc::invalid_argument,
+              fmt::format("the token of the status in the file '{}' {}", path, why));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL status_server::status_server(asio::any_io_executor executor,
+                                          status_server_options options)
+    : core_(std::make_shared<detail::status_server_core>(
+          std::move(executor), detail::checked_status_options(std::move(options)))) {
+  core_->start();
+}
+
+ELASTIC_DECL status_server::~status_server() {
+  asio::dispatch(core_->strand(), [core = core_] { core->close(); });
+}
+
+ELASTIC_DECL status_address status_server::address() const { return core_->options().address; }
+
+ELASTIC_DECL std::string status_server::url() const {
+  const status_server_options& options = core_->options();
+  if (options.address.is_unix()) return to_text(options.address);
+  endpoint shown = options.address.tcp;
+  if (shown.host == "0.0.0.0" || shown.host == "::") shown.host = host_name();
+  const std::string query = core_->makes_token() ? "?token=" + options.token : "";
+  return fmt::format("http://{}/{}", to_text(shown), query);
+}
+
+ELASTIC_DECL std::size_t status_server::connections() const { return core_->connections(); }
+
+ELASTIC_DECL task<void> status_server::stop() {
+  const auto core = core_;
+  co_await asio::co_spawn(core->strand(), detail::status_server_core::stop(core),
+                          asio::use_awaitable);
+}
+
+ELASTIC_DECL std::string read_status_token(const std::string& path) {
+  const detail::unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat file{};
+  if (!fd || ::fstat(fd.get(), &file) != 0) {
+    detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
+  }
+  if (!S_ISREG(file.st_mode)) detail::refuse_token_file(path, "is no regular file");
+  if (file.st_uid != ::geteuid() && file.st_uid != 0) {
+    detail::refuse_token_file(path, "belongs to another user");
+  }
+  if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    detail::refuse_token_file(
+        path, fmt::format("is open to others (mode {:04o}): chmod 600", file.st_mode & 07777));
+  }
+  std::string text(limits::status_token_bytes + 3, '\0');
+  const ssize_t size = ::read(fd.get(), text.data(), text.size());
+  if (size < 0) detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
+  text.resize(static_cast<std::size_t>(size));
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (!detail::is_status_token(text)) {
+    detail::refuse_token_file(path, "is not one: " + detail::allowed_token_text());
+  }
+  return text;
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/impl/job_status.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
+                                                     const launch_config& config,
+                                                     agent_services& services) {
+  if (config.status.empty()) return nullptr;
+  status_server_options options;
+  options.address = parse_status_address(config.status);
+  if (!config.status_token_file.empty())
+    options.token = read_status_token(config.status_token_file);
+  if (!services.journal) {
+    job_journal_options recording;
+    recording.node = host_name();
+    recording.time = services.time;
+    recording.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(recording));
+  }
+  options.journal = services.journal;
+  options.monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  options.time = services.time;
+  options.log = services.log;
+  const auto monitor = options.monitor;
+  auto server = std::make_unique<status_server>(std::move(executor), std::move(options));
+  services.journal->add(monitor);
+  services.observer = monitor;
+  return server;
 }
 
 }  // namespace elastic
@@ -29875,12 +36274,53 @@ inline void check_log_directory(const std::string& directory) {
                                              in_quotes(directory), reason));
 }
 
+/// A file that can be appended to, or made. A file system that may not answer is not asked: who
+/// writes there does so on a thread.
+inline void check_appendable(const char* what, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty() || may_hang(path)) return;
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  const fs::path folder = fs::absolute(path, failure).parent_path();
+  std::string reason;
+  if (fs::is_directory(status)) {
+    reason = errno_text(EISDIR);
+  } else if (!fs::exists(status) && fs::is_regular_file(folder, failure)) {
+    reason = errno_text(ENOTDIR);
+  } else if (fs::exists(status) ? ::access(path.c_str(), W_OK) != 0
+                                : ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    reason = errno_text(errno);
+  }
+  if (reason.empty()) return;
+  throw error(errc::file_access,
+              fmt::format("the {} {} cannot be written: {}", what, in_quotes(path), reason));
+}
+
+/// A directory that is there, for a file in it that is not, or not yet.
+inline void check_drain_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return;
+  const fs::path file(path);
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code failure;
+  if (!file.has_filename()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the drain file {} has no name", in_quotes(path)));
+  }
+  if (fs::is_directory(directory, failure)) return;
+  throw error(errc::file_access, fmt::format("the directory {} of the drain file does not exist",
+                                             in_quotes(directory.string())));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
   try {
     if (!config.script.empty()) detail::check_script(config.script);
     detail::check_log_directory(config.workers.log_dir);
+    detail::check_appendable("journal", config.workers.journal);
+    detail::check_appendable("trace", config.trace);
+    detail::check_drain_file(config.drain_file);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }
@@ -29900,6 +36340,16 @@ ELASTIC_DECL void set_up_program() {
     // The lowest free number is the one that is missing.
     if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return;
   }
+}
+
+ELASTIC_DECL std::uint64_t raise_open_files() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const std::uint64_t before = files.rlim_cur;
+  const rlim_t most = std::min<rlim_t>(files.rlim_max, limits::open_files);
+  files.rlim_cur = std::max(files.rlim_cur, most);
+  if (files.rlim_cur != before) ::setrlimit(RLIMIT_NOFILE, &files);
+  return before;
 }
 
 }  // namespace elastic
@@ -30097,25 +36547,27 @@ inline std::vector<int> to_catch(const signal_plan& plan) {
   std::set<int> numbers(plan.stop.begin(), plan.stop.end());
   if (is_ignored(SIGHUP)) numbers.erase(SIGHUP);
   numbers.insert(plan.forward.begin(), plan.forward.end());
+  numbers.insert(plan.preempt.begin(), plan.preempt.end());
   return {numbers.begin(), numbers.end()};
 }
 
 /// Turns the signals that this process gets into requests to the agent; ends by cancellation only.
-inline task<void> forward_signals(asio::signal_set& signals, std::vector<int> forwarded,
-                                  local_agent& agent) {
-  for (bool stopping = false;;) {
+inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, local_agent& agent) {
+  const auto is_in = [](const std::vector<int>& numbers, int number) {
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  };
+  for (;;) {
     const int number = co_await signals.async_wait(asio::use_awaitable);
-    if (std::find(forwarded.begin(), forwarded.end(), number) != forwarded.end()) {
+    if (is_in(plan.forward, number)) {
       agent.signal(number);
       continue;
     }
-    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
-    if (stopping && number != SIGINT) continue;
     stop_request request;
-    request.signal = number;
+    request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
     request.reason = fmt::format("{} received", signal_name(number));
+    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
+    request.escalates = number == SIGINT;
     agent.stop(std::move(request));
-    stopping = true;
   }
 }
 
@@ -30133,7 +36585,7 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   for (const int number : numbers) signals.add(number);
   std::optional<run_result> result;
   task<void> running = detail::keep_result(agent.run(), result);
-  task<void> forwarding = detail::forward_signals(signals, plan.forward, agent);
+  task<void> forwarding = detail::forward_signals(signals, plan, agent);
   // Requests of the caller go to the agent alone: it decides when this ends.
   const auto outcome =
       co_await detail::run_race(executor, 1, std::move(running), std::move(forwarding));
@@ -30141,6 +36593,207 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   co_await asio::this_coro::throw_if_cancelled(true);
   if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/impl/status_command.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline void read_http_place(std::string_view rest, status_query& query) {
+  const std::size_t slash = rest.find('/');
+  query.tcp = parse_endpoint(rest.substr(0, slash), 80);
+  constexpr std::string_view name = "token=";
+  const std::size_t at = rest.find(name);
+  if (at != std::string_view::npos) query.token = rest.substr(at + name.size());
+  if (query.token.find_first_of("\r\n ") != std::string::npos) {
+    throw error(errc::invalid_argument, "the token in the address is none");
+  }
+}
+
+inline void read_status_place(const std::string& place, status_query& query) {
+  constexpr std::string_view unix_prefix = "unix:";
+  constexpr std::string_view http_prefix = "http://";
+  std::error_code failure;
+  const bool is_number = !place.empty() && place.find_first_not_of("0123456789") == place.npos;
+  if (place.starts_with(unix_prefix)) {
+    query.socket = place.substr(unix_prefix.size());
+  } else if (place.starts_with(http_prefix)) {
+    read_http_place(std::string_view(place).substr(http_prefix.size()), query);
+  } else if (is_number) {
+    query.tcp = parse_endpoint("127.0.0.1:" + place, 0);
+  } else if (place.find('/') == place.npos && place.find(':') != place.npos &&
+             !std::filesystem::exists(place, failure)) {
+    query.tcp = parse_endpoint(place, 0);
+    if (query.tcp.host == "0.0.0.0") query.tcp.host = "127.0.0.1";
+    if (query.tcp.host == "::") query.tcp.host = "::1";
+  } else {
+    query.log_directory = place;
+  }
+}
+
+inline status_query read_status_query(const std::vector<std::string>& arguments,
+                                      const environment_map& environment) {
+  status_query query;
+  std::optional<std::string> place;
+  for (std::size_t at = 0; at < arguments.size(); ++at) {
+    const std::string& argument = arguments[at];
+    if (argument == "--watch") {
+      query.repeats = true;
+    } else if (argument == "--json") {
+      query.as_json = true;
+    } else if (argument == "--ready") {
+      query.asks_ready = true;
+    } else if (argument == "--token-file" && at + 1 < arguments.size()) {
+      query.token = read_status_token(arguments[++at]);
+    } else if (argument.starts_with("-") || place) {
+      throw error(errc::invalid_argument,
+                  fmt::format("status: {} cannot be used; see elasticrun status --help",
+                              in_quotes(argument)));
+    } else {
+      place = argument;
+    }
+  }
+  if (query.repeats && query.asks_ready) {
+    throw error(errc::invalid_argument, "status: either --watch or --ready");
+  }
+  if (!place) place = find_variable(environment, "PET_STATUS");
+  if (!place || place->empty()) {
+    throw error(errc::invalid_argument,
+                "status: which job? Name what --status was given, or a log directory");
+  }
+  read_status_place(*place, query);
+  // A journal ends in the same way for workers that run and for an agent that was killed.
+  if (query.asks_ready && !query.log_directory.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("status: --ready asks a job that runs, by what --status was given; {} "
+                            "would be a log directory",
+                            in_quotes(*place)));
+  }
+  return query;
+}
+
+// ---- a job that runs
+// ------------------------------------------------------------------------------
+
+inline task<std::unique_ptr<byte_stream>> connect_for_status(status_query query) {
+  if (!query.socket.empty()) co_return co_await connect_path(query.socket);
+  auto socket = co_await connect_tcp(query.tcp);
+  co_return std::make_unique<tcp_stream>(std::move(socket));
+}
+
+inline task<http_response> ask_status(status_query query, std::string target, std::string accept) {
+  auto stream = co_await connect_for_status(query);
+  // The server knows this name, whatever its host is called.
+  http_connection connection(std::move(stream), "localhost");
+  http_request request;
+  request.target = std::move(target);
+  request.headers.emplace_back("Accept", std::move(accept));
+  if (!query.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + query.token);
+  co_return co_await connection.exchange(std::move(request));
+}
+
+/// An answer within the server's own patience.
+inline task<http_response> answer_for_status(status_query query, std::string target,
+                                             std::string accept) {
+  system_time time;
+  const time_point deadline = time.now() + limits::status_request;
+  task<http_response> asking = ask_status(query, std::move(target), std::move(accept));
+  std::optional<http_response> answer = co_await with_deadline(time, deadline, std::move(asking));
+  if (!answer) throw error(errc::connection_failed, "status: the server does not answer");
+  co_return std::move(*answer);
+}
+
+inline void refuse_status_answer(const http_response& answer) {
+  const std::string why = printable_text(answer.body.substr(0, 300));
+  throw error(errc::invalid_argument,
+              fmt::format("status: the server answers {}: {}", answer.status,
+                          std::string_view(why).substr(0, why.find('\n'))));
+}
+
+struct shown_status {
+  std::string text;
+  bool has_ended = false;
+  bool is_ready = false;
+};
+
+inline task<shown_status> status_of_server(status_query query) {
+  shown_status shown;
+  if (query.asks_ready) {
+    const http_response answer = co_await answer_for_status(query, "/readyz", "text/plain");
+    if (answer.status != 200 && answer.status != 503) refuse_status_answer(answer);
+    shown.is_ready = answer.status == 200;
+    shown.text = shown.is_ready ? "" : printable_text(answer.body);
+    co_return shown;
+  }
+  const char* const accept = query.as_json ? "application/json" : "text/plain";
+  const http_response answer = co_await answer_for_status(query, "/api/v1/job", accept);
+  if (answer.status != 200) refuse_status_answer(answer);
+  // JSON is for programs, which are to get what was said.
+  shown.text = query.as_json ? answer.body : printable_text(answer.body);
+  co_return shown;
+}
+
+// ---- a job that has left its journal
+// --------------------------------------------------------------
+
+inline shown_status status_of_journals(const status_query& query, std::int64_t now_us) {
+  shown_status shown;
+  shown.has_ended = true;
+  for (const std::string& path : find_journals(query.log_directory)) {
+    const job_view view = view_of(read_journal(path).records);
+    shown.has_ended = shown.has_ended && view.has_ended();
+    shown.text += query.as_json ? job_json(view, now_us) : job_text(view, now_us);
+  }
+  return shown;
+}
+
+inline std::int64_t microseconds_now(const time_source& time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.wall_now().time_since_epoch())
+      .count();
+}
+
+inline task<shown_status> status_for(status_query query) {
+  if (query.log_directory.empty()) co_return co_await status_of_server(std::move(query));
+  co_return status_of_journals(query, microseconds_now(system_time()));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
+    const std::vector<std::string>& arguments, const environment_map& environment) {
+  try {
+    return detail::read_status_query(arguments, environment);
+  } catch (const error& refusal) {
+    return refuse(refusal.what());
+  }
+}
+
+ELASTIC_DECL task<int> run_status_command(status_query query,
+                                          std::function<void(std::string_view)> out) {
+  system_time time;
+  for (bool is_first = true;; is_first = false) {
+    std::optional<detail::shown_status> shown;
+    try {
+      shown = co_await detail::status_for(query);
+    } catch (const error& failure) {
+      // Who watches has seen it before.
+      if (is_first || failure.code() != errc::connection_failed) throw;
+    }
+    if (!shown) {
+      out("the agent has ended\n");
+      co_return 0;
+    }
+    // The screen begins anew.
+    if (query.repeats) out("\x1b[H\x1b[2J");
+    out(shown->text);
+    if (query.asks_ready) co_return shown->is_ready ? 0 : 1;
+    if (!query.repeats || shown->has_ended) co_return 0;
+    co_await time.sleep_until(time.now() + std::chrono::seconds(1));
+  }
 }
 
 }  // namespace elastic
@@ -30320,6 +36973,1171 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::sock
 ELASTIC_DECL void check_tls_options(const tls_options&) { detail::throw_no_tls(); }
 
 #endif
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/journal_reader.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_journal(const std::string& path, const std::string& why) {
+  throw error(errc::file_access, fmt::format("the journal '{}' {}", path, why));
+}
+
+inline std::string journal_text_of(const std::string& path) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(path, failure)) {
+    refuse_journal(path, failure ? "cannot be read: " + failure.message() : "is not a file");
+  }
+  std::ifstream file(path, std::ios::binary);
+  const auto size = std::filesystem::file_size(path, failure);
+  if (!file || failure) refuse_journal(path, "cannot be read: " + errno_text(errno));
+  if (size > limits::journal_read_bytes) {
+    refuse_journal(
+        path, fmt::format("is {} bytes long; up to {} are read", size, limits::journal_read_bytes));
+  }
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+/// The files of a journal, oldest first.
+inline std::vector<std::string> journal_parts(const std::string& path) {
+  std::vector<std::string> parts{path};
+  std::error_code failure;
+  for (int number = 1; number < 1000; ++number) {
+    std::string part = fmt::format("{}.{}", path, number);
+    if (!std::filesystem::is_regular_file(part, failure)) break;
+    parts.insert(parts.begin(), std::move(part));
+  }
+  return parts;
+}
+
+/// Of which run a journal is, and from when to when it was written, in microseconds since 1970.
+struct journal_head {
+  std::string path;
+  std::string run_id;
+  std::int64_t began_us = 0;
+  std::int64_t last_us = 0;
+
+  bool overlaps(const journal_head& other) const {
+    return began_us <= other.last_us && other.began_us <= last_us;
+  }
+};
+
+/// When a file was written last.
+inline std::int64_t last_write_us(const std::string& path) {
+  std::error_code failure;
+  const auto time = std::filesystem::last_write_time(path, failure);
+  if (failure) return 0;
+  const auto since = std::chrono::file_clock::to_sys(time).time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+}
+
+/// None of a file whose first line is no record.
+inline std::optional<journal_head> journal_head_of(const std::string& path) {
+  std::ifstream file(journal_parts(path).front(), std::ios::binary);
+  std::string line(limits::journal_line_bytes, '\0');
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(file.gcount()));
+  line.resize(std::min(line.find('\n'), line.size()));
+  try {
+    const journal_record first = parse_journal_line(line);
+    return journal_head{path, first.event.run_id, first.time_us,
+                        std::max(first.time_us, last_write_us(path))};
+  } catch (const error&) {
+    return std::nullopt;
+  }
+}
+
+inline std::vector<journal_head> journal_heads_below(const std::filesystem::path& directory) {
+  std::vector<journal_head> heads;
+  std::error_code failure;
+  for (std::filesystem::directory_iterator entry(directory, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const std::filesystem::path path = entry->path() / journal_file_name;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) continue;
+    if (auto head = journal_head_of(path.string())) heads.push_back(std::move(*head));
+  }
+  return heads;
+}
+
+/// The journals of the run that was begun last. A run id may be used again: what was over before
+/// any of them began is of an earlier run.
+inline std::vector<journal_head> heads_of_newest_run(std::vector<journal_head> heads) {
+  std::sort(heads.begin(), heads.end(),
+            [](const auto& a, const auto& b) { return a.began_us > b.began_us; });
+  std::vector<journal_head> run;
+  for (const journal_head& head : heads) {
+    const bool belongs = std::any_of(run.begin(), run.end(), [&](const journal_head& other) {
+      return other.run_id == head.run_id && other.overlaps(head);
+    });
+    if (run.empty() || belongs) run.push_back(head);
+  }
+  return run;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL journal_contents parse_journal(std::string_view text) {
+  journal_contents contents;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    contents.is_torn = end == text.npos;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(contents.is_torn ? text.size() : end + 1);
+    if (line.empty()) continue;
+    try {
+      contents.records.push_back(parse_journal_line(line));
+      contents.is_torn = false;
+    } catch (const error& refusal) {
+      if (contents.is_torn) break;
+      if (contents.refused_lines++ == 0) contents.first_refusal = refusal.what();
+    }
+  }
+  return contents;
+}
+
+ELASTIC_DECL journal_contents read_journal(const std::string& path) {
+  journal_contents whole;
+  for (const std::string& part : detail::journal_parts(path)) {
+    journal_contents contents = parse_journal(detail::journal_text_of(part));
+    std::move(contents.records.begin(), contents.records.end(), std::back_inserter(whole.records));
+    whole.refused_lines += contents.refused_lines;
+    if (whole.first_refusal.empty()) whole.first_refusal = contents.first_refusal;
+    whole.is_torn = contents.is_torn;
+  }
+  return whole;
+}
+
+ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (!fs::exists(status)) detail::refuse_journal(path, "does not exist");
+  if (!fs::is_directory(status)) return {path};
+  const fs::path direct = fs::path(path) / journal_file_name;
+  if (fs::is_regular_file(direct, failure)) return {direct.string()};
+  const std::vector<detail::journal_head> heads = detail::journal_heads_below(path);
+  if (heads.empty()) {
+    throw error(errc::file_access,
+                fmt::format("no journal is in '{}': {} is looked for there and in the directories "
+                            "of runs that are in it",
+                            path, journal_file_name));
+  }
+  std::vector<std::string> paths;
+  for (const detail::journal_head& head : detail::heads_of_newest_run(heads)) {
+    paths.push_back(head.path);
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/detail/run_story.hpp ----
+
+namespace elastic::detail {
+
+/// What an agent does between two events.
+enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
+inline constexpr std::array<std::string_view, 7> agent_phase_names{
+    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
+
+constexpr std::string_view to_string(agent_phase phase) {
+  return agent_phase_names[static_cast<std::size_t>(phase)];
+}
+
+/// What the agent does after an event, if that was `before`.
+ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before);
+
+/// One life of the worker group on a node, with the meeting before it.
+struct attempt_story {
+  std::optional<std::int64_t> round;
+  std::optional<std::int64_t> attempt;
+  std::int64_t began_us = 0;
+  /// round_joined and workers_started; null: it did not come so far.
+  const journal_record* joined = nullptr;
+  const journal_record* started = nullptr;
+  /// Workers that failed by themselves, and hung ones, in the order in which they did.
+  std::vector<const journal_record*> failures;
+  std::vector<const journal_record*> hung;
+  /// round_ended, and what was decided then; null: it ended otherwise.
+  const journal_record* change = nullptr;
+  const journal_record* decision = nullptr;
+  /// workers_stopped; null: no worker had to be stopped.
+  const journal_record* stopped = nullptr;
+  double work_seconds = 0;
+  std::optional<std::int64_t> step;
+
+  /// It ended by a failure that began on this node; null: it did not. A hung worker comes first,
+  /// since it fails only when it is killed.
+  ELASTIC_DECL const journal_record* cause() const;
+};
+
+/// What an agent did from its begin to its end, by its journal; points into the records.
+struct run_story {
+  std::vector<const journal_record*> records;
+  std::string node;
+  std::string run_id;
+  std::vector<attempt_story> attempts;
+  std::array<double, agent_phase_names.size()> seconds{};
+  /// agent_ended; null: the agent was ended meanwhile, or still runs.
+  const journal_record* end = nullptr;
+
+  ELASTIC_DECL double total() const;
+  double seconds_of(agent_phase phase) const { return seconds[static_cast<std::size_t>(phase)]; }
+};
+
+/// The runs that a journal tells of, one for each epoch, in the order of the file. The records must
+/// outlive them.
+ELASTIC_DECL std::vector<run_story> stories_of(const std::vector<journal_record>& records);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/advice.hpp ----
+
+namespace elastic::detail {
+
+/// What would have helped a run, by one rule.
+struct advice_rule {
+  /// As the documents name it.
+  const char* name;
+  /// One sentence with the numbers; empty: the rule does not apply.
+  std::string (*apply)(const std::vector<run_story>& stories);
+};
+
+/// All rules, in the order in which they are told.
+ELASTIC_DECL const std::vector<advice_rule>& advice_rules();
+
+/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
+ELASTIC_DECL std::string span_words(double seconds);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/impl/explanation.ipp ----
+
+#include <fmt/chrono.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// Lines of a time line that are told; of a longer one the first and the last.
+inline constexpr std::size_t told_lines = 200;
+
+/// 1700000001250000 → "22:13:21", with the day in front if `with_day`.
+inline std::string time_words(std::int64_t time_us, bool with_day) {
+  // What a calendar can tell.
+  const std::int64_t seconds = std::clamp<std::int64_t>(time_us / 1'000'000, 0, 253'402'300'799);
+  const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
+  return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
+}
+
+inline std::string because(const job_event& event) {
+  return event.reason.empty() ? std::string() : ": " + printable_text(event.reason, "    ");
+}
+
+inline std::string worker_text(const job_event& event) {
+  std::string text = fmt::format("rank {}", event.rank.value_or(-1));
+  if (event.local_rank) text += fmt::format(" (local rank {}", *event.local_rank);
+  if (event.local_rank && event.pid) text += fmt::format(", pid {}", *event.pid);
+  return event.local_rank ? text + ")" : text;
+}
+
+inline std::string ranks_text(const job_event& event) {
+  constexpr std::int64_t most = 1'000'000'000;
+  const std::int64_t first = std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, most);
+  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(1), 1, most);
+  const std::string ranks = count == 1 ? fmt::format("rank {}", first)
+                                       : fmt::format("ranks {} to {}", first, first + (count - 1));
+  return fmt::format("{} of {}", ranks, event.world_size.value_or(count));
+}
+
+inline std::string change_text(const job_event& event) {
+  if (event.state == "node_lost") return "a node was lost";
+  if (event.state == "node_waiting") return "a node came";
+  return "workers failed";
+}
+
+/// What a line of the time line says; empty: the event is not worth one.
+inline std::string line_of(const job_event& event) {
+  using kind = job_event_kind;
+  const double seconds = event.seconds.value_or(0);
+  switch (event.kind) {
+    case kind::agent_started:
+      return fmt::format("the agent began (backend {}, {} workers, up to {} restarts)",
+                         printable_text(event.backend), event.local_world_size.value_or(0),
+                         event.max_restarts.value_or(0));
+    case kind::round_joined:
+      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
+                         event.group_rank.value_or(0), event.group_world_size.value_or(1),
+                         ranks_text(event), span_words(seconds));
+    case kind::workers_started:
+      return fmt::format("attempt {}: the workers run, started in {}", event.attempt.value_or(0),
+                         span_words(seconds));
+    case kind::worker_ended:
+      if (event.state == "succeeded") return "";
+      return worker_text(event) + " failed" + because(event);
+    case kind::worker_hung: return worker_text(event) + " was hung" + because(event);
+    case kind::workers_judged:
+      if (event.state != "succeeded") return "";
+      return "all workers of this node succeeded";
+    case kind::checkpoint_ended:
+      return fmt::format("checkpoint: {} saved in {}{}", event.count.value_or(0),
+                         span_words(seconds), because(event));
+    case kind::round_ended:
+      return fmt::format("the round ended, {}{}", change_text(event), because(event));
+    case kind::restart_decided:
+      return fmt::format("restart{}{}", because(event),
+                         event.allowed.value_or(0) > 0
+                             ? fmt::format(", after {}", span_words(*event.allowed))
+                             : std::string());
+    case kind::failure_decided: return "the job is given up" + because(event);
+    case kind::stop_requested: return "a stop was asked for" + because(event);
+    case kind::fence_reached: return "the workers were killed" + because(event);
+    case kind::workers_stopped:
+      return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
+                         event.count == 1 ? " was" : "s were", span_words(seconds));
+    case kind::exit_barrier_ended:
+      if (event.state == "passed" && seconds < 1) return "";
+      return fmt::format("exit barrier {} after {}{}", printable_text(event.state),
+                         span_words(seconds), because(event));
+    case kind::agent_ended:
+      return fmt::format("the agent ended, {}{}", printable_text(event.state), because(event));
+    case kind::rendezvous_started:
+    case kind::workers_starting:
+    case kind::exit_barrier_started:
+    case kind::workers_stopping: break;
+  }
+  return "";
+}
+
+inline std::string time_line(const run_story& story) {
+  std::vector<std::string> lines;
+  std::string day;
+  for (const journal_record* record : story.records) {
+    const std::string text = line_of(record->event);
+    if (text.empty()) continue;
+    const std::string when = time_words(record->time_us, true);
+    const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
+    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11), text));
+  }
+  std::string text;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    const bool is_left_out =
+        lines.size() > told_lines && at >= told_lines / 2 && at + told_lines / 2 < lines.size();
+    if (!is_left_out) text += lines[at];
+    if (is_left_out && at == told_lines / 2) {
+      text += fmt::format("  {:>19}  ({} more)\n", "...", lines.size() - told_lines);
+    }
+  }
+  return text;
+}
+
+inline std::string root_causes(const std::vector<run_story>& stories) {
+  std::string text;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      const journal_record* const first = attempt.cause();
+      if (!first) continue;
+      const job_event& cause = first->event;
+      const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
+      text += fmt::format(
+          "  round {} on {}: {} {}{}{}\n", attempt.round.value_or(0), printable_text(story.node),
+          worker_text(cause), attempt.hung.empty() ? "failed" : "was hung", because(cause),
+          others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
+    }
+  }
+  return text;
+}
+
+inline std::string where_time_went(const std::vector<run_story>& stories) {
+  double total = 0;
+  for (const run_story& story : stories) total += story.total();
+  std::string text;
+  for (std::size_t at = 0; at < agent_phase_names.size(); ++at) {
+    double seconds = 0;
+    for (const run_story& story : stories) seconds += story.seconds[at];
+    if (seconds < 0.001) continue;
+    text += fmt::format("  {:<20} {:>5.1f} %  {}\n", agent_phase_names[at], 100 * seconds / total,
+                        span_words(seconds));
+  }
+  return text;
+}
+
+inline std::string headline(const run_story& story) {
+  std::int64_t restarts = 0;
+  for (const attempt_story& attempt : story.attempts) {
+    if (attempt.decision && attempt.decision->event.kind == job_event_kind::restart_decided) {
+      ++restarts;
+    }
+  }
+  std::string text =
+      fmt::format("Run {} on {}", printable_text(story.run_id), printable_text(story.node));
+  text += story.end ? fmt::format(": {} after {}", printable_text(story.end->event.state),
+                                  span_words(story.total()))
+                    : fmt::format(": its agent still runs or was killed; its journal ends after {}",
+                                  span_words(story.total()));
+  return text + fmt::format(", {} restart{}\n", restarts, restarts == 1 ? "" : "s");
+}
+
+inline std::string section(std::string_view title, const std::string& body) {
+  return body.empty() ? std::string() : fmt::format("\n{}\n{}", title, body);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string explain(const std::vector<journal_contents>& journals) {
+  std::vector<detail::run_story> stories;
+  std::string text;
+  std::string remarks;
+  for (const journal_contents& journal : journals) {
+    auto more = detail::stories_of(journal.records);
+    std::move(more.begin(), more.end(), std::back_inserter(stories));
+    if (journal.is_torn) remarks += "  The last line of a journal is cut off and left out.\n";
+    if (journal.refused_lines == 0) continue;
+    remarks += fmt::format("  {} lines are no records and are left out; the first: {}\n",
+                           journal.refused_lines, printable_text(journal.first_refusal, "    "));
+  }
+  if (stories.empty()) return "The journal has no records.\n" + detail::section("Remarks", remarks);
+  for (const detail::run_story& story : stories) {
+    text += detail::headline(story);
+  }
+  for (const detail::run_story& story : stories) {
+    text += detail::section(fmt::format("Time line of {} (UTC)", printable_text(story.node)),
+                            detail::time_line(story));
+  }
+  text += detail::section("Root causes", detail::root_causes(stories));
+  text += detail::section("Where the time went", detail::where_time_went(stories));
+  std::string help;
+  for (const detail::advice_rule& rule : detail::advice_rules()) {
+    const std::string sentence = rule.apply(stories);
+    if (!sentence.empty()) help += fmt::format("  {}: {}\n", rule.name, printable_text(sentence));
+  }
+  text += detail::section("What would have helped", help);
+  return text + detail::section("Remarks", remarks);
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/job_document.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// Cut between characters.
+inline std::string_view cut_text(std::string_view text, std::size_t most) {
+  text = text.substr(0, most);
+  return text.substr(0, text.size() - unfinished_character(text));
+}
+
+inline double rounded(double number) { return std::round(number * 1e3) / 1e3; }
+
+inline std::string_view name_of(attempt_end end) {
+  return attempt_end_names[static_cast<std::size_t>(end)];
+}
+
+inline std::string_view name_of(viewed_worker::condition state) {
+  return worker_condition_names[static_cast<std::size_t>(state)];
+}
+
+/// Objects with commas between them, in brackets.
+inline std::string json_list(const std::vector<std::string>& entries) {
+  return fmt::format("[{}]", fmt::join(entries, ",\n"));
+}
+
+inline std::string attempt_json(const viewed_attempt& attempt) {
+  json_object json;
+  json.add("round", attempt.round).add("attempt", attempt.number);
+  json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
+  json.add("began_us", attempt.began_us).add("started_us", attempt.started_us);
+  json.add("ended_us", attempt.ended_us).add("end", name_of(attempt.end));
+  if (attempt.failed_rank) json.add("failed_rank", *attempt.failed_rank);
+  json.add("reason", cut_text(attempt.reason, 400));
+  json.add("decision", cut_text(attempt.decision, 200));
+  if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
+  return json.text();
+}
+
+/// What workers said, as long as there is room for it.
+class text_budget {
+ public:
+  std::string_view spend(std::string_view text, std::size_t most) {
+    const std::string_view part = cut_text(text, std::min(most, left_));
+    left_ -= part.size();
+    return part;
+  }
+
+ private:
+  // A byte of a text takes up to 6 in JSON.
+  std::size_t left_ = limits::status_answer_bytes / 16;
+};
+
+inline std::string worker_json(const viewed_worker& worker, double median, text_budget& budget) {
+  json_object json;
+  json.add("rank", worker.rank).add("local_rank", worker.local_rank).add("pid", worker.pid);
+  json.add("state", name_of(worker.state));
+  if (worker.exit_code) json.add("exit_code", *worker.exit_code);
+  if (worker.signal) json.add("signal", *worker.signal);
+  if (worker.ended_us > 0) json.add("ended_us", worker.ended_us);
+  if (!worker.reason.empty()) json.add("reason", budget.spend(worker.reason, 2048));
+  if (worker.step < 0) return json.text();
+  json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
+  if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
+  if (median > 0) json.add("ratio", rounded(worker.step_seconds / median));
+  if (!worker.text.empty()) json.add("text", budget.spend(worker.text, 256));
+  return json.text();
+}
+
+/// How long the job still takes, if its workers say how many steps there are.
+inline std::optional<double> seconds_left(const job_view& view) {
+  const viewed_worker* const slowest = view.slowest();
+  const double median = view.median_step_seconds();
+  if (!slowest || median <= 0 || slowest->total <= slowest->step) return std::nullopt;
+  return median * (static_cast<double>(slowest->total) - static_cast<double>(slowest->step));
+}
+
+inline std::string progress_part(const job_view& view) {
+  json_object json;
+  if (const viewed_worker* const slowest = view.slowest()) {
+    json.add("step", slowest->step).add("total", slowest->total);
+    json.add("progress_us", slowest->progress_us);
+    if (!slowest->text.empty()) json.add("text", cut_text(slowest->text, 256));
+    const double median = view.median_step_seconds();
+    if (median > 0) json.add("step_seconds", rounded(median));
+    if (const auto left = seconds_left(view)) json.add("seconds_left", rounded(*left));
+  }
+  return json.text();
+}
+
+inline std::string uses_part(const job_view& view, std::int64_t now_us) {
+  json_object json;
+  for (std::size_t use = 0; use < time_use_names.size(); ++use) {
+    json.add(time_use_names[use], rounded(view.seconds(static_cast<time_use>(use), now_us)));
+  }
+  return json.text();
+}
+
+// ---- for people
+// -----------------------------------------------------------------------------------
+
+/// "41.0 s", "20 min 13 s", "18 h 31 min".
+inline std::string span_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  // More years than a job has.
+  const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+/// "14:00:02", in UTC.
+inline std::string clock_text(std::int64_t time_us) {
+  const std::int64_t seconds = time_us / 1'000'000 % 86'400;
+  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+inline std::string one_line(std::string_view text, std::size_t most) {
+  std::string line(cut_text(text, most));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return printable_text(line);
+}
+
+inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
+                                std::int64_t now_us) {
+  std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
+  line += attempt.round >= 0 ? fmt::format("round {}", attempt.round) : std::string("meeting");
+  const bool is_over = attempt.end != attempt_end::none;
+  const std::int64_t until = is_over || view.has_ended() ? attempt.ended_us : now_us;
+  if (attempt.started_us > 0) {
+    const double ran = seconds_between(attempt.started_us, until == 0 ? now_us : until);
+    line += fmt::format("  ran {}", span_text(ran));
+  }
+  if (is_over) line += fmt::format("  {}", name_of(attempt.end));
+  if (!attempt.reason.empty()) line += ": " + one_line(attempt.reason, 300);
+  if (attempt.lost_seconds) line += fmt::format("  (lost {})", span_text(*attempt.lost_seconds));
+  return line + "\n";
+}
+
+inline std::string worker_line(const viewed_worker& worker, double median) {
+  std::string line =
+      fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
+  if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
+  if (median > 0 && worker.step_seconds > median * straggler_ratio) {
+    line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
+  }
+  if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
+  if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
+  if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
+  return line + "\n";
+}
+
+inline bool is_remarkable(const viewed_worker& worker, double median) {
+  using condition = viewed_worker::condition;
+  const bool is_usual = worker.state == condition::running || worker.state == condition::waiting ||
+                        worker.state == condition::succeeded;
+  return !is_usual || (median > 0 && worker.step_seconds > median * straggler_ratio);
+}
+
+/// Each of a few workers, else only those of which there is something to be said.
+inline std::string workers_text(const job_view& view) {
+  constexpr std::size_t most_lines = 16;
+  const bool shows_each = view.workers().size() <= most_lines;
+  const double median = view.median_step_seconds();
+  std::string text;
+  std::size_t left_out = 0;
+  std::size_t lines = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if ((shows_each || is_remarkable(worker, median)) && lines < most_lines) {
+      text += worker_line(worker, median);
+      ++lines;
+    } else {
+      ++left_out;
+    }
+  }
+  if (left_out > 0) text += fmt::format("  and {} more\n", left_out);
+  return text;
+}
+
+inline std::string headline(const job_view& view, std::int64_t now_us) {
+  std::string line =
+      fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
+  if (!view.reason().empty()) line += fmt::format(" ({})", one_line(view.reason(), 300));
+  line += '\n';
+  if (!view.attempts().empty() && view.attempts().back().round >= 0) {
+    const viewed_attempt& last = view.attempts().back();
+    line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
+                        view.group_rank(), last.nodes, one_line(view.node(), 100));
+  }
+  line += fmt::format("restarts {} of {}", view.restarts(), view.max_restarts());
+  if (const auto part = view.goodput(now_us))
+    line += fmt::format("  goodput {:.1f} %", *part * 100);
+  return line + "\n";
+}
+
+inline std::string progress_line_of(const job_view& view) {
+  const viewed_worker* const slowest = view.slowest();
+  if (!slowest) return {};
+  std::string line = fmt::format("step {}", slowest->step);
+  if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
+  const double median = view.median_step_seconds();
+  if (median > 0) line += fmt::format("  {:.3g} s a step", median);
+  if (const auto left = seconds_left(view)) line += fmt::format("  {} left", span_text(*left));
+  if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
+  return line + "\n";
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+  detail::json_object head;
+  head.add("run_id", view.run_id()).add("role", view.role()).add("backend", view.backend());
+  head.add("version", version_text).add("node", view.node());
+  head.add("epoch", view.epoch()).add("sequence", view.sequence()).add("time_us", now_us);
+  head.add("began_us", view.began_us()).add("state", to_string(view.activity()));
+  head.add("reason", detail::cut_text(view.reason(), 1024));
+  head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
+  head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
+  if (const auto part = view.goodput(now_us)) head.add("goodput", detail::rounded(*part));
+  std::vector<std::string> attempts;
+  for (const viewed_attempt& attempt : view.attempts()) {
+    attempts.push_back(detail::attempt_json(attempt));
+  }
+  std::vector<std::string> workers;
+  detail::text_budget budget;
+  const double median = view.median_step_seconds();
+  for (const viewed_worker& worker : view.workers()) {
+    workers.push_back(detail::worker_json(worker, median, budget));
+  }
+  std::string text = head.text();
+  text.pop_back();
+  return fmt::format(
+      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {}}}\n", text,
+      detail::uses_part(view, now_us), detail::progress_part(view), detail::json_list(attempts),
+      detail::json_list(workers));
+}
+
+ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
+  std::string text = detail::headline(view, now_us) + detail::progress_line_of(view);
+  if (!view.attempts().empty()) text += "attempts (UTC)\n";
+  for (const viewed_attempt& attempt : view.attempts()) {
+    text += detail::attempt_line(attempt, view, now_us);
+  }
+  if (!view.workers().empty()) text += "workers of this node\n";
+  return text + detail::workers_text(view);
+}
+
+ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
+                                       std::int64_t now_us) {
+  std::vector<std::string> workers;
+  for (const viewed_worker& worker : view.workers()) {
+    if (worker.step < 0 || worker.progress_us < since_us) continue;
+    workers.push_back(fmt::format("[{},{},{},{}]", worker.local_rank, worker.step, worker.total,
+                                  detail::rounded(worker.step_seconds)));
+  }
+  return fmt::format("{{\"time_us\": {}, \"workers\": [{}]}}", now_us, fmt::join(workers, ","));
+}
+
+ELASTIC_DECL std::string why_not_ready(const job_view& view) {
+  if (view.activity() == agent_activity::running) return {};
+  std::string why(to_string(view.activity()));
+  if (!view.reason().empty()) why += ": " + detail::one_line(view.reason(), 300);
+  return why;
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/job_metrics.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// Writes families of metrics, one after the other.
+class metrics_writer {
+ public:
+  explicit metrics_writer(metrics_format format) : format_(format) {}
+
+  /// Begins a family. @param type  "counter", "gauge", "histogram" or "info"
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    type_ = type;
+    const bool is_open = format_ == metrics_format::openmetrics;
+    // What OpenMetrics names without its suffix, the older form names with it.
+    const std::string shown = is_open ? name_ : name_ + std::string(suffix());
+    const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind);
+  }
+
+  /// @param labels  "" or "{name=\"value\"}", whose values are escaped
+  void sample(double value, std::string_view labels = {}) {
+    text_ += fmt::format("{}{}{} {}\n", name_, suffix(), labels, value);
+  }
+
+  void histogram(const duration_histogram& durations) {
+    std::int64_t below = 0;
+    for (std::size_t at = 0; at < durations.bounds.size(); ++at) {
+      below += durations.counts[at];
+      text_ += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name_, bound_text(durations.bounds[at]),
+                           below);
+    }
+    text_ += fmt::format("{}_bucket{{le=\"+Inf\"}} {}\n{}_sum {}\n{}_count {}\n", name_,
+                         durations.count, name_, durations.sum, name_, durations.count);
+  }
+
+  std::string take() {
+    if (format_ == metrics_format::openmetrics) text_ += "# EOF\n";
+    return std::move(text_);
+  }
+
+ private:
+  std::string_view suffix() const {
+    if (type_ == "counter") return "_total";
+    return type_ == "info" ? "_info" : "";
+  }
+
+  /// OpenMetrics wants bounds as floating point numbers.
+  static std::string bound_text(double bound) {
+    std::string text = fmt::format("{}", bound);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text;
+  }
+
+  metrics_format format_;
+  std::string name_;
+  std::string type_;
+  std::string text_;
+};
+
+inline std::string label_value(std::string_view text) {
+  std::string value;
+  for (const char letter : text) {
+    if (letter == '\\' || letter == '"' || letter == '\n') value += '\\';
+    value += letter == '\n' ? 'n' : letter;
+  }
+  return value;
+}
+
+inline std::string label(std::string_view name, std::string_view value) {
+  return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
+}
+
+inline void write_state(metrics_writer& to, const job_view& view) {
+  to.family("elastic_job", "info", "What the agent runs.");
+  to.sample(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
+                           label_value(view.run_id()), label_value(view.role()),
+                           label_value(view.backend()), version_text));
+  to.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
+  for (std::size_t at = 0; at < agent_activity_names.size(); ++at) {
+    const bool is_it = view.activity() == static_cast<agent_activity>(at);
+    to.sample(is_it ? 1 : 0, label("state", agent_activity_names[at]));
+  }
+  if (view.attempts().empty() || view.attempts().back().round < 0) return;
+  to.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
+  to.sample(static_cast<double>(view.attempts().back().round));
+}
+
+inline void write_whole_job(metrics_writer& to, const job_view& view) {
+  if (view.group_rank() != 0) return;
+  if (view.activity() == agent_activity::running) {
+    to.family("elastic_world_size", "gauge", "Workers of the round.");
+    to.sample(static_cast<double>(view.attempts().back().world_size));
+    to.family("elastic_nodes", "gauge", "Nodes of the round.");
+    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+  }
+  to.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
+  to.sample(static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
+  to.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
+  for (const attempt_end end :
+       {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
+    const auto at = static_cast<std::size_t>(end);
+    to.sample(static_cast<double>(view.ends()[at]), label("cause", attempt_end_names[at]));
+  }
+}
+
+inline void write_time(metrics_writer& to, const job_view& view, std::int64_t now_us) {
+  to.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
+  to.sample(view.seconds(time_use::training, now_us));
+  to.family("elastic_lost_seconds", "counter", "Time that went to something else.");
+  for (const time_use use :
+       {time_use::rendezvous, time_use::start, time_use::stop, time_use::exit_barrier}) {
+    to.sample(view.seconds(use, now_us),
+              label("phase", time_use_names[static_cast<std::size_t>(use)]));
+  }
+  to.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
+  to.histogram(view.rendezvous_durations());
+  to.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
+  to.histogram(view.start_durations());
+  to.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
+  to.histogram(view.stop_durations());
+}
+
+inline void write_workers(metrics_writer& to, const job_view& view) {
+  to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
+  for (const auto& [code, count] : view.exits()) {
+    to.sample(static_cast<double>(count), label("code", code));
+  }
+  const viewed_worker* const slowest = view.slowest();
+  if (!slowest) return;
+  to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");
+  to.sample(static_cast<double>(slowest->step));
+  std::int64_t last_us = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    last_us = std::max(last_us, worker.progress_us);
+  }
+  to.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
+            "When a worker last reported a step.");
+  to.sample(static_cast<double>(last_us) / 1e6);
+  const double median = view.median_step_seconds();
+  if (median <= 0) return;
+  to.family("elastic_step_duration_seconds", "gauge", "What a step takes, the median of workers.");
+  to.sample(median);
+  std::vector<const viewed_worker*> slow;
+  for (const viewed_worker& worker : view.workers()) {
+    if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
+  }
+  // A label for each of many would be a series for each of them.
+  constexpr std::size_t most_stragglers = 8;
+  std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
+    return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
+  });
+  slow.resize(std::min(slow.size(), most_stragglers));
+  to.family("elastic_straggler_ratio", "gauge", "How often the median a step takes a slow rank.");
+  for (const viewed_worker* const worker : slow) {
+    to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
+  return accept.find("application/openmetrics-text") != std::string_view::npos
+             ? metrics_format::openmetrics
+             : metrics_format::text;
+}
+
+ELASTIC_DECL std::string_view content_type(metrics_format format) {
+  return format == metrics_format::openmetrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
+                                      std::int64_t now_us) {
+  detail::metrics_writer writer(format);
+  detail::write_state(writer, view);
+  detail::write_whole_job(writer, view);
+  detail::write_time(writer, view, now_us);
+  detail::write_workers(writer, view);
+  return writer.take();
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/detail/record_writer.hpp ----
+
+#include <condition_variable>
+
+namespace elastic::detail {
+
+struct record_writer_options {
+  /// What messages call the file.
+  const char* what = "file";
+  std::string path;
+  std::uint64_t max_size = limits::journal_file_bytes;
+  int max_files = limits::journal_files;
+  /// What each file begins with.
+  std::string head = {};
+  /// What is there is not written on.
+  bool is_anew = false;
+};
+
+/// Writes lines to a file that is cut by size, on its caller's thread; on a thread of its own if
+/// the file system may hang, which may outlive those who asked for it, but not the writer.
+///
+/// Thread-safety: one thread at a time.
+class record_writer : public std::enable_shared_from_this<record_writer> {
+ public:
+  ELASTIC_DECL explicit record_writer(record_writer_options options);
+  ELASTIC_DECL ~record_writer();
+
+  /// Adds a line, with its end. Errors: none; see `log_problem`.
+  ELASTIC_DECL void add(std::string line);
+
+  /// Whether something is yet to be written.
+  ELASTIC_DECL bool has_pending();
+
+  /// Blocks until that is done, or the time is over. Result: whether it is done.
+  ELASTIC_DECL bool wait(std::chrono::milliseconds patience);
+
+  /// Logs what went wrong first, once.
+  ELASTIC_DECL void log_problem(const logger& log);
+
+  const std::string& path() const { return options_.path; }
+  const char* what() const { return options_.what; }
+
+ private:
+  ELASTIC_DECL void write_pending();
+  ELASTIC_DECL void write(std::string line);
+  ELASTIC_DECL void open();
+  ELASTIC_DECL bool ends_with_line() const;
+  ELASTIC_DECL void append(std::string_view bytes);
+  ELASTIC_DECL void put_aside();
+  [[noreturn]] ELASTIC_DECL void refuse(const char* what) const;
+
+  const record_writer_options options_;
+  const bool may_hang_;
+  // Of whoever writes.
+  unique_fd file_;
+  std::uint64_t size_ = 0;
+  bool is_torn_ = false;
+  bool was_opened_ = false;
+  // Of all threads.
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::deque<std::string> pending_;
+  bool is_writing_ = false;
+  std::string problem_;
+  bool is_problem_logged_ = false;
+};
+
+/// Waits until a writer has written all, at most `limits::journal_patience`; logs what is lost.
+ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/impl/journal_file.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline record_writer_options writer_options_of(journal_file_options options) {
+  record_writer_options made;
+  made.what = "journal";
+  made.path = std::move(options.path);
+  made.max_size = options.max_size;
+  made.max_files = options.max_files;
+  return made;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL journal_file::journal_file(journal_file_options options)
+    : path_(options.path),
+      log_(options.log),
+      writer_(std::make_shared<detail::record_writer>(detail::writer_options_of(options))) {}
+
+ELASTIC_DECL journal_file::~journal_file() = default;
+
+ELASTIC_DECL void journal_file::take(const journal_record& record) {
+  writer_->add(to_json_line(record) + '\n');
+  writer_->log_problem(log_);
+}
+
+ELASTIC_DECL task<void> journal_file::finish() { return detail::finish_writing(writer_, log_); }
+
+}  // namespace elastic
+
+// ---- elastic/observe/detail/trace_events.hpp ----
+
+namespace elastic::detail {
+
+/// Makes events of a Chrome trace of a journal's records, one after the other: what the agent is
+/// at, and the lives of its workers, as spans that begin and end, and the rest as moments.
+class trace_events {
+ public:
+  /// @param process   the number of the node in the trace
+  /// @param shift_us  is added to the node's clock
+  explicit trace_events(std::int64_t process, std::int64_t shift_us = 0)
+      : process_(process), shift_us_(shift_us) {}
+
+  /// The events that a record leads to, JSON objects.
+  ELASTIC_DECL std::vector<std::string> take(const journal_record& record);
+
+ private:
+  struct trace_event;
+
+  ELASTIC_DECL void add(const trace_event& event);
+  ELASTIC_DECL void name(const char* what, std::int64_t thread, std::string_view text);
+  ELASTIC_DECL void begin_epoch(const journal_record& record);
+  ELASTIC_DECL void enter(agent_phase phase, const job_event& event);
+  ELASTIC_DECL void leave();
+  ELASTIC_DECL void begin_workers(const job_event& event);
+  ELASTIC_DECL void end_worker(std::int64_t local_rank, const std::string& reason);
+  ELASTIC_DECL void end_workers();
+  ELASTIC_DECL void mark(const job_event& event);
+
+  std::int64_t process_;
+  std::int64_t shift_us_;
+  std::int64_t epoch_ = 0;
+  std::int64_t now_us_ = 0;
+  agent_phase phase_ = agent_phase::rest;
+  /// The workers that run: local rank → rank.
+  std::map<std::int64_t, std::int64_t> workers_;
+  std::vector<std::string> events_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/impl/merged_trace.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// When a node learned that each round was complete: (run id, round) → time.
+using round_times = std::map<std::pair<std::string, std::int64_t>, std::int64_t>;
+
+inline round_times round_times_of(const journal_contents& journal) {
+  round_times times;
+  for (const run_story& story : stories_of(journal.records)) {
+    for (const attempt_story& attempt : story.attempts) {
+      const bool has_others = attempt.joined && attempt.joined->event.group_world_size > 1;
+      if (has_others && attempt.round) {
+        times[{story.run_id, *attempt.round}] = attempt.joined->time_us;
+      }
+    }
+  }
+  return times;
+}
+
+/// Clocks that differ by more are of another run with the same run id.
+inline constexpr std::int64_t largest_shift_us = 3'600'000'000;
+
+/// What takes the second clock to the first; empty: no round in common.
+inline std::optional<std::int64_t> shift_between(const round_times& reference,
+                                                 const round_times& other) {
+  std::vector<std::int64_t> differences;
+  for (const auto& [round, time] : other) {
+    const auto same = reference.find(round);
+    if (same != reference.end()) differences.push_back(same->second - time);
+  }
+  if (differences.empty()) return std::nullopt;
+  std::sort(differences.begin(), differences.end());
+  const std::int64_t median = differences[differences.size() / 2];
+  if (median > largest_shift_us || median < -largest_shift_us) return std::nullopt;
+  return median;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
+    const std::vector<journal_contents>& journals) {
+  std::vector<detail::round_times> times;
+  for (const journal_contents& journal : journals) times.push_back(detail::round_times_of(journal));
+  std::vector<std::optional<std::int64_t>> shifts(journals.size());
+  if (shifts.empty()) return shifts;
+  shifts.front() = 0;
+  // One that met another whose shift is known gets its own, until none is left that did.
+  for (bool has_more = true; has_more;) {
+    has_more = false;
+    for (std::size_t known = 0; known < shifts.size(); ++known) {
+      for (std::size_t other = 0; shifts[known] && other < shifts.size(); ++other) {
+        if (shifts[other]) continue;
+        const auto shift = detail::shift_between(times[known], times[other]);
+        if (!shift) continue;
+        shifts[other] = *shifts[known] + *shift;
+        has_more = true;
+      }
+    }
+  }
+  return shifts;
+}
+
+ELASTIC_DECL std::string merged_trace(const std::vector<journal_contents>& journals) {
+  const auto shifts = clock_shifts(journals);
+  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
+  bool is_first = true;
+  for (std::size_t at = 0; at < journals.size(); ++at) {
+    detail::trace_events events(static_cast<std::int64_t>(at) + 1, shifts[at].value_or(0));
+    for (const journal_record& record : journals[at].records) {
+      for (const std::string& event : events.take(record)) {
+        text += (std::exchange(is_first, false) ? "" : ",\n") + event;
+      }
+    }
+  }
+  return text + "\n]}\n";
+}
+
+}  // namespace elastic
+
+// ---- elastic/observe/impl/trace_file.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline record_writer_options trace_writer_options(std::string path) {
+  record_writer_options options;
+  options.what = "trace";
+  options.path = std::move(path);
+  options.head = "[\n";
+  options.is_anew = true;
+  return options;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL trace_file::trace_file(std::string path, logger log)
+    : log_(std::move(log)),
+      writer_(
+          std::make_shared<detail::record_writer>(detail::trace_writer_options(std::move(path)))),
+      events_(std::make_unique<detail::trace_events>(1)) {}
+
+ELASTIC_DECL trace_file::~trace_file() = default;
+
+ELASTIC_DECL void trace_file::take(const journal_record& record) {
+  for (const std::string& event : events_->take(record)) writer_->add(event + ",\n");
+  writer_->log_problem(log_);
+}
+
+ELASTIC_DECL task<void> trace_file::finish() { return detail::finish_writing(writer_, log_); }
 
 }  // namespace elastic
 
@@ -30599,7 +38417,8 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   const std::string& last_problem() const { return last_problem_; }
 
  private:
-  ELASTIC_DECL task<void> keep();
+  ELASTIC_DECL static task<void> keep(std::shared_ptr<legacy_lease> lease);
+  ELASTIC_DECL task<void> refresh();
   ELASTIC_DECL task<void> prolong(std::string key);
 
   const std::shared_ptr<leased_keys> keys_;
@@ -30609,9 +38428,9 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   life_sign sign_;
   std::string last_problem_ = "no reply";
   std::string held_;
-  std::optional<event_flag> ended_;
+  time_point job_due_{};
+  std::optional<task_group> refreshing_;
   std::optional<event_flag> idle_;
-  asio::cancellation_signal cancel_;
 };
 
 }  // namespace elastic::detail
@@ -30765,6 +38584,10 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   // Throws when this node has to give up the others, however long etcd is looked for.
   ELASTIC_DECL task<void> give_up_in_time();
+
+  // Before it meets the others again that it has given up.
+  ELASTIC_DECL task<void> come_back();
+  ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
   ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
 
@@ -30787,6 +38610,8 @@ class legacy_rendezvous final : public rendezvous_handler {
   int size_ = 0;
   std::shared_ptr<store> agents_;
   std::optional<rendezvous_change> change_;
+  /// It has given up the others, and not looked for them since.
+  bool is_cut_off_ = false;
   int restarts_ = 0;
   torch_exit exit_;
 };
@@ -31479,24 +39304,6 @@ ELASTIC_DECL task<void> torch_exit::release() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/detail/impl/fencing.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL fencing fencing::of_silence(duration silence) {
-  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
-  return {silence / 4 * 3, silence - margin, silence};
-}
-
-ELASTIC_DECL fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
-
-ELASTIC_DECL bool fencing::is_safe() const {
-  const duration drift = others_go_on / 50;
-  return notice < kill && kill + kill_time + drift <= others_go_on;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/rendezvous/detail/impl/life_sign.ipp ----
 
 namespace elastic::detail {
@@ -31507,6 +39314,10 @@ ELASTIC_DECL void life_sign::heard(time_point begun) {
 
 ELASTIC_DECL duration life_sign::age() const {
   return heard_at_ ? time_->now() - *heard_at_ : duration::zero();
+}
+
+ELASTIC_DECL duration life_sign::left() const {
+  return std::max(times_.kill - age(), duration::zero());
 }
 
 ELASTIC_DECL task<void> life_sign::wait_for_notice() const { return wait_for_age(times_.notice); }
@@ -31521,11 +39332,27 @@ ELASTIC_DECL task<void> life_sign::wait_for_age(duration limit) const {
   }
 }
 
-ELASTIC_DECL error cut_off_error(const life_sign& sign, const std::string& problem) {
+ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(sign.age());
-  return error(errc::connection_failed,
-               fmt::format("this node could not tell the others for {} s that it lives: {}",
-                           seconds.count(), problem));
+  return fmt::format("this node could not tell the others for {} s that it lives: {}",
+                     seconds.count(), problem);
+}
+
+ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
+                                              int restarts) {
+  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.left()};
+}
+
+ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
+                                    std::string why) {
+  bool is_reached = false;
+  try {
+    const time_point deadline = time->now() + second_look;
+    is_reached = co_await with_deadline(*time, deadline, std::move(looking));
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+  }
+  if (!is_reached) throw error(errc::connection_failed, why);
 }
 
 }  // namespace elastic::detail
@@ -31616,10 +39443,11 @@ ELASTIC_DECL auto torch_round::carry_out(view current, round_action action) -> t
   const time_point now = time_->now();
   apply(current.state, action, node_, settings_, now);
   const bool has_place = is_named(current.state);
-  if (has_place) current.stored.last_heartbeats[node_] = next_heartbeat();
+  const torch_time heartbeat = next_heartbeat();
+  if (has_place) current.stored.last_heartbeats[node_] = heartbeat;
   if (!has_place) current.stored.last_heartbeats.erase(node_);
   view written = co_await write(std::move(current));
-  if (shows_heartbeat(written.stored)) sign_.heard(now);
+  if (shows(written.stored, heartbeat)) sign_.heard(now);
   co_return written;
 }
 
@@ -31687,17 +39515,13 @@ ELASTIC_DECL task<void> torch_round::refresh_sign() {
 ELASTIC_DECL task<void> torch_round::withdraw() { co_await backend_->say_gone(); }
 
 ELASTIC_DECL void torch_round::start_heartbeats(asio::any_io_executor executor) {
-  if (ended_) return;
-  ended_.emplace(executor);
-  auto on_end = [self = shared_from_this()](std::exception_ptr) { self->ended_->set(); };
-  asio::co_spawn(executor, keep_alive(),
-                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  if (heartbeats_) return;
+  heartbeats_.emplace(executor);
+  heartbeats_->spawn(keep_alive(shared_from_this()));
 }
 
 ELASTIC_DECL task<void> torch_round::stop_heartbeats() {
-  if (!ended_) co_return;
-  cancel_.emit(asio::cancellation_type::terminal);
-  co_await ended_->wait();
+  if (heartbeats_) co_await heartbeats_->stop();
 }
 
 ELASTIC_DECL task<bool> torch_round::answered(task<void> work) {
@@ -31718,6 +39542,7 @@ ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> ta
   }
   clock_.observe(current.stored, time_->now());
   current.state = translated(current.stored);
+  is_closed_ = current.state.closed;
   const bool is_told = stored && stored->living;
   std::vector<node_id> silent =
       is_told ? missing(current.stored, *stored->living) : clock_.dead(settings_.silence());
@@ -31840,20 +39665,21 @@ ELASTIC_DECL torch_time torch_round::next_heartbeat() {
   return heartbeat_;
 }
 
-ELASTIC_DECL bool torch_round::shows_heartbeat(const torch_state& stored) const {
+ELASTIC_DECL bool torch_round::shows(const torch_state& stored, torch_time heartbeat) const {
   if (backend_->watches_over_nodes()) return false;
   const auto mine = stored.last_heartbeats.find(node_);
-  return mine != stored.last_heartbeats.end() && mine->second == heartbeat_;
+  return mine != stored.last_heartbeats.end() && mine->second == heartbeat;
 }
 
-ELASTIC_DECL task<void> torch_round::keep_alive() {
+ELASTIC_DECL task<void> torch_round::keep_alive(std::shared_ptr<torch_round> round) {
+  time_source& time = *round->time_;
   for (;;) {
-    co_await time_->sleep_until(time_->now() + settings_.keep_alive_interval);
+    co_await time.sleep_until(time.now() + round->settings_.keep_alive_interval);
     try {
-      co_await beat();
+      co_await round->beat();
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.
-      log_.debug("this node could not say that it lives: {}", failure.what());
+      round->log_.debug("this node could not say that it lives: {}", failure.what());
     }
   }
 }
@@ -31868,10 +39694,11 @@ ELASTIC_DECL task<void> torch_round::beat() {
     const auto mine = current.stored.last_heartbeats.find(node_);
     if (mine == current.stored.last_heartbeats.end()) co_return;
     const torch_time before = mine->second;
-    mine->second = next_heartbeat();
+    const torch_time heartbeat = next_heartbeat();
+    mine->second = heartbeat;
     const time_point begun = time_->now();
     current = co_await write(std::move(current));
-    if (shows_heartbeat(current.stored)) sign_.heard(begun);
+    if (shows(current.stored, heartbeat)) sign_.heard(begun);
     const auto now = current.stored.last_heartbeats.find(node_);
     if (now == current.stored.last_heartbeats.end() || now->second > before) co_return;
   }
@@ -31900,6 +39727,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
   for (;;) {
     co_await workers_.stop();
     shared_->start_heartbeats(executor);
+    co_await come_back();
     const bool has_failed = change_ && change_->kind == change_kind::worker_failed;
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
@@ -31927,15 +39755,28 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
-  return shared_->sign().wait_for_kill();
+  co_await shared_->sign().wait_for_kill();
+  // Of a job that was closed nobody goes on.
+  if (shared_->is_closed()) co_await parameters_.time->sleep_until(time_point::max());
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
   co_await shared_->sign().wait_for_notice();
   // Whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
-  throw detail::cut_off_error(shared_->sign(), shared_->last_problem());
+  note(detail::cut_off_change(shared_->sign(), shared_->last_problem(), restarts_));
+  is_cut_off_ = true;
 }
+
+ELASTIC_DECL task<void> dynamic_rendezvous::come_back() {
+  if (!is_cut_off_) co_return;
+  task<void> looking = look_once();
+  std::string why = detail::cut_off_text(shared_->sign(), shared_->last_problem());
+  co_await detail::reach_again(parameters_.time, std::move(looking), std::move(why));
+  is_cut_off_ = false;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::look_once() { co_await shared_->look(); }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
   while (!change_) {
@@ -32672,8 +40513,10 @@ class mixed_rendezvous final : public chosen_rendezvous {
  private:
   ELASTIC_DECL task<rendezvous_round> first_round() override;
 
-  /// How long the node that serves the store stays for the others, after success.
+  /// How long the node that serves the store stays for the others, after success and otherwise:
+  /// they look at the state once a second.
   static constexpr std::chrono::seconds farewell{10};
+  static constexpr std::chrono::seconds short_farewell{2};
   static constexpr std::chrono::milliseconds farewell_pause{20};
   /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
   /// a store.
@@ -32696,7 +40539,10 @@ class mixed_rendezvous final : public chosen_rendezvous {
   // That of the state; of the server's generation, if nobody has written one.
   ELASTIC_DECL task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client);
 
-  // PyTorch's agents look at the state once more before they end.
+  // Nobody can go on without the store.
+  ELASTIC_DECL task<void> close_before_leaving();
+
+  // The others look at the state once more before they end.
   ELASTIC_DECL task<void> see_off();
 
   rendezvous_parameters parameters_;
@@ -32705,7 +40551,8 @@ class mixed_rendezvous final : public chosen_rendezvous {
   bool has_secret_ = false;
   bool meets_as_torch_ = false;
   std::unique_ptr<rendezvous_host> host_;
-  bool has_succeeded_ = false;
+  /// How this node has closed the job.
+  std::optional<job_end> end_;
 };
 
 }  // namespace elastic::detail
@@ -32718,6 +40565,10 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
   const auto make =
       [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
     if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
+    // Nodes of torchrun know one endpoint only.
+    if (parameters.endpoint.find(',') != std::string::npos) {
+      return std::make_shared<c10d_rendezvous>(parameters);
+    }
     return std::make_shared<detail::mixed_rendezvous>(parameters);
   };
   registry.add("c10d", make);
@@ -34038,8 +41889,6 @@ ELASTIC_DECL std::optional<key_file> key_directory::read_once(const std::string&
 
 // ---- elastic/store/impl/file_keys.ipp ----
 
-#include <sys/inotify.h>
-
 namespace elastic {
 
 ELASTIC_DECL std::string key_directory_name(const std::string& run_id) {
@@ -34386,7 +42235,7 @@ ELASTIC_DECL agent_step next_step(const agent_view& view) {
     return {action::finish_succeeded, "the workers succeeded"};
   }
   if (view.is_stopping) return {action::stop, "a stop was requested"};
-  if (view.is_node_bad) return {action::leave_job, "a worker said that this node is bad"};
+  if (view.is_node_bad) return {action::leave_job, "this node was called bad"};
   if (view.after_round) {
     return view.after_round->restart ? agent_step{action::restart, "the round ended"}
                                      : agent_step{action::give_up, "no restart is allowed"};
@@ -34572,6 +42421,113 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   } catch (...) {
     services_.log.warning("the metric handler failed");
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/node_checker.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<std::string> judge(const node_check& check,
+                                              const node_check_outcome& outcome) {
+  std::string sentence;
+  if (!outcome.problem.empty()) {
+    sentence = fmt::format("the node check went wrong: {}", printable_line(outcome.problem));
+  } else if (!outcome.status) {
+    sentence = fmt::format("the node check did not end within {} s",
+                           std::chrono::duration<double>(check.timeout).count());
+  } else if (!outcome.status->success()) {
+    sentence = fmt::format("the node check failed: {}", outcome.status->text());
+  } else {
+    return std::nullopt;
+  }
+  const std::string output = printable_line(outcome.output);
+  if (output.empty()) return sentence;
+  return fmt::format("{}; it wrote: {}{}", sentence, outcome.is_cut ? "…" : "", output);
+}
+
+/// Keeps the end of what is written to it.
+class end_of_output final : public output_sink {
+ public:
+  task<void> write(std::string_view bytes) override {
+    constexpr std::size_t most = limits::node_check_bytes;
+    text += bytes.substr(bytes.size() - std::min(bytes.size(), most + 1));
+    is_cut = is_cut || bytes.size() > most || text.size() > most;
+    if (text.size() > most) text.erase(0, text.size() - most);
+    co_return;
+  }
+
+  std::string text;
+  bool is_cut = false;
+};
+
+/// One run of the command.
+struct node_look {
+  node_look(asio::any_io_executor strand, node_check chosen, node_check_services services)
+      : check(std::move(chosen)),
+        time(services.time),
+        output(std::make_shared<end_of_output>()),
+        processes(std::move(strand), services_of(std::move(services), output)) {}
+
+  static process_set_services services_of(node_check_services services,
+                                          const std::shared_ptr<output_sink>& sink) {
+    process_set_services parts;
+    parts.launcher = std::move(services.launcher);
+    parts.time = std::move(services.time);
+    parts.log = std::move(services.log);
+    parts.console_out = sink;
+    parts.console_err = sink;
+    return parts;
+  }
+
+  task<void> run(supervised_process what) {
+    const time_point deadline = deadline_after(time->now(), check.timeout);
+    co_await processes.start(0, what);
+    task<process_end> ending = processes.next_end();
+    const std::optional<process_end> end =
+        co_await with_deadline(*time, deadline, std::move(ending));
+    if (end) outcome.status = end->status;
+  }
+
+  /// Whatever is left of it ends.
+  task<void> end_all() {
+    stop_plan at_once;
+    at_once.signal = SIGKILL;
+    at_once.grace = duration::zero();
+    co_await processes.stop(at_once);
+  }
+
+  node_check check;
+  std::shared_ptr<time_source> time;
+  std::shared_ptr<end_of_output> output;
+  process_set processes;
+  node_check_outcome outcome;
+};
+
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand, node_check check,
+                                                   environment_map environment,
+                                                   std::string directory,
+                                                   node_check_services services) {
+  node_look look(std::move(strand), check, std::move(services));
+  supervised_process what;
+  what.process.program = "/bin/sh";
+  what.process.arguments = {"-c", check.command};
+  what.process.environment = environment_entries(environment);
+  what.process.directory = directory;
+  what.has_empty_input = true;
+  what.out.kind = output_plan::how::copy;
+  what.err.kind = output_plan::how::copy;
+  task<void> running = with_cleanup(look.run(what), look.end_all());
+  try {
+    co_await std::move(running);
+  } catch (const std::system_error& failure) {
+    if (failure.code() == asio::error::operation_aborted) throw;
+    look.outcome.problem = failure.what();
+  }
+  look.outcome.output = look.output->text;
+  look.outcome.is_cut = look.output->is_cut;
+  co_return std::move(look.outcome);
 }
 
 }  // namespace elastic::detail
@@ -34767,6 +42723,60 @@ ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view 
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/standby/detail/impl/import_record.ipp ----
+
+namespace elastic::detail {
+
+/// How other processes of the same user find a descriptor of this one.
+inline std::string path_of_own(int descriptor) {
+  return fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor);
+}
+
+ELASTIC_DECL import_record::import_record()
+    : memory_(::memfd_create("elastic-imports", MFD_CLOEXEC)),
+      archive_(::memfd_create("elastic-recorder", MFD_CLOEXEC)) {
+  const std::string archive =
+      stored_archive("sitecustomize.py", std::string(import_recorder) + import_recorder_start);
+  const auto size = static_cast<ssize_t>(archive.size());
+  if (memory_ && archive_ && ::write(archive_.get(), archive.data(), archive.size()) == size) {
+    return;
+  }
+  memory_.reset();
+}
+
+ELASTIC_DECL std::string import_record::text() const {
+  std::string bytes(largest, '\0');
+  const ssize_t size = memory_ ? ::pread(memory_.get(), bytes.data(), bytes.size(), 0) : 0;
+  bytes.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return bytes;
+}
+
+ELASTIC_DECL std::size_t import_record::size() const {
+  struct stat status{};
+  if (!memory_ || ::fstat(memory_.get(), &status) != 0) return 0;
+  return std::min(static_cast<std::size_t>(status.st_size), largest);
+}
+
+ELASTIC_DECL std::string import_record::place() const {
+  struct stat status{};
+  if (!memory_ || ::fstat(memory_.get(), &status) != 0) return {};
+  return fmt::format("{}:{}", status.st_ino, path_of_own(memory_.get()));
+}
+
+ELASTIC_DECL process_spec import_record::recorded(process_spec spec) const {
+  const std::string where = place();
+  if (where.empty()) return spec;
+  environment_map variables = environment_from(spec.environment);
+  const auto path = find_variable(variables, "PYTHONPATH");
+  variables["PYTHONPATH"] = path_of_own(archive_.get());
+  if (path && !path->empty()) variables["PYTHONPATH"] += ":" + *path;
+  variables["ELASTIC_IMPORTS"] = fmt::format("{}:{}", path ? 1 : 0, where);
+  spec.environment = environment_entries(variables);
+  return spec;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/standby/detail/impl/python_command.ipp ----
 
 namespace elastic::detail {
@@ -34807,6 +42817,65 @@ ELASTIC_DECL std::optional<python_command> parse_python_command(
     return command;
   }
   return std::nullopt;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/impl/memory_room.ipp ----
+
+#include <sstream>
+
+namespace elastic::detail {
+
+/// The number after a name at the begin of a line.
+inline std::optional<std::uint64_t> number_named(const std::string& file, std::string_view wanted) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t number = 0;
+    if (words >> name && name == wanted && words >> number) return number;
+  }
+  return std::nullopt;
+}
+
+inline std::optional<std::uint64_t> number_in(const std::string& file) {
+  std::ifstream text(file);
+  std::uint64_t number = 0;
+  if (text >> number) return number;
+  return std::nullopt;  // "max", too
+}
+
+/// What is left of a cgroup's limit; its clean pages of files can be given up.
+inline std::optional<std::uint64_t> available_in(const std::string& folder) {
+  const auto limit = number_in(folder + "/memory.max");
+  const auto used = number_in(folder + "/memory.current");
+  if (!limit || !used) return std::nullopt;
+  const auto clean = number_named(folder + "/memory.stat", "inactive_file").value_or(0);
+  const std::uint64_t kept = *used - std::min(clean, *used);
+  return *limit - std::min(kept, *limit);
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root) {
+  constexpr std::uint64_t kib = 1024;
+  auto least = number_named(root + "/proc/meminfo", "MemAvailable:");
+  if (least) *least *= kib;
+  std::string path = cgroup_path(root + "/proc/self/cgroup", "");
+  while (!path.empty()) {
+    const auto own = available_in(root + "/sys/fs/cgroup" + path);
+    if (own) least = std::min(*own, least.value_or(*own));
+    path.resize(std::min(path.rfind('/'), path.size() - 1));
+  }
+  return least;
+}
+
+ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
+  std::ifstream pages(fmt::format("{}/proc/{}/statm", root, pid));
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  if (!(pages >> size >> resident >> shared) || shared > resident) return 0;
+  return (resident - shared) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace elastic::detail
@@ -35152,9 +43221,7 @@ ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std:
 
 namespace elastic::detail {
 
-/// The path of this process in a hierarchy of /proc/self/cgroup, which has lines such as
-/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
-inline std::string cgroup_path(const std::string& file, std::string_view controller) {
+ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t names = line.find(':');
@@ -35235,6 +43302,36 @@ ELASTIC_DECL std::string nearest_name(std::string_view word,
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/impl/fixed_membership.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
+  event_flag never(co_await asio::this_coro::executor);
+  co_await never.wait();
+  co_return rendezvous_change{};
+}
+
+ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string what) {
+  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+  co_return change;
+}
+
+ELASTIC_DECL task<int> fixed_membership::num_nodes_waiting() { co_return 0; }
+
+ELASTIC_DECL task<void> fixed_membership::close(job_end, std::string) {
+  is_closed_ = true;
+  co_return;
+}
+
+ELASTIC_DECL void fixed_membership::check_open() const {
+  if (is_closed_) {
+    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+  }
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/impl/solo_rendezvous.ipp ----
 
 namespace elastic::detail {
@@ -35247,6 +43344,11 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
   }
+  if (parameters_.endpoint.find(',') != std::string::npos) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-endpoint '{}': a job of one node needs no further endpoints",
+                            parameters_.endpoint));
+  }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
   // One node waits for nobody; what is no time or number is refused all the same.
@@ -35255,14 +43357,12 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   parameters_.secret = parameters_.chosen_secret();
   parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "read_timeout", "timeout", "dialect", "secret_file",
-                          "worker_networks"});
+                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
+                          "secret_file", "worker_networks"});
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
-  if (closed_) {
-    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-  }
+  check_open();
   auto executor = co_await asio::this_coro::executor;
   if (endpoint_.port != 0 && !server_) {
     tcp_store_server_options options;
@@ -35287,29 +43387,11 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     for (const asio::ip::address& address : own_addresses()) own.add(address);
     workers_.admit(own);
   }
-  round.restarts = restarts_;
+  round.restarts = restarts();
   co_return round;
 }
 
-ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
-  event_flag never(co_await asio::this_coro::executor);
-  co_await never.wait();
-  co_return rendezvous_change{};
-}
-
-ELASTIC_DECL task<rendezvous_change> solo_rendezvous::report_failure(std::string what) {
-  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
-  co_return change;
-}
-
 ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }
-
-ELASTIC_DECL task<int> solo_rendezvous::num_nodes_waiting() { co_return 0; }
-
-ELASTIC_DECL task<void> solo_rendezvous::close(job_end, std::string) {
-  closed_ = true;
-  co_return;
-}
 
 ELASTIC_DECL task<void> solo_rendezvous::shutdown() {
   co_await workers_.stop();
@@ -35363,9 +43445,7 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
 }
 
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
-  if (closed_) {
-    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-  }
+  check_open();
   if (parameters_.max_nodes == 1) {
     // Nobody else holds a connection, so each round can have an empty store at the same port.
     co_await shutdown();
@@ -35377,22 +43457,11 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
   round.group_world_size = parameters_.max_nodes;
   round.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
   round.exchange_timeout = timeout_;
-  round.restarts = restarts_;
+  round.restarts = restarts();
   round.master.address = endpoint_.host;
   round.master.port = server_ ? server_->port() : endpoint_.port;
   round.master.served_by_agent = true;
   co_return round;
-}
-
-ELASTIC_DECL task<rendezvous_change> static_rendezvous::wait_for_change() {
-  event_flag never(co_await asio::this_coro::executor);
-  co_await never.wait();
-  co_return rendezvous_change{};
-}
-
-ELASTIC_DECL task<rendezvous_change> static_rendezvous::report_failure(std::string what) {
-  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
-  co_return change;
 }
 
 ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
@@ -35407,13 +43476,6 @@ ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
   // The last node may pass while another has come and not yet asked whether all have.
   time_source& time = *parameters_.time;
   co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
-}
-
-ELASTIC_DECL task<int> static_rendezvous::num_nodes_waiting() { co_return 0; }
-
-ELASTIC_DECL task<void> static_rendezvous::close(job_end, std::string) {
-  closed_ = true;
-  co_return;
 }
 
 ELASTIC_DECL task<void> static_rendezvous::shutdown() {
@@ -35687,8 +43749,6 @@ ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
 
 // ---- elastic/process/detail/impl/fork_launcher.ipp ----
 
-#include <sstream>
-
 namespace elastic::detail {
 
 /// Whether a thread of this process is the kernel's own (a worker of an io_uring), by its line in
@@ -35811,6 +43871,8 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
                   .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                   .processors = processors.empty() ? nullptr : processors.data(),
                   .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .ignored_signals = signal_bits(spec.ignored_signals),
+                  .open_files = nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
                   .passed = {-1, -1},
                   .program = socket,
@@ -35841,7 +43903,7 @@ ELASTIC_DECL void fork_launcher::leave(int code) {
 }
 
 ELASTIC_DECL spawn_stage fork_launcher::arrange(child_plan& plan) {
-  reset_signal_handling();
+  reset_signal_handling(plan);
   if (plan.calls->set_session() < 0) return spawn_stage::session;
   if (plan.calls->die_with_parent() < 0) return spawn_stage::parent_death;
   if (::getppid() != plan.parent) ::_exit(127);
@@ -36630,6 +44692,9 @@ ELASTIC_DECL option_type worker_count_type();
 /// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
 ELASTIC_DECL option_type chaos_type();
 
+/// --status: "[ADDRESS:]PORT" or "unix:PATH".
+ELASTIC_DECL option_type status_type();
+
 /// --env: "NAME=VALUE".
 ELASTIC_DECL option_type variable_type();
 
@@ -36648,8 +44713,8 @@ ELASTIC_DECL option_type host_type();
 /// --learn-timeouts: 0, or a factor from 1 on.
 ELASTIC_DECL option_type factor_type();
 
-/// --hang-hook: a command for the shell.
-ELASTIC_DECL option_type command_type();
+/// --hang-hook, --node-check: a command for the shell.
+ELASTIC_DECL option_type command_type(option_field<std::string> field);
 
 /// --preload: "torch,pandas", or "auto".
 ELASTIC_DECL option_type modules_type();
@@ -36784,27 +44849,42 @@ inline std::vector<option_row> make_option_rows() {
            "used. This is also what a job of one node gets that names no rendezvous at all.",
        .type = flag_type(in_config(&launch_config::standalone))},
       {.names = "--nnodes",
-       .value = "N|MIN:MAX",
+       .value = "N|MIN:MAX|N,N,...",
        .heading = heading_nodes,
        .help = "Number of nodes, or the range within which the job may run. With a range the first "
                "round waits for further nodes for 30 s once it has MIN (--rdzv-conf "
                "last_call_timeout); later rounds begin as soon as every node that is left or waits "
-               "is there.",
+               "is there. Numbers such as 2,4,8 are those that the job may run with, over c10d; "
+               "nodes beyond stand by.",
        .type = nodes_type()},
+      {.names = "--scale-up-delay",
+       .value = "SECONDS",
+       .heading = heading_nodes,
+       .help =
+           "How long a node that joins a running job, and could make it larger, stands by before "
+           "the workers are stopped for it, so that others may come as well. 0: not at all. "
+           "For c10d; the first node's counts.",
+       .type = seconds_type(
+           in_config(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
+       .is_own = true},
       {.names = "--rdzv-backend",
        .value = "NAME",
        .heading = heading_nodes,
        .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
                "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
-               "may come and go), etcd (in an etcd, by its v3 API, or v2 if it has no other, or "
+               "may come and go, and wait for the server's return if it is lost, for 60 s unless "
+               "--rdzv-conf host_grace says otherwise), etcd (in an etcd, by its v3 API, or v2 if "
+               "it has no other, or "
                "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
                "file (in a directory that all nodes share).",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::backend))},
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
-       .help = "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
-               "them, for file a directory.",
+       .help =
+           "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
+           "them, for file a directory. For c10d several with commas between them, too: the job "
+           "then goes on if less than half of these hosts are lost.",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::endpoint)),
        .default_text = "the backend's (static: --master-addr and --master-port; c10d: "
                        "localhost:29400; etcd: localhost:2379)"},
@@ -36913,7 +44993,8 @@ inline std::vector<option_row> make_option_rows() {
        .value = "MODULES|auto",
        .heading = heading_failure,
        .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
-               "that the script imports at its beginning.",
+               "that the script imports at its beginning, and what workers have imported of these "
+               "later.",
        .type = modules_type(),
        .default_text = "auto",
        .is_own = true},
@@ -36959,6 +45040,40 @@ inline std::vector<option_row> make_option_rows() {
                "may take to save a checkpoint before they are told to end. 0: they are not asked.",
        .type = seconds_type(in_config(&launch_config::workers, &worker_spec::preempt_grace)),
        .is_own = true},
+      {.names = "--preempt-signal",
+       .value = "SIGNAL",
+       .heading = heading_failure,
+       .help =
+           "A signal that is taken for SIGTERM, such as SIGUSR1, which schedulers can send ahead "
+           "of it. Workers start with it ignored.",
+       .type = signals_type(in_config(&launch_config::signals, &signal_plan::preempt)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--drain-file",
+       .value = "PATH",
+       .heading = heading_failure,
+       .help = "When this file appears, or if it is there, this node leaves the job as at SIGTERM; "
+               "what stands in it is the reason. Its directory must exist, on this host.",
+       .type = text_type(in_config(&launch_config::drain_file)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--node-check",
+       .value = "COMMAND",
+       .heading = heading_failure,
+       .help = "Runs /bin/sh -c COMMAND before this node takes part in the job and before each "
+               "restart. If it fails, the node leaves the job.",
+       .type = command_type(
+           in_config(&launch_config::workers, &worker_spec::node_check, &node_check::command)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--node-check-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long it may take before it is killed, and has failed.",
+       .type = bounded_seconds_type(
+           limits::node_check_timeout,
+           in_config(&launch_config::workers, &worker_spec::node_check, &node_check::timeout)),
+       .is_own = true},
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
@@ -36987,7 +45102,8 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Runs /bin/sh -c COMMAND for each hung worker before any worker is ended because of "
                "it, to collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and "
                "_LOG_DIR in the environment.",
-       .type = command_type(),
+       .type = command_type(
+           in_config(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::command)),
        .default_text = "none",
        .is_own = true},
       {.names = "--hang-hook-timeout",
@@ -37092,6 +45208,23 @@ inline std::vector<option_row> make_option_rows() {
        .type = number_type<int>(1, limits::log_files,
                                 in_logs(&log_options::rotation, &log_rotation::max_files)),
        .is_own = true},
+      {.names = "--journal",
+       .value = "FILE",
+       .heading = heading_output,
+       .help = "Append to this file, line by line as JSON, what elasticrun decides and why. It is "
+               "put aside at 16 MiB, and 4 files are kept. /dev/null: no journal.",
+       .type = text_type(in_config(&launch_config::workers, &worker_spec::journal)),
+       .default_text = "journal.jsonl in the run's log directory",
+       .is_own = true},
+      {.names = "--trace",
+       .value = "FILE",
+       .heading = heading_output,
+       .help =
+           "Write what this node's agent and workers did as a Chrome trace, for Perfetto. It can "
+           "be read at any time, also if elasticrun was killed.",
+       .type = text_type(in_config(&launch_config::trace)),
+       .default_text = "none",
+       .is_own = true},
       {.names = "--logs-specs",
        .value = "NAME",
        .heading = heading_output,
@@ -37104,6 +45237,25 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Do not show in the last row of the terminal how far the workers are, which "
                "otherwise happens from the first report of a worker on (control channel).",
        .type = flag_type([](option_target& target) -> bool& { return target.no_progress; }),
+       .is_own = true},
+      {.names = "--status",
+       .value = "PLACE",
+       .heading = heading_output,
+       .help =
+           "Show what the job does: a page, JSON, metrics and probes by HTTP, at [ADDRESS:]PORT "
+           "(without an address for this host alone; for others with a token) or at a Unix "
+           "socket, unix:PATH. It can only be looked at. 'elasticrun status PLACE' shows it in "
+           "a terminal.",
+       .type = status_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--status-token-file",
+       .value = "FILE",
+       .heading = heading_output,
+       .help = "What a client of --status has to know, in a file that only this user can read. "
+               "Without it one is made and shown if --status is not for this host alone.",
+       .type = text_type(in_config(&launch_config::status_token_file)),
+       .default_text = "none",
        .is_own = true},
       {.names = "--event-log-handler",
        .value = "NAME",
@@ -37376,6 +45528,13 @@ ELASTIC_DECL void given_options::read_into(option_target& target,
   }
 }
 
+ELASTIC_DECL void given_options::adopt(std::string_view long_name, option_value value,
+                                       const command_line_facts& facts, option_target& target) {
+  const option_row& row = option_named(long_name);
+  row.type.read(value, facts, target);
+  values_[&row] = {std::move(value)};
+}
+
 ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& environment) {
   const auto without_lines = [](std::string name) {
     std::erase(name, '_');
@@ -37414,7 +45573,11 @@ inline void check_endpoint(const given_options& given, const rendezvous_paramete
   const auto text = given.find("--rdzv-endpoint");
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
-    parse_endpoint(text->text, 0);
+    if (rendezvous.backend == "c10d") {
+      parse_endpoints(text->text, 0, c10d_rendezvous::most_endpoints);
+    } else {
+      parse_endpoint(text->text, 0);
+    }
   } catch (const error& refusal) {
     refuse_options(fmt::format("{}: {}", text->source, refusal.what()));
   }
@@ -37475,6 +45638,7 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
     if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
   }
   if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
+  if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !given.find("--rdzv-id")) {
     warnings.push_back(
         fmt::format("no --rdzv-id is given: any other job without one would meet "
@@ -37508,10 +45672,17 @@ inline void check_signals(const given_options& given, const signal_plan& signals
   try {
     validate(signals);
   } catch (const error& refusal) {
-    auto value = given.find("--forward-signals");
+    auto value = given.find("--preempt-signal");
+    if (!value) value = given.find("--forward-signals");
     if (!value) value = given.find("--signals-to-handle");
     refuse_options(fmt::format("{}: {}", value->source, refusal.what()));
   }
+}
+
+inline void check_node_check(const given_options& given, const worker_spec& workers) {
+  const auto timeout = given.find("--node-check-timeout");
+  if (!timeout || !workers.node_check.command.empty()) return;
+  refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
 }
 
 inline void check_standby(const given_options& given, const option_target& target) {
@@ -37529,6 +45700,7 @@ ELASTIC_DECL void check_workers(const given_options& given, const launch_config&
   check_affinity(given, config);
   validate(config.workers.restart);
   check_signals(given, config.signals);
+  check_node_check(given, config.workers);
 }
 
 inline void check_ranks(const given_options& given, const worker_spec& workers) {
@@ -37541,10 +45713,17 @@ inline void check_ranks(const given_options& given, const worker_spec& workers) 
   }
 }
 
+inline void check_status(const given_options& given, const launch_config& config) {
+  const auto token = given.find("--status-token-file");
+  if (!token || !config.status.empty()) return;
+  refuse_options(fmt::format("{} is for --status alone", token->source));
+}
+
 ELASTIC_DECL void check_output(const given_options& given, const launch_config& config,
                                std::vector<std::string>& warnings) {
   const worker_spec& workers = config.workers;
   check_ranks(given, workers);
+  check_status(given, config);
   for (const char* name : {"--duplicate-stdout-filters", "--duplicate-stderr-filters"}) {
     const auto filters = given.find(name);
     if (!filters || workers.log_dir != "/dev/null") continue;
@@ -37767,6 +45946,11 @@ ELASTIC_DECL std::string man_page() {
     heading = row.heading;
     page += man_option(row);
   }
+  page += ".SH COMMANDS\nIn place of a script, if there is no script of that name:\n";
+  for (const command_row& row : command_rows()) {
+    page += fmt::format(".TP\n\\fB{}\\fR \\fI{}\\fR\n{}\n", roff(row.word), roff(row.arguments),
+                        roff(row.help));
+  }
   return page + ".SH ENVIRONMENT\n" + as_it_is(help_environment()) + ".SH EXIT STATUS\n" +
          as_it_is(help_exit_codes());
 }
@@ -37815,6 +45999,14 @@ inline std::string option_help(const option_row& row) {
   const std::string value = row.default_value();
   if (!value.empty()) text += fmt::format(" Default: {}.", value);
   append_wrapped(line, text, indent);
+  return line;
+}
+
+inline std::string command_help(const command_row& row) {
+  constexpr std::size_t indent = 26;
+  std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
+  line.append(indent, ' ');
+  append_wrapped(line, row.help, indent);
   return line;
 }
 
@@ -37874,6 +46066,8 @@ ELASTIC_DECL std::string help_text() {
     heading = row.heading;
     text += option_help(row);
   }
+  text += "\nCommands in place of a script, if there is no script of that name:\n";
+  for (const command_row& row : command_rows()) text += command_help(row);
   return text +
          fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }
@@ -38071,6 +46265,1251 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/launch/detail/slurm_hosts.hpp ----
+
+namespace elastic::detail {
+
+/// The hosts of a list as Slurm writes it, in its order: "login,rack[0-1]n[08-10,12]" is login,
+/// rack0n08, rack0n09, …, rack1n12. Never empty.
+///
+/// Errors: `errc::invalid_argument`, a sentence without the list itself, for what is no such list,
+/// for a name over `limits::host_name_bytes`, and for more than `limits::nodes` hosts.
+ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list);
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/slurm_step.ipp ----
+
+namespace elastic::detail {
+
+/// Fills in what Slurm knows of the job, option by option.
+class slurm_adopter {
+ public:
+  slurm_adopter(given_options& given, const command_line_facts& facts, option_target& target)
+      : given_(given), facts_(facts), target_(target) {}
+
+  slurm_words adopt() {
+    if (!is_step() || !adopt_nodes()) return words_;
+    adopt_backend();
+    if (rendezvous().backend == "c10d") adopt_endpoint();
+    if (rendezvous().backend == "static") adopt_place();
+    adopt_run_id();
+    if (!taken_.empty()) {
+      words_.notes.push_back(fmt::format("from Slurm's variables: {}", fmt::join(taken_, " ")));
+    }
+    return words_;
+  }
+
+ private:
+  std::string variable(std::string_view name) const {
+    return find_variable(facts_.environment, name).value_or("");
+  }
+
+  rendezvous_parameters& rendezvous() const { return target_.config.rendezvous; }
+
+  bool has(std::string_view long_name) const { return given_.find(long_name).has_value(); }
+
+  /// Slurm's numbers have 32 bits.
+  std::uint32_t number(std::string_view name) const {
+    const std::string text = variable(name);
+    const char* const end = text.data() + text.size();
+    std::uint32_t value = 0;
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc() && stop == end) return value;
+    refuse_value({text, std::string(name)}, fmt::format("a whole number from 0 to {} is needed",
+                                                        std::numeric_limits<std::uint32_t>::max()));
+  }
+
+  void take(std::string_view long_name, std::string text, std::string_view source) {
+    taken_.push_back(fmt::format("{} {}", long_name, text));
+    given_.adopt(long_name, {std::move(text), std::string(source)}, facts_, target_);
+  }
+
+  /// Whether this is a task of a step, which only `srun` makes, and not a worker of another agent.
+  bool is_step() const {
+    return !target_.config.standalone && !variable("SLURM_STEP_ID").empty() &&
+           !variable("SLURM_STEP_NUM_NODES").empty() && variable("TORCHELASTIC_RUN_ID").empty();
+  }
+
+  /// Result: whether this node meets others.
+  bool adopt_nodes() {
+    if (has("--nnodes")) {
+      const auto nodes = number_between(variable("SLURM_STEP_NUM_NODES"), 1, limits::nodes);
+      if (!nodes || *nodes == 1) return false;
+      warn_of_nodes(*nodes);
+      return rendezvous().max_nodes > 1;
+    }
+    const std::uint32_t nodes = number("SLURM_STEP_NUM_NODES");
+    if (nodes <= 1) return false;
+    if (!variable("SLURM_HET_SIZE").empty()) {
+      warn_once(
+          "nothing is taken from Slurm's variables: the job is a heterogeneous one, which takes "
+          "--nnodes and --rdzv-endpoint");
+      return false;
+    }
+    const std::uint32_t tasks = number("SLURM_STEP_NUM_TASKS");
+    if (tasks != nodes) {
+      warn_once(
+          "nothing is taken from Slurm's variables: srun starts {} tasks on {} nodes, and "
+          "elasticrun takes one on each (--ntasks-per-node=1)",
+          tasks, nodes);
+      return false;
+    }
+    take("--nnodes", std::to_string(nodes), "SLURM_STEP_NUM_NODES");
+    return true;
+  }
+
+  void warn_of_nodes(int nodes) {
+    const std::string source = given_.find("--nnodes")->source;
+    const std::string text = given_.find("--nnodes")->text;
+    if (rendezvous().min_nodes > nodes) {
+      warn_once("{} {} counts, although the step of Slurm has {} nodes", source, text, nodes);
+    } else if (rendezvous().max_nodes == 1) {
+      warn_once(
+          "{} {} counts, although the step of Slurm has {} nodes: each of them is a job by itself",
+          source, text, nodes);
+    }
+  }
+
+  /// What is the same on all nodes is said by the first task alone.
+  template <class... Values>
+  void warn_once(fmt::format_string<Values...> format, Values&&... values) {
+    if (variable("SLURM_PROCID") == "0") warn(format, std::forward<Values>(values)...);
+  }
+
+  template <class... Values>
+  void warn(fmt::format_string<Values...> format, Values&&... values) {
+    words_.warnings.push_back(fmt::format(format, std::forward<Values>(values)...));
+  }
+
+  /// Over c10d nodes may come and go, which torchrun's default cannot; an option for that alone
+  /// says that it is wanted.
+  void adopt_backend() {
+    for (const char* name :
+         {"--rdzv-backend", "--rdzv-endpoint", "--master-addr", "--master-port", "--node-rank"}) {
+      if (has(name)) return;
+    }
+    take("--rdzv-backend", "c10d", "SLURM_STEP_ID");
+  }
+
+  std::string first_host() const {
+    const std::string list = variable("SLURM_STEP_NODELIST");
+    try {
+      return parse_slurm_hosts(list).front();
+    } catch (const error& refusal) {
+      refuse_value({list, "SLURM_STEP_NODELIST"},
+                   fmt::format("{}; name the first host by an option", refusal.what()));
+    }
+  }
+
+  /// One for each step, so that several jobs can have the same first host; below the ports that
+  /// the kernel gives away by itself.
+  int port() const {
+    constexpr std::uint64_t first = 15'000;
+    constexpr std::uint64_t count = 15'000;
+    const std::uint64_t step = number("SLURM_STEP_ID");
+    return static_cast<int>(first + (number("SLURM_JOB_ID") + 1009 * step) % count);
+  }
+
+  void adopt_endpoint() {
+    if (has("--rdzv-endpoint")) return;
+    take("--rdzv-endpoint", fmt::format("{}:{}", first_host(), port()), "SLURM_STEP_NODELIST");
+  }
+
+  void adopt_place() {
+    if (!has("--node-rank")) {
+      take("--node-rank", variable("SLURM_NODEID"), "SLURM_NODEID");
+    } else if (const auto node = number_between(variable("SLURM_NODEID"), 0, limits::nodes);
+               node && *node != rendezvous().node_rank) {
+      warn("{} {} counts, although SLURM_NODEID is {}", given_.find("--node-rank")->source,
+           rendezvous().node_rank, *node);
+    }
+    if (has("--rdzv-endpoint") || has("--master-addr")) return;
+    take("--master-addr", first_host(), "SLURM_STEP_NODELIST");
+    if (!has("--master-port")) take("--master-port", std::to_string(port()), "SLURM_JOB_ID");
+  }
+
+  /// As Slurm names a step, with how often the job was put back into the queue: what the nodes left
+  /// in a place that outlives them, such as an etcd, is none of the next try's.
+  void adopt_run_id() {
+    if (has("--rdzv-id")) return;
+    std::string id = fmt::format("{}.{}", number("SLURM_JOB_ID"), number("SLURM_STEP_ID"));
+    const std::string restarts = variable("SLURM_RESTART_COUNT");
+    if (!restarts.empty() && restarts != "0") {
+      id += fmt::format("-{}", number("SLURM_RESTART_COUNT"));
+    }
+    take("--rdzv-id", std::move(id), "SLURM_JOB_ID");
+  }
+
+  given_options& given_;
+  const command_line_facts& facts_;
+  option_target& target_;
+  slurm_words words_;
+  std::vector<std::string> taken_;
+};
+
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_line_facts& facts,
+                                          option_target& target) {
+  return slurm_adopter(given, facts, target).adopt();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/impl/stream_listener.ipp ----
+
+#include <asio/generic/stream_protocol.hpp>
+
+namespace elastic::detail {
+
+/// A connection of whatever family.
+class socket_stream final : public byte_stream {
+ public:
+  socket_stream(asio::any_io_executor executor, int fd, int family)
+      : socket_(std::move(executor), asio::generic::stream_protocol(family, 0), fd) {}
+
+  task<std::size_t> read_some(asio::mutable_buffer into) override {
+    auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+    if (failure == asio::error::eof) co_return 0;
+    throw_if(failure);
+    co_return size;
+  }
+
+  task<void> write(std::string bytes) override {
+    auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
+    throw_if(failure);
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void throw_if(asio::error_code failure) const {
+    if (!failure) return;
+    if (failure == asio::error::operation_aborted && socket_.is_open()) {
+      throw std::system_error(failure);
+    }
+    throw error(errc::connection_failed,
+                fmt::format("the connection broke: {}", failure.message()));
+  }
+
+  asio::generic::stream_protocol::socket socket_;
+};
+
+/// Takes the socket only once nothing can fail any more.
+inline std::unique_ptr<byte_stream> make_stream(asio::any_io_executor executor, unique_fd fd,
+                                                int family) {
+  auto stream = std::make_unique<socket_stream>(std::move(executor), fd.get(), family);
+  fd.release();
+  return stream;
+}
+
+inline sockaddr_un unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("the socket '{}' cannot be used: the path has {} bytes; 1 to {} are allowed",
+                    path, path.size(), sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+/// Whether the path is a socket that nobody listens at.
+inline bool is_left_socket(const std::string& path, const sockaddr_un& address) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return false;
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(probe.get(), at, sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+[[noreturn]] inline void refuse_place(const std::string& place, int failure) {
+  if (failure == EADDRINUSE) {
+    throw error(errc::address_in_use,
+                fmt::format("cannot listen at {}: it is in use, or the file exists", place));
+  }
+  if (failure == EADDRNOTAVAIL) {
+    throw error(errc::invalid_argument,
+                fmt::format("cannot listen at {}: this is not an address of this host", place));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("cannot listen at {}: {}", place, errno_text(failure)));
+}
+
+ELASTIC_DECL stream_listener::stream_listener(asio::any_io_executor executor, int fd, int family)
+    : listening_(std::move(executor), fd), family_(family) {}
+
+ELASTIC_DECL stream_listener::~stream_listener() { close(); }
+
+ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
+                                                         const endpoint& at) {
+  asio::error_code failure;
+  const asio::ip::address address = asio::ip::make_address(at.host, failure);
+  if (failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("cannot listen at {}: an IP address is needed", to_text(at)));
+  }
+  const asio::ip::tcp::endpoint place(address, at.port);
+  const int family = place.protocol().family();
+  unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) refuse_place(to_text(at), errno);
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) != 0 ||
+      ::listen(fd.get(), SOMAXCONN) != 0) {
+    refuse_place(to_text(at), errno);
+  }
+  asio::ip::tcp::endpoint bound = place;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(at), errno);
+  stream_listener listener(std::move(executor), fd.get(), family);
+  fd.release();
+  listener.port_ = bound.port();
+  return listener;
+}
+
+ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor executor,
+                                                      const std::string& path) {
+  const sockaddr_un address = unix_address(path);
+  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const std::string place = fmt::format("'{}'", path);
+  if (!fd) refuse_place(place, errno);
+  // Linux gives the file that bind makes the mode of the socket: nobody else gets in meanwhile.
+  if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  int bound = ::bind(fd.get(), at, sizeof address);
+  if (bound != 0 && errno == EADDRINUSE) {
+    const bool is_left = is_left_socket(path, address);
+    if (is_left) ::unlink(path.c_str());
+    bound = ::bind(fd.get(), at, sizeof address);
+  }
+  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) refuse_place(place, errno);
+  stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
+  fd.release();
+  listener.path_ = path;
+  return listener;
+}
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> stream_listener::accept() {
+  for (;;) {
+    unique_fd fd(
+        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd) {
+      const int on = 1;
+      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      co_return make_stream(listening_.get_executor(), std::move(fd), family_);
+    }
+    const int problem = errno;
+    if (problem == EINTR || problem == ECONNABORTED) continue;
+    if (problem != EAGAIN && problem != EWOULDBLOCK) {
+      throw error(errc::connection_failed,
+                  fmt::format("no connection can be accepted: {}", errno_text(problem)));
+    }
+    auto [failure] =
+        co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+    if (failure == asio::error::operation_aborted && listening_.is_open()) {
+      throw std::system_error(failure);
+    }
+    if (failure) throw error(errc::connection_failed, "it is listened no more");
+  }
+}
+
+ELASTIC_DECL void stream_listener::close() {
+  if (!listening_.is_open()) return;
+  asio::error_code ignored;
+  listening_.close(ignored);
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
+  const sockaddr_un address = unix_address(path);
+  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  // It never has to be waited for: a socket whose queue is full refuses.
+  if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
+    throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
+  }
+  asio::any_io_executor executor = co_await asio::this_coro::executor;
+  co_return make_stream(std::move(executor), std::move(fd), AF_UNIX);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/http_request_parser.ipp ----
+
+namespace elastic::detail {
+
+/// The letters of a method and of the name of a header.
+inline bool is_http_token(std::string_view text) {
+  constexpr std::string_view others = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= 'a' && letter <= 'z') || others.find(letter) != std::string_view::npos;
+  });
+}
+
+/// Headers of which a second one would leave open which counts.
+inline bool is_single_header(std::string_view name) {
+  constexpr std::string_view names[] = {
+      "authorization", "connection",    "content-length", "cookie",         "expect",
+      "host",          "last-event-id", "origin",         "sec-fetch-site", "transfer-encoding"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+inline bool is_field_value(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char letter) {
+    const auto code = static_cast<unsigned char>(letter);
+    return code == '\t' || (code >= ' ' && code != 0x7f);
+  });
+}
+
+ELASTIC_DECL std::string http_lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return result;
+}
+
+ELASTIC_DECL std::string http_request_head::header(const std::string& name) const {
+  const auto entry = headers.find(name);
+  return entry == headers.end() ? std::string() : entry->second;
+}
+
+ELASTIC_DECL std::size_t http_request_parser::feed(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (state_ == state::incomplete && taken < bytes.size()) {
+    if (body_left_ == 0) {
+      taken += read_line(bytes.substr(taken));
+      continue;
+    }
+    const std::size_t size = std::min(body_left_, bytes.size() - taken);
+    taken += size;
+    body_left_ -= size;
+    if (body_left_ == 0) state_ = state::complete;
+  }
+  return taken;
+}
+
+ELASTIC_DECL void http_request_parser::refuse(int status, std::string problem) {
+  state_ = state::refused;
+  refusal_ = status;
+  problem_ = std::move(problem);
+}
+
+ELASTIC_DECL std::size_t http_request_parser::read_line(std::string_view bytes) {
+  const std::size_t end = bytes.find('\n');
+  const std::string_view part = bytes.substr(0, end == std::string_view::npos ? end : end + 1);
+  const std::size_t room = limits::http_request_head_bytes - head_bytes_;
+  if (part.size() > room) {
+    refuse(431, fmt::format("the head has over {} bytes", limits::http_request_head_bytes));
+    return part.size();
+  }
+  head_bytes_ += part.size();
+  line_.append(part);
+  if (end == std::string_view::npos) return part.size();
+  const std::string line = std::exchange(line_, std::string());
+  if (line.size() < 2 || line[line.size() - 2] != '\r') {
+    refuse(400, "a line does not end with CR and LF");
+    return part.size();
+  }
+  const std::string_view content = std::string_view(line).substr(0, line.size() - 2);
+  if (!has_request_line_) {
+    read_request_line(content);
+  } else if (content.empty()) {
+    end_head();
+  } else {
+    read_header(content);
+  }
+  return part.size();
+}
+
+ELASTIC_DECL void http_request_parser::read_request_line(std::string_view line) {
+  has_request_line_ = true;
+  const std::size_t first = line.find(' ');
+  const std::size_t second = line.find(' ', first == std::string_view::npos ? first : first + 1);
+  if (second == std::string_view::npos || line.find(' ', second + 1) != std::string_view::npos) {
+    return refuse(400, "the first line is not 'METHOD /path HTTP/1.1'");
+  }
+  const std::string_view method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, second - first - 1);
+  const std::string_view version = line.substr(second + 1);
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") {
+    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+  }
+  const bool is_plain = std::all_of(target.begin(), target.end(),
+                                    [](char letter) { return letter > ' ' && letter <= '~'; });
+  if (!is_http_token(method) || target.empty() || target.front() != '/' || !is_plain) {
+    return refuse(400, "the first line is not 'METHOD /path HTTP/1.1'");
+  }
+  is_http_1_0_ = version == "HTTP/1.0";
+  head_.method = method;
+  const std::size_t question = target.find('?');
+  head_.path = target.substr(0, question);
+  if (question != std::string_view::npos) head_.query = target.substr(question + 1);
+}
+
+ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_http_token(line.substr(0, colon))) {
+    return refuse(400, fmt::format("'{}' is no header", printable_text(line.substr(0, 60))));
+  }
+  const std::string name = http_lower_case(line.substr(0, colon));
+  std::string_view value = line.substr(colon + 1);
+  while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+  if (!is_field_value(value)) {
+    return refuse(400, fmt::format("the header '{}' has a control character", name));
+  }
+  const auto [entry, is_new] = head_.headers.emplace(name, value);
+  if (head_.headers.size() > limits::http_request_headers) {
+    return refuse(431, fmt::format("there are over {} headers", limits::http_request_headers));
+  }
+  if (is_new) return;
+  if (is_single_header(name)) return refuse(400, fmt::format("'{}' is there twice", name));
+  entry->second.append(", ").append(value);
+}
+
+ELASTIC_DECL void http_request_parser::end_head() {
+  const auto has = [this](const char* name) { return head_.headers.contains(name); };
+  if (has("transfer-encoding")) {
+    if (has("content-length")) return refuse(400, "the length is told in two ways");
+    return refuse(501, "bodies in chunks are not taken");
+  }
+  if (!has("host") && !is_http_1_0_) return refuse(400, "the header 'host' is missing");
+  if (has("expect")) return refuse(417, "nothing is expected here");
+  const std::string connection = http_lower_case(head_.header("connection"));
+  head_.keeps_connection = is_http_1_0_ ? false : connection.find("close") == std::string::npos;
+  if (has("content-length")) read_length(head_.header("content-length"));
+  if (state_ == state::incomplete && body_left_ == 0) state_ = state::complete;
+}
+
+ELASTIC_DECL void http_request_parser::read_length(const std::string& digits) {
+  const char* const end = digits.data() + digits.size();
+  const bool is_number =
+      !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number) return refuse(400, "'content-length' is no number");
+  const auto [stop, failure] = std::from_chars(digits.data(), end, body_left_);
+  if (failure != std::errc() || stop != end || body_left_ > limits::http_request_body_bytes) {
+    body_left_ = 0;
+    refuse(413, fmt::format("a body has {} bytes at most", limits::http_request_body_bytes));
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/status_gate.ipp ----
+
+namespace elastic::detail {
+
+/// "localhost" of "LocalHost:8080", "::1" of "[::1]:8080".
+inline std::string named_host(std::string_view header) {
+  if (header.starts_with('[')) return std::string(header.substr(1, header.find(']') - 1));
+  return http_lower_case(header.substr(0, header.find(':')));
+}
+
+inline bool is_own_host(const std::string& header, const status_gate& gate) {
+  const std::string host = named_host(header);
+  if (host == "localhost") return true;
+  asio::error_code failure;
+  static_cast<void>(asio::ip::make_address(host, failure));
+  if (!failure) return true;
+  return std::find(gate.hosts.begin(), gate.hosts.end(), host) != gate.hosts.end();
+}
+
+/// The value of a cookie; empty if there is none.
+inline std::string_view cookie_value(std::string_view cookies, std::string_view name) {
+  while (!cookies.empty()) {
+    const std::size_t end = cookies.find(';');
+    std::string_view pair = cookies.substr(0, end);
+    cookies.remove_prefix(end == std::string_view::npos ? cookies.size() : end + 1);
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right) {
+  if (left.size() != right.size()) return false;
+  unsigned char difference = 0;
+  for (std::size_t at = 0; at < left.size(); ++at) {
+    difference = static_cast<unsigned char>(difference | (static_cast<unsigned char>(left[at]) ^
+                                                          static_cast<unsigned char>(right[at])));
+  }
+  return difference == 0;
+}
+
+ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
+    if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+/// Whether a program shows the token, which no page of another site can.
+inline bool has_bearer(const http_request_head& request, const status_gate& gate) {
+  constexpr std::string_view bearer = "Bearer ";
+  const std::string authorization = request.header("authorization");
+  const std::string_view shown = authorization;
+  return !gate.token.empty() && shown.starts_with(bearer) &&
+         is_same_secret(shown.substr(bearer.size()), gate.token);
+}
+
+inline bool is_of_other_site(const http_request_head& request) {
+  const std::string site = request.header("sec-fetch-site");
+  return !site.empty() && site != "same-origin" && site != "none";
+}
+
+/// Whether somebody follows a link to the page: it is shown by itself, and the site that has the
+/// link cannot read it.
+inline bool follows_link(const http_request_head& request) {
+  return request.method == "GET" && request.path == "/" &&
+         request.header("sec-fetch-mode") == "navigate" &&
+         request.header("sec-fetch-dest") == "document";
+}
+
+ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate) {
+  if (is_of_other_site(request) && !follows_link(request)) return admission::cross_site;
+  if (has_bearer(request, gate)) return admission::granted;
+  if (gate.checks_host && request.headers.contains("host") &&
+      !is_own_host(request.header("host"), gate)) {
+    return admission::wrong_host;
+  }
+  if (gate.token.empty()) return admission::granted;
+  const std::string cookies = request.header("cookie");
+  if (is_same_secret(cookie_value(cookies, gate.cookie), gate.token)) return admission::granted;
+  if (is_same_secret(query_value(request.query, "token"), gate.token)) {
+    return admission::granted_by_query;
+  }
+  return admission::token_needed;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/status_page.hpp ----
+
+namespace elastic::detail {
+
+// The page that a status server shows, as it is sent: under 30 KB together, without a framework and
+// without anything from elsewhere. What workers have said goes into it by textContent alone.
+
+inline constexpr char status_page_html[] = R"page(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>elastic</title>
+<link rel="stylesheet" href="page.css">
+<script src="page.js" defer></script>
+<header>
+  <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
+  <p id="reason"></p>
+  <p id="notice" role="alert" hidden></p>
+  <dl id="facts"></dl>
+</header>
+<section id="progress" hidden>
+  <h2>Progress</h2>
+  <progress id="bar" max="1" value="0"></progress>
+  <p id="steps"></p>
+</section>
+<section>
+  <h2>Attempts</h2>
+  <p class="hint">Each line is one life of the workers: striped while the nodes met and the workers
+    started, solid while they ran.</p>
+  <div id="attempts"></div>
+</section>
+<section>
+  <h2>Workers</h2>
+  <p class="hint">One row for each node, one cell for each rank. Choose one by a click or the arrow
+    keys.</p>
+  <canvas id="grid" tabindex="0" role="img" aria-label="ranks by nodes"></canvas>
+  <p id="legend" class="hint"></p>
+  <div id="rank" aria-live="polite"></div>
+</section>
+<section>
+  <h2>What happened</h2>
+  <ol id="events" reversed></ol>
+</section>
+</html>
+)page";
+
+inline constexpr char status_page_css[] = R"page(:root {
+  color-scheme: light dark;
+  --back: #fff; --text: #1b1f24; --faint: #667; --line: #d5d9e0;
+  --run: #2a7d46; --wait: #8893a5; --bad: #c0262d; --slow: #b26a00; --stop: #6b5ca5;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --back: #14171c; --text: #e6e9ee; --faint: #98a2b3; --line: #333a45;
+    --run: #4fb574; --wait: #5d6778; --bad: #ff6b70; --slow: #f0a93b; --stop: #a797e6;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 0 1rem 3rem; max-width: 75rem; background: var(--back);
+  color: var(--text); font: 15px/1.45 system-ui, sans-serif; overflow-wrap: anywhere;
+}
+h1 { font-size: 1.4rem; margin: 1rem 0 0; }
+h2 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
+p { margin: .2rem 0; }
+.hint { color: var(--faint); font-size: .85rem; }
+#state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
+#state.running, #state.succeeded { background: var(--run); }
+#state.failed, #state.stopping { background: var(--bad); }
+#notice { color: var(--bad); font-weight: 600; }
+#facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
+#facts div { display: flex; gap: .4em; }
+dt { color: var(--faint); }
+dd { margin: 0; font-weight: 600; }
+progress { width: 100%; height: .9rem; accent-color: var(--run); }
+.attempt { display: grid; grid-template-columns: 10rem 1fr; gap: .1rem .6rem; margin: .5rem 0; }
+.track { position: relative; height: 1.2rem; border-bottom: 1px solid var(--line); }
+.part { position: absolute; top: 0; height: 100%; min-width: 2px; background: var(--run); }
+.part.met { background: repeating-linear-gradient(45deg, var(--wait) 0 4px, transparent 4px 8px); }
+.why { grid-column: 2; }
+.mark { font-weight: 700; }
+.failure .mark, .hang .mark { color: var(--bad); }
+.membership .mark, .request .mark { color: var(--stop); }
+.success .mark { color: var(--run); }
+canvas { display: block; width: 100%; touch-action: manipulation; }
+canvas:focus-visible { outline: 2px solid var(--slow); }
+#rank { border-left: 3px solid var(--line); padding-left: .8rem; margin-top: .6rem; }
+pre { margin: .3rem 0; white-space: pre-wrap; font: 13px/1.4 ui-monospace, monospace; }
+#events { padding-left: 3rem; max-height: 22rem; overflow: auto; font-size: .9rem; }
+#events time { color: var(--faint); margin-right: .6em; }
+@media (max-width: 40rem) {
+  .attempt { grid-template-columns: 1fr; }
+  .why { grid-column: 1; }
+}
+@media (prefers-reduced-motion: no-preference) { .part { transition: width .3s; } }
+)page";
+
+inline constexpr char status_page_js[] = R"page("use strict";
+// Whatever workers and nodes have said goes into the page by textContent alone.
+const $ = id => document.getElementById(id);
+const make = (tag, kind, text) => {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+let job = null, skew = 0, selected = null, cells = null, source = null;
+let fetching = false, stale = false, fetched = 0;
+const now = () => Date.now() * 1000 + skew;
+const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
+const span = seconds => {
+  if (seconds < 60) return seconds.toFixed(1) + " s";
+  const whole = Math.floor(seconds), hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
+};
+const over = () => ["succeeded", "failed", "stopped"].includes(job.state);
+const last = () => job.attempts[job.attempts.length - 1];
+const slow = worker => worker.ratio > 1.25 && worker.state === "running";
+
+function showHead() {
+  document.title = job.state + " · " + job.run_id;
+  $("job").textContent = job.run_id;
+  $("state").textContent = job.state;
+  $("state").className = job.state;
+  $("reason").textContent = job.reason;
+  const facts = [];
+  if (last() && last().round >= 0) {
+    facts.push(["round", last().round], ["world", last().world_size + " workers"],
+      ["node", job.node + " (" + job.group_rank + " of " + last().nodes + ")"]);
+  }
+  facts.push(["restarts", job.restarts + " of " + job.max_restarts]);
+  if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
+  facts.push(["begun", clock(job.began_us)]);
+  $("facts").replaceChildren(...facts.map(([name, value]) => {
+    const pair = make("div");
+    pair.append(make("dt", "", name), make("dd", "", value));
+    return pair;
+  }));
+}
+
+function showProgress() {
+  const at = job.progress, slowest = job.workers.filter(w => w.step >= 0)
+    .reduce((a, b) => a && a.step <= b.step ? a : b, null);
+  $("progress").hidden = !slowest;
+  if (!slowest) return;
+  const total = slowest.total || 0;
+  $("bar").hidden = !total;
+  if (total) $("bar").value = Math.min(1, slowest.step / total);
+  let text = "step " + slowest.step + (total ? " of " + total : "");
+  if (at.step_seconds) {
+    text += " · " + at.step_seconds.toPrecision(3) + " s a step";
+    if (total > slowest.step && !over()) {
+      text += " · " + span(at.step_seconds * (total - slowest.step)) + " left";
+    }
+  }
+  if (at.text) text += " · " + at.text;
+  const stragglers = job.workers.filter(slow);
+  if (stragglers.length) {
+    text += " · slow: " + stragglers.slice(0, 8).map(w => "rank " + w.rank + " (" +
+      w.ratio.toFixed(1) + " × the median)").join(", ");
+  }
+  $("steps").textContent = text;
+}
+
+const marks = { failure: "✕ failure", hang: "✕ hang", membership: "↻ nodes",
+  request: "■ stopped", success: "✓ success", "": "" };
+
+function showAttempts() {
+  const begin = job.attempts.length ? job.attempts[0].began_us : 0;
+  const end = over() && last() ? last().ended_us || now() : now();
+  const whole = Math.max(1, end - begin);
+  $("attempts").replaceChildren(...job.attempts.map(attempt => {
+    const row = make("div", "attempt " + attempt.end);
+    const until = attempt.ended_us || end, started = attempt.started_us;
+    const track = make("div", "track");
+    const part = (kind, from, to, title) => {
+      const bar = make("div", "part " + kind);
+      bar.style.left = (from - begin) / whole * 100 + "%";
+      bar.style.width = Math.max(0, to - from) / whole * 100 + "%";
+      bar.title = title;
+      track.append(bar);
+    };
+    part("met", attempt.began_us, started || until, "met and started");
+    if (started) part("ran", started, until, "ran");
+    const label = attempt.round >= 0 ? "round " + attempt.round : "meeting";
+    row.append(make("div", "", label + " · " + clock(attempt.began_us)), track);
+    const why = make("div", "why");
+    if (attempt.end) why.append(make("span", "mark", marks[attempt.end]));
+    const ran = started ? span((until - started) / 1e6) : "";
+    let text = started ? " after " + ran : "";
+    if (!attempt.end) text = started ? "runs for " + ran : "not yet running";
+    if (attempt.reason && attempt.end !== "success") text += ": " + attempt.reason;
+    if (attempt.lost_seconds !== undefined) text += " · lost " + span(attempt.lost_seconds);
+    if (attempt.decision) text += " · " + attempt.decision;
+    why.append(make("span", "", text));
+    row.append(why);
+    return row;
+  }));
+}
+
+// ---- ranks by nodes ---------------------------------------------------------------------------
+
+function layOut() {
+  const own = job.workers.length, attempt = last();
+  const world = Math.max(attempt ? attempt.world_size : 0, job.base_rank + own);
+  const nodes = attempt && attempt.nodes ? attempt.nodes : 1;
+  const even = own > 0 && world === own * nodes && job.base_rank % own === 0;
+  const width = $("grid").clientWidth || 300;
+  const size = world > 512 ? 12 : 22, label = 64;
+  const fit = Math.max(1, Math.floor((width - label) / size));
+  const rows = [];
+  const add = (name, first, count) => {
+    for (let at = 0; at < count; at += fit) {
+      rows.push({ name: at ? "" : name, first: first + at, count: Math.min(fit, count - at) });
+    }
+  };
+  if (even) {
+    for (let node = 0; node < nodes; ++node) {
+      add(node === job.group_rank ? "this node" : "node " + node, node * own, own);
+    }
+  } else {
+    add("this node", job.base_rank, own);
+  }
+  return { rows, size, label, width };
+}
+
+const glyphs = { failed: "✕", hung: "!", stopped: "■", succeeded: "✓" };
+
+function drawGrid() {
+  cells = layOut();
+  const canvas = $("grid"), scale = window.devicePixelRatio || 1;
+  const { rows, size, label, width } = cells, height = Math.max(size, rows.length * size);
+  canvas.style.height = height + "px";
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+  const colour = name => style.getPropertyValue("--" + name).trim();
+  const colours = { running: colour("run"), waiting: colour("wait"), succeeded: colour("run"),
+    failed: colour("bad"), hung: colour("bad"), stopped: colour("stop") };
+  const faint = colour("line"), text = colour("text"), back = colour("back"), lag = colour("slow");
+  pen.scale(scale, scale);
+  pen.textBaseline = "middle";
+  rows.forEach((row, y) => {
+    pen.textAlign = "left";
+    pen.fillStyle = text;
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText(row.name, 0, y * size + size / 2);
+    pen.textAlign = "center";
+    pen.font = "bold " + (size - 9) + "px system-ui, sans-serif";
+    for (let x = 0; x < row.count; ++x) {
+      const worker = job.workers[row.first + x - job.base_rank];
+      const left = label + x * size + 1, top = y * size + 1, side = size - 3;
+      if (!worker) {
+        pen.strokeStyle = faint;
+        pen.strokeRect(left + .5, top + .5, side - 1, side - 1);
+      } else {
+        const lags = slow(worker);
+        pen.fillStyle = lags ? lag : colours[worker.state];
+        pen.fillRect(left, top, side, side);
+        const glyph = lags ? "◧" : glyphs[worker.state];
+        pen.fillStyle = back;
+        if (glyph && size > 14) pen.fillText(glyph, left + side / 2, top + side / 2 + 1);
+      }
+      if (row.first + x === selected) {
+        pen.strokeStyle = text;
+        pen.lineWidth = 2;
+        pen.strokeRect(left - .5, top - .5, side + 1, side + 1);
+        pen.lineWidth = 1;
+      }
+    }
+  });
+  const counts = {};
+  for (const worker of job.workers) counts[worker.state] = (counts[worker.state] || 0) + 1;
+  const words = Object.entries(counts).map(([state, count]) =>
+    count + " " + state + (glyphs[state] ? " " + glyphs[state] : ""));
+  const lagging = job.workers.filter(slow).length;
+  if (lagging) words.push(lagging + " slow ◧");
+  const others = (last() ? last().world_size : 0) - job.workers.length;
+  if (others > 0) words.push(others + " on other nodes, which show them ▢");
+  $("legend").textContent = words.join(" · ");
+  canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
+}
+
+function showRank() {
+  const box = $("rank");
+  const worker = selected === null ? null : job.workers[selected - job.base_rank];
+  if (!worker) {
+    box.replaceChildren();
+    if (selected !== null) box.append(make("p", "", "rank " + selected + " is another node's"));
+    return;
+  }
+  let head = "rank " + worker.rank + " · " + job.node + " · local " + worker.local_rank;
+  if (worker.pid) head += " · pid " + worker.pid;
+  head += " · " + worker.state;
+  if (worker.exit_code !== undefined) head += " · exit code " + worker.exit_code;
+  if (worker.signal !== undefined) head += " · signal " + worker.signal;
+  const lines = [make("b", "", head)];
+  const attempt = job.attempts.filter(a => a.failed_rank === worker.rank).pop();
+  if (attempt) {
+    lines.push(make("p", "", "what ended round " + attempt.round + ": " + attempt.reason));
+  }
+  if (worker.step >= 0) {
+    let text = "step " + worker.step + (worker.total ? " of " + worker.total : "");
+    if (worker.step_seconds) text += " · " + worker.step_seconds.toPrecision(3) + " s a step";
+    if (worker.ratio) text += " · " + worker.ratio.toFixed(2) + " × the median";
+    if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
+    lines.push(make("p", "", text));
+  }
+  if (worker.text) lines.push(make("p", "", worker.text));
+  if (worker.reason) lines.push(make("pre", "", worker.reason));
+  box.replaceChildren(...lines);
+}
+
+function select(rank) {
+  selected = rank;
+  drawGrid();
+  showRank();
+}
+
+$("grid").addEventListener("click", event => {
+  if (!cells) return;
+  const box = $("grid").getBoundingClientRect();
+  const row = cells.rows[Math.floor((event.clientY - box.top) / cells.size)];
+  const column = Math.floor((event.clientX - box.left - cells.label) / cells.size);
+  if (row && column >= 0 && column < row.count) select(row.first + column);
+});
+
+$("grid").addEventListener("keydown", event => {
+  if (!cells || !cells.rows.length) return;
+  const wide = cells.rows[0].count;
+  const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[event.key];
+  if (event.key === "Escape") return select(null);
+  if (step === undefined) return;
+  event.preventDefault();
+  const first = cells.rows[0].first, end = cells.rows[cells.rows.length - 1];
+  const most = end.first + end.count - 1;
+  const next = selected === null ? job.base_rank : selected + step;
+  select(Math.min(most, Math.max(first, next)));
+});
+
+// ---- what the agent tells -----------------------------------------------------------------------
+
+function showAll() {
+  showHead();
+  showProgress();
+  showAttempts();
+  drawGrid();
+  showRank();
+}
+
+function notice(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+async function refresh() {
+  if (fetching) {
+    stale = true;
+    return;
+  }
+  fetching = true;
+  try {
+    const answer = await fetch("api/v1/job", { cache: "no-store" });
+    if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
+    if (!answer.ok) throw new Error("the agent answered " + answer.status);
+    job = await answer.json();
+    fetched = Date.now();
+    skew = job.time_us - fetched * 1000;
+    showAll();
+    if (!source) follow();
+  } catch (failure) {
+    notice("No answer from the agent (" + failure.message + "). Trying again…");
+    if (!source) setTimeout(refresh, 2000);
+  } finally {
+    // Many records in a row are looked at together.
+    setTimeout(() => {
+      fetching = false;
+      if (stale) {
+        stale = false;
+        refresh();
+      }
+    }, 100);
+  }
+}
+
+const told = { epoch: 0, seq: 0 };
+
+function tell(record) {
+  if (record.epoch === told.epoch && record.seq <= told.seq) return;
+  Object.assign(told, { epoch: record.epoch, seq: record.seq });
+  const line = make("li");
+  line.append(make("time", "", clock(record.time_us)));
+  let text = record.kind.replaceAll("_", " ");
+  for (const name of ["round", "rank", "exit_code", "signal", "state"]) {
+    if (record[name] !== undefined) text += " · " + name.replace("_", " ") + " " + record[name];
+  }
+  if (record.seconds !== undefined) text += " · " + span(record.seconds);
+  if (record.reason) text += " · " + record.reason;
+  line.append(make("span", "", text));
+  line.dataset.sequence = record.seq;
+  $("events").prepend(line);
+  while ($("events").children.length > 300) $("events").lastChild.remove();
+}
+
+function follow() {
+  source = new EventSource("api/v1/events");
+  source.onopen = () => {
+    notice("");
+    refresh();
+  };
+  source.onmessage = event => {
+    tell(JSON.parse(event.data));
+    refresh();
+  };
+  source.addEventListener("reset", refresh);
+  source.addEventListener("progress", event => {
+    for (const [local, step, total, seconds] of JSON.parse(event.data).workers) {
+      const worker = job && job.workers[local];
+      if (!worker) continue;
+      Object.assign(worker, { step, total, step_seconds: seconds, progress_us: now() });
+      if (job.progress.step_seconds) worker.ratio = seconds / job.progress.step_seconds;
+    }
+    if (!job) return;
+    const spans = job.workers.map(w => w.step_seconds || 0).filter(s => s > 0);
+    spans.sort((a, b) => a - b);
+    if (spans.length) job.progress.step_seconds = spans[spans.length >> 1];
+    showProgress();
+    drawGrid();
+    showRank();
+    // What else workers say is not among it.
+    if (Date.now() - fetched > 3000) refresh();
+  });
+  source.onerror = () => {
+    notice(job && over() ? "The agent has ended."
+      : "The connection to the agent is lost. Trying again…");
+    if (source.readyState !== EventSource.CLOSED) return;
+    source = null;
+    setTimeout(refresh, 2000);
+  };
+}
+
+setInterval(() => { if (job && !over() && !document.hidden) showAttempts(); }, 1000);
+addEventListener("resize", () => { if (job) drawGrid(); });
+matchMedia("(prefers-color-scheme: dark)")
+  .addEventListener("change", () => { if (job) drawGrid(); });
+refresh();
+)page";
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/status_answer.ipp ----
+
+namespace elastic::detail {
+
+inline std::string_view status_words(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 303: return "See Other";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 413: return "Content Too Large";
+    case 417: return "Expectation Failed";
+    case 421: return "Misdirected Request";
+    case 431: return "Request Header Fields Too Large";
+    case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
+    default: return "Error";
+  }
+}
+
+inline bool is_probe(std::string_view path) { return path == "/livez" || path == "/readyz"; }
+
+/// What those who may look get; none: there is no such path.
+inline std::optional<status_answer> content_of(const http_request_head& request,
+                                               const job_view& view, std::int64_t now_us) {
+  const std::string& path = request.path;
+  status_answer answer;
+  if (path == "/") {
+    answer.type = "text/html; charset=utf-8";
+    answer.body = status_page_html;
+  } else if (path == "/page.js") {
+    answer.type = "text/javascript; charset=utf-8";
+    answer.body = status_page_js;
+  } else if (path == "/page.css") {
+    answer.type = "text/css; charset=utf-8";
+    answer.body = status_page_css;
+  } else if (path == "/metrics") {
+    const metrics_format format = metrics_format_for(request.header("accept"));
+    answer.type = content_type(format);
+    answer.body = metrics_text(view, format, now_us);
+  } else if (path == "/api/v1/job") {
+    const bool is_plain = request.header("accept") == "text/plain";
+    if (!is_plain) answer.type = "application/json";
+    answer.body = is_plain ? job_text(view, now_us) : job_json(view, now_us);
+  } else if (path == "/api/v1/events") {
+    answer.type = "text/event-stream";
+    answer.is_stream = true;
+  } else {
+    return std::nullopt;
+  }
+  return answer;
+}
+
+/// Alive is who answers. Ready is whose workers run; why they do not is for those who may look.
+inline status_answer probe_answer(const http_request_head& request, const job_view& view,
+                                  bool may_look) {
+  status_answer answer;
+  answer.body = "ok\n";
+  if (request.path == "/livez") return answer;
+  const std::string why = why_not_ready(view);
+  if (why.empty()) return answer;
+  answer.status = 503;
+  answer.body = fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+  return answer;
+}
+
+inline status_answer refused_admission(admission verdict) {
+  if (verdict == admission::wrong_host) {
+    return refusal_answer(421, "this is not the host that the request names");
+  }
+  if (verdict == admission::cross_site) return refusal_answer(403, "a page of another site asks");
+  status_answer answer = refusal_answer(
+      401, "a token is needed: open /?token=…, or send the header 'Authorization: Bearer …'");
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
+  status_answer answer;
+  answer.status = status;
+  answer.body = fmt::format("{}\n", why);
+  return answer;
+}
+
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const job_view& view, std::int64_t now_us) {
+  if (request.method != "GET" && request.method != "HEAD") {
+    status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
+    answer.headers.emplace_back("Allow", "GET, HEAD");
+    return answer;
+  }
+  const admission verdict = admission_of(request, gate);
+  const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
+  if (is_probe(request.path) && (may_look || verdict == admission::token_needed)) {
+    return probe_answer(request, view, may_look);
+  }
+  if (!may_look) return refused_admission(verdict);
+  const std::optional<status_answer> content = content_of(request, view, now_us);
+  if (!content) return refusal_answer(404, "there is no such page");
+  if (verdict == admission::granted) return *content;
+  status_answer answer;
+  answer.status = 303;
+  answer.headers.emplace_back("Location", request.path);
+  // Strict would not be sent by who came over a link of another site; what of it does more than
+  // open the page is refused.
+  answer.headers.emplace_back(
+      "Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax", gate.cookie, gate.token));
+  return answer;
+}
+
+ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
+                                       bool keeps_connection) {
+  std::string text = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
+                                 status_words(answer.status), answer.type);
+  if (!answer.is_stream) text += fmt::format("Content-Length: {}\r\n", answer.body.size());
+  for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
+  text +=
+      "Cache-Control: no-store\r\n"
+      "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+      "Cross-Origin-Resource-Policy: same-origin\r\n"
+      "Referrer-Policy: no-referrer\r\n"
+      "X-Content-Type-Options: nosniff\r\n";
+  text += keeps_connection ? "\r\n" : "Connection: close\r\n\r\n";
+  return has_body ? text + answer.body : text;
+}
+
+ELASTIC_DECL event_cursor cursor_of(const http_request_head& request) {
+  std::string text = request.header("last-event-id");
+  if (text.empty()) text = query_value(request.query, "after");
+  event_cursor cursor;
+  const char* const end = text.data() + text.size();
+  const auto [dash, failure] = std::from_chars(text.data(), end, cursor.epoch);
+  if (failure != std::errc() || dash == end || *dash != '-') return {};
+  const auto [stop, problem] = std::from_chars(dash + 1, end, cursor.sequence);
+  if (problem != std::errc() || stop != end || cursor.epoch < 0 || cursor.sequence < 0) return {};
+  return cursor;
+}
+
+ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
+                                     event_cursor& cursor) {
+  std::string text;
+  const bool is_other = cursor.epoch != epoch;
+  const std::int64_t expected = is_other ? 1 : cursor.sequence + 1;
+  const bool has_gap = !records.empty() && records.front().sequence > expected;
+  if (has_gap || (is_other && cursor.epoch != 0)) text += "event: reset\ndata: {}\n\n";
+  if (is_other) cursor = {epoch, 0};
+  for (const journal_record& record : records) {
+    text +=
+        fmt::format("id: {}-{}\ndata: {}\n\n", record.epoch, record.sequence, to_json_line(record));
+    cursor.sequence = record.sequence;
+  }
+  return text;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/detail/impl/code_pages.ipp ----
 
 #include <link.h>
@@ -38104,6 +47543,649 @@ inline int release_object(dl_phdr_info* object, std::size_t, void*) {
 
 ELASTIC_DECL void release_code_pages() {
   if (!is_traced()) ::dl_iterate_phdr(release_object, nullptr);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/run_story.ipp ----
+
+#include <numeric>
+
+namespace elastic::detail {
+
+ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
+  using kind = job_event_kind;
+  switch (event.kind) {
+    case kind::agent_started:
+    case kind::rendezvous_started: return agent_phase::rendezvous;
+    case kind::round_joined:
+    case kind::workers_starting: return agent_phase::start;
+    case kind::workers_started: return agent_phase::work;
+    case kind::workers_judged:
+      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
+    case kind::round_ended:
+    case kind::restart_decided:
+    case kind::failure_decided:
+    case kind::stop_requested:
+    case kind::fence_reached:
+    case kind::workers_stopping: return agent_phase::stop;
+    case kind::workers_stopped: return agent_phase::wait;
+    case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    case kind::exit_barrier_ended:
+    case kind::agent_ended: return agent_phase::rest;
+    case kind::worker_ended:
+    case kind::worker_hung:
+    case kind::checkpoint_ended: break;
+  }
+  return before;
+}
+
+ELASTIC_DECL const journal_record* attempt_story::cause() const {
+  const bool is_elsewhere =
+      change && (change->event.elsewhere == 1 || change->event.state != "worker_failed");
+  if (is_elsewhere) return nullptr;
+  if (!hung.empty()) return hung.front();
+  return failures.empty() ? nullptr : failures.front();
+}
+
+ELASTIC_DECL double run_story::total() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+/// What one record adds to the story of an attempt.
+inline void add_to(attempt_story& attempt, const journal_record& record) {
+  using kind = job_event_kind;
+  const job_event& event = record.event;
+  if (event.round) attempt.round = event.round;
+  switch (event.kind) {
+    case kind::round_joined:
+      attempt.joined = &record;
+      attempt.attempt = event.attempt;
+      break;
+    case kind::workers_started: attempt.started = &record; break;
+    case kind::worker_ended:
+      if (event.state != "succeeded") attempt.failures.push_back(&record);
+      break;
+    case kind::worker_hung: attempt.hung.push_back(&record); break;
+    case kind::round_ended: attempt.change = &record; break;
+    case kind::restart_decided:
+    case kind::failure_decided: attempt.decision = &record; break;
+    case kind::workers_stopped: attempt.stopped = &record; break;
+    default: break;
+  }
+  if (event.step) attempt.step = std::max(attempt.step.value_or(*event.step), *event.step);
+}
+
+inline void add_to(run_story& story, const journal_record& record, agent_phase& phase) {
+  const std::int64_t last_us =
+      story.records.empty() ? record.time_us : story.records.back()->time_us;
+  const double span = std::max(0.0, static_cast<double>(record.time_us - last_us) / 1e6);
+  story.seconds[static_cast<std::size_t>(phase)] += span;
+  if (phase == agent_phase::work && !story.attempts.empty()) {
+    story.attempts.back().work_seconds += span;
+  }
+  story.records.push_back(&record);
+  if (!record.event.run_id.empty()) story.run_id = record.event.run_id;
+  const bool is_cut_off =
+      story.attempts.empty() && record.event.kind != job_event_kind::agent_started;
+  if (record.event.kind == job_event_kind::rendezvous_started || is_cut_off) {
+    story.attempts.emplace_back().began_us = record.time_us;
+  }
+  if (!story.attempts.empty()) add_to(story.attempts.back(), record);
+  if (record.event.kind == job_event_kind::agent_ended) story.end = &record;
+  phase = phase_after(record.event, phase);
+}
+
+ELASTIC_DECL std::vector<run_story> stories_of(const std::vector<journal_record>& records) {
+  std::vector<run_story> stories;
+  agent_phase phase = agent_phase::rendezvous;
+  for (const journal_record& record : records) {
+    if (stories.empty() || stories.back().records.back()->epoch != record.epoch ||
+        stories.back().node != record.node) {
+      stories.emplace_back().node = record.node;
+      phase = agent_phase::rendezvous;
+    }
+    add_to(stories.back(), record, phase);
+  }
+  return stories;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/advice.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string span_words(double seconds) {
+  if (seconds < 9.95) return fmt::format("{:.2g} s", seconds < 0.001 ? 0.0 : seconds);
+  const auto whole = static_cast<std::int64_t>(std::min(std::round(seconds), 1e15));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+namespace advice {
+
+/// Attempts in a row that failed and came no further count as a loop from here on, and those that
+/// report no step if they ended within this time.
+inline constexpr int loop_attempts = 3;
+inline constexpr double loop_uptime = 60;
+/// What is worth a word: a part of the whole time, and not next to nothing.
+inline constexpr double worthy_part = 0.1;
+inline constexpr double worthy_seconds = 10;
+
+inline double sum_of(const std::vector<run_story>& stories, agent_phase phase) {
+  double sum = 0;
+  for (const run_story& story : stories) sum += story.seconds_of(phase);
+  return sum;
+}
+
+inline bool is_worthy(const std::vector<run_story>& stories, double seconds) {
+  double total = 0;
+  for (const run_story& story : stories) total += story.total();
+  return seconds >= worthy_seconds && seconds >= worthy_part * total;
+}
+
+/// The longest row of failed attempts of one run that came no further than before.
+inline int longest_loop(const run_story& story) {
+  int longest = 0;
+  int row = 0;
+  std::int64_t furthest = -1;
+  for (const attempt_story& attempt : story.attempts) {
+    const bool has_failed =
+        attempt.started && attempt.change && attempt.change->event.state == "worker_failed";
+    const bool came_further =
+        attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
+    if (attempt.step) furthest = std::max(furthest, *attempt.step);
+    row = has_failed && !came_further ? row + 1 : 0;
+    // The first of a loop is the one that the others came no further than.
+    if (has_failed && came_further && attempt.step) row = 1;
+    longest = std::max(longest, row);
+  }
+  return longest;
+}
+
+inline std::string loop(const std::vector<run_story>& stories) {
+  int longest = 0;
+  for (const run_story& story : stories) longest = std::max(longest, longest_loop(story));
+  if (longest < loop_attempts) return "";
+  return fmt::format(
+      "{} attempts in a row failed without coming further: a restart does not heal what they "
+      "failed of. --restart-while-progress {} ends such a loop early.",
+      longest, loop_attempts - 1);
+}
+
+/// Who failed first, how often: the root causes that are known of attempts.
+inline std::map<std::pair<std::string, std::int64_t>, int> first_failures(
+    const std::vector<run_story>& stories) {
+  std::map<std::pair<std::string, std::int64_t>, int> counts;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      const journal_record* const cause = attempt.cause();
+      if (cause) ++counts[{story.node, cause->event.local_rank.value_or(-1)}];
+    }
+  }
+  return counts;
+}
+
+inline std::string same_place(const std::vector<run_story>& stories) {
+  int failures = 0;
+  std::map<std::string, int> by_node;
+  const auto counts = first_failures(stories);
+  for (const auto& [place, count] : counts) {
+    failures += count;
+    by_node[place.first] += count;
+  }
+  if (failures < loop_attempts) return "";
+  for (const auto& [place, count] : counts) {
+    // One of a single worker says nothing.
+    if (count < failures || counts.size() > 1) continue;
+    const bool is_alone = std::all_of(stories.begin(), stories.end(), [](const run_story& story) {
+      return std::all_of(story.attempts.begin(), story.attempts.end(), [](const auto& attempt) {
+        return !attempt.started || attempt.started->event.local_world_size.value_or(0) <= 1;
+      });
+    });
+    if (is_alone) continue;
+    return fmt::format(
+        "All {} failures began with local rank {} on {}: look at that GPU, its memory and its "
+        "links, and at the data that this rank gets.",
+        failures, place.second, place.first);
+  }
+  if (stories.size() < 2) return "";
+  for (const auto& [node, count] : by_node) {
+    if (count < failures || by_node.size() < 1) continue;
+    const bool has_others = std::any_of(stories.begin(), stories.end(),
+                                        [&](const run_story& story) { return story.node != node; });
+    if (!has_others) continue;
+    return fmt::format("All {} failures began on {}: look at that node, or leave it out.", failures,
+                       node);
+  }
+  return "";
+}
+
+inline std::string hung(const std::vector<run_story>& stories) {
+  int count = 0;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      count += static_cast<int>(attempt.hung.size());
+    }
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "{} worker{} hung: --hang-hook 'py-spy dump --pid \"$ELASTIC_HUNG_PID\"' shows where, in "
+      "hang.log beside the worker's log files.",
+      count, count == 1 ? " was" : "s were");
+}
+
+inline std::string out_of_memory(const std::vector<run_story>& stories) {
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      for (const journal_record* failure : attempt.failures) {
+        const job_event& event = failure->event;
+        if (event.signal != SIGKILL || event.reason.find("memory") == std::string::npos) continue;
+        return fmt::format(
+            "Rank {} on {} was most likely killed for want of memory: fewer or smaller data "
+            "loaders, or more memory for the node or its cgroup.",
+            event.rank.value_or(-1), story.node);
+      }
+    }
+  }
+  return "";
+}
+
+inline std::string long_grace(const std::vector<run_story>& stories) {
+  int count = 0;
+  double lost = 0;
+  double allowed = 0;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      if (!attempt.stopped) continue;
+      const job_event& event = attempt.stopped->event;
+      if (event.allowed.value_or(0) < 5 || *event.allowed > event.seconds.value_or(0) * 1.1)
+        continue;
+      ++count;
+      lost += *event.seconds;
+      allowed = *event.allowed;
+    }
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "Workers did not end within the grace of {}, {} time{}, and were killed then, which took {} "
+      "in all: have them end on SIGTERM, or give them less by --shutdown-timeout.",
+      span_words(allowed), count, count == 1 ? "" : "s", span_words(lost));
+}
+
+/// When each node came to each round: round → the begin of its wait, and the node.
+inline std::string slow_node(const std::vector<run_story>& stories) {
+  std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      if (!attempt.joined || !attempt.round) continue;
+      waits[*attempt.round].emplace_back(attempt.joined->event.seconds.value_or(0), story.node);
+    }
+  }
+  std::map<std::string, int> last;
+  double lost = 0;
+  for (auto& [round, entries] : waits) {
+    if (entries.size() < 2) continue;
+    std::sort(entries.begin(), entries.end());
+    const double behind = entries[1].first - entries[0].first;
+    if (behind < 1) continue;
+    ++last[entries[0].second];
+    lost += behind;
+  }
+  for (const auto& [node, count] : last) {
+    if (!is_worthy(stories, lost) || static_cast<std::size_t>(count) * 2 <= last.size()) continue;
+    return fmt::format(
+        "{} came last to {} round{}, and the others waited {} for it: look at what it does before "
+        "it meets them (its disk, its image, its address look-ups), or whether it stops slowly.",
+        node, count, count == 1 ? "" : "s", span_words(lost));
+  }
+  return "";
+}
+
+inline std::string long_rendezvous(const std::vector<run_story>& stories) {
+  const double seconds = sum_of(stories, agent_phase::rendezvous);
+  if (!is_worthy(stories, seconds) || !slow_node(stories).empty()) return "";
+  return fmt::format(
+      "{} went to meeting the other nodes: start the nodes together, keep spare ones waiting, or "
+      "let the job run with fewer (--nnodes MIN:MAX).",
+      span_words(seconds));
+}
+
+inline std::string long_start(const std::vector<run_story>& stories) {
+  int restarts = 0;
+  for (const run_story& story : stories) restarts += static_cast<int>(story.attempts.size()) - 1;
+  const double seconds = sum_of(stories, agent_phase::start);
+  if (restarts < 1 || !is_worthy(stories, seconds)) return "";
+  return fmt::format(
+      "{} went to starting workers: the log directory, the guard or the start of the program are "
+      "slow on this node.",
+      span_words(seconds));
+}
+
+inline std::string comings(const std::vector<run_story>& stories) {
+  int longest = 0;
+  for (const run_story& story : stories) {
+    const auto is_coming = [](const attempt_story& attempt) {
+      return attempt.change && attempt.change->event.state == "node_waiting";
+    };
+    longest = std::max(longest, static_cast<int>(std::count_if(story.attempts.begin(),
+                                                               story.attempts.end(), is_coming)));
+  }
+  if (longest < loop_attempts) return "";
+  return fmt::format(
+      "{} times the workers were stopped because a node came: start the nodes together, or wait "
+      "longer for them (--rdzv-conf last_call_timeout=SECONDS).",
+      longest);
+}
+
+inline std::string lost_nodes(const std::vector<run_story>& stories) {
+  for (const run_story& story : stories) {
+    const auto is_fence = [](const journal_record* record) {
+      return record->event.kind == job_event_kind::fence_reached;
+    };
+    if (std::none_of(story.records.begin(), story.records.end(), is_fence)) continue;
+    return fmt::format(
+        "{} lost the other nodes, and its workers were killed before these went on: look at its "
+        "network, or whether it stood still.",
+        story.node);
+  }
+  return "";
+}
+
+inline std::string silent_end(const std::vector<run_story>& stories) {
+  for (const run_story& story : stories) {
+    const bool is_last = &story == &stories.back();
+    const bool has_later =
+        !is_last && std::any_of(&story + 1, &stories.back() + 1,
+                                [&](const run_story& later) { return later.node == story.node; });
+    if (story.end || !has_later) continue;
+    return fmt::format(
+        "The agent of {} ended without a word and was started again: it was killed (look for the "
+        "kernel's out-of-memory killer in dmesg), or its machine was.",
+        story.node);
+  }
+  return "";
+}
+
+}  // namespace advice
+
+ELASTIC_DECL const std::vector<advice_rule>& advice_rules() {
+  static const std::vector<advice_rule> rules{
+      {"loop without progress", advice::loop},
+      {"always the same place", advice::same_place},
+      {"hung rank", advice::hung},
+      {"out of memory", advice::out_of_memory},
+      {"grace too long", advice::long_grace},
+      {"slow node", advice::slow_node},
+      {"long rendezvous", advice::long_rendezvous},
+      {"long start", advice::long_start},
+      {"nodes that come", advice::comings},
+      {"lost the others", advice::lost_nodes},
+      {"silent end", advice::silent_end},
+  };
+  return rules;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/record_writer.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL record_writer::record_writer(record_writer_options options)
+    : options_(std::move(options)), may_hang_(detail::may_hang(options_.path)) {}
+
+ELASTIC_DECL record_writer::~record_writer() {
+  if (may_hang_) close_on_thread(std::move(file_));
+}
+
+ELASTIC_DECL void record_writer::add(std::string line) {
+  if (!may_hang_) return write(std::move(line));
+  const std::lock_guard lock(mutex_);
+  if (pending_.size() >= limits::journal_pending_lines) {
+    problem_ = fmt::format("the {} '{}' takes no records, which are lost", what(), path());
+    return;
+  }
+  pending_.push_back(std::move(line));
+  if (is_writing_) return;
+  is_writing_ = true;
+  try {
+    start_thread([self = shared_from_this()] { self->write_pending(); }).detach();
+  } catch (const std::system_error& failure) {
+    // A loop that stands still is worse than a line that is late: the next one tries again.
+    is_writing_ = false;
+    problem_ = fmt::format("no thread can write the {} '{}': {}", what(), path(), failure.what());
+  }
+}
+
+ELASTIC_DECL bool record_writer::has_pending() {
+  const std::lock_guard lock(mutex_);
+  return is_writing_;
+}
+
+ELASTIC_DECL bool record_writer::wait(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, patience, [&] { return !is_writing_; });
+}
+
+ELASTIC_DECL void record_writer::log_problem(const logger& log) {
+  const std::lock_guard lock(mutex_);
+  if (problem_.empty() || std::exchange(is_problem_logged_, true)) return;
+  log.error("{}", problem_);
+}
+
+ELASTIC_DECL void record_writer::write_pending() {
+  std::unique_lock lock(mutex_);
+  while (!pending_.empty()) {
+    std::string line = std::move(pending_.front());
+    pending_.pop_front();
+    lock.unlock();
+    write(std::move(line));
+    lock.lock();
+  }
+  is_writing_ = false;
+  idle_.notify_all();
+}
+
+ELASTIC_DECL void record_writer::write(std::string line) {
+  try {
+    if (!file_) open();
+    if (size_ > options_.head.size() && size_ + line.size() > options_.max_size) put_aside();
+    if (is_torn_) line.insert(line.begin(), '\n');
+    append(line);
+  } catch (const error& failure) {
+    const std::lock_guard lock(mutex_);
+    if (problem_.empty()) problem_ = failure.what();
+  }
+}
+
+// Not to be held up by a pipe that nobody reads.
+ELASTIC_DECL void record_writer::open() {
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  if (options_.is_anew && !was_opened_) flags |= O_TRUNC;
+  unique_fd file(::open(path().c_str(), flags, 0600));
+  if (!file) refuse("opened");
+  was_opened_ = true;
+  struct stat about = {};
+  const bool is_file = ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode);
+  size_ = is_file ? static_cast<std::uint64_t>(about.st_size) : 0;
+  is_torn_ = size_ > 0 && !ends_with_line();
+  file_ = std::move(file);
+  if (size_ == 0) append(options_.head);
+}
+
+// Who died while it wrote may have left half a line.
+ELASTIC_DECL bool record_writer::ends_with_line() const {
+  const unique_fd file(::open(path().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  char last = '\n';
+  if (file) static_cast<void>(::pread(file.get(), &last, 1, static_cast<off_t>(size_ - 1)));
+  return last == '\n';
+}
+
+ELASTIC_DECL void record_writer::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse("written");
+    is_torn_ = true;
+    size_ += static_cast<std::uint64_t>(written);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  is_torn_ = false;
+}
+
+// The files of before move up by one, the oldest makes room.
+ELASTIC_DECL void record_writer::put_aside() {
+  const auto name = [&](int number) {
+    return number == 0 ? path() : fmt::format("{}.{}", path(), number);
+  };
+  for (int number = options_.max_files - 1; number > 0; --number) {
+    static_cast<void>(std::rename(name(number - 1).c_str(), name(number).c_str()));
+  }
+  if (options_.max_files <= 1) static_cast<void>(::unlink(path().c_str()));
+  file_.reset();
+  open();
+}
+
+ELASTIC_DECL void record_writer::refuse(const char* failed) const {
+  throw error(errc::file_access, fmt::format("the {} '{}' cannot be {}, records are lost: {}",
+                                             what(), path(), failed, errno_text(errno)));
+}
+
+ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log) {
+  if (writer->has_pending()) {
+    std::function<bool()> work = [writer] { return writer->wait(limits::journal_patience); };
+    const bool is_written = co_await run_blocking<bool>(std::move(work));
+    if (!is_written) {
+      log.warning("the {} '{}' does not answer: its end is lost", writer->what(), writer->path());
+    }
+  }
+  writer->log_problem(log);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/trace_events.ipp ----
+
+namespace elastic::detail {
+
+/// One event, as the format names its parts; the agent's thread is 0, those of workers follow.
+struct trace_events::trace_event {
+  /// "B", "E" (a span begins or ends) or "i" (a moment).
+  char type;
+  std::int64_t thread = 0;
+  std::string name = {};
+  const job_event* about = nullptr;
+  std::string reason = {};
+};
+
+ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& record) {
+  events_.clear();
+  now_us_ = record.time_us;
+  if (record.epoch != epoch_) begin_epoch(record);
+  const job_event& event = record.event;
+  using kind = job_event_kind;
+  mark(event);
+  if (event.kind == kind::worker_ended) end_worker(event.local_rank.value_or(-1), event.reason);
+  if (event.kind == kind::workers_stopped || event.kind == kind::rendezvous_started ||
+      event.kind == kind::agent_ended) {
+    end_workers();
+  }
+  enter(phase_after(event, phase_), event);
+  if (event.kind == kind::workers_started) begin_workers(event);
+  return std::exchange(events_, {});
+}
+
+ELASTIC_DECL void trace_events::add(const trace_event& event) {
+  const std::int64_t limit = std::int64_t{1} << 60;
+  const std::int64_t time =
+      std::clamp(now_us_, -limit, limit) + std::clamp(shift_us_, -limit, limit);
+  std::string text = fmt::format(R"({{"ph": "{}", "pid": {}, "tid": {}, "ts": {})", event.type,
+                                 process_, event.thread, time);
+  if (!event.name.empty()) text += fmt::format(R"(, "name": {})", json_string(event.name));
+  if (event.type != 'E') text += R"(, "cat": "elastic")";
+  if (event.type == 'i') text += R"(, "s": "p")";
+  std::string arguments;
+  const auto argument = [&](const char* key, const std::string& value) {
+    arguments += fmt::format(R"({}"{}": {})", arguments.empty() ? "" : ", ", key, value);
+  };
+  if (event.about && event.about->round) argument("round", std::to_string(*event.about->round));
+  if (event.about && event.about->attempt) {
+    argument("attempt", std::to_string(*event.about->attempt));
+  }
+  if (!event.reason.empty()) argument("reason", json_string(event.reason));
+  if (!arguments.empty()) text += fmt::format(R"(, "args": {{{}}})", arguments);
+  events_.push_back(text + "}");
+}
+
+ELASTIC_DECL void trace_events::name(const char* what, std::int64_t thread, std::string_view text) {
+  events_.push_back(
+      fmt::format(R"({{"ph": "M", "pid": {}, "tid": {}, "name": "{}", "args": {{"name": {}}}}})",
+                  process_, thread, what, json_string(text)));
+}
+
+ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
+  end_workers();
+  leave();
+  epoch_ = record.epoch;
+  name("process_name", 0, record.node);
+  name("thread_name", 0, "agent");
+}
+
+ELASTIC_DECL void trace_events::leave() {
+  if (phase_ != agent_phase::rest) add({.type = 'E'});
+  phase_ = agent_phase::rest;
+}
+
+ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event& event) {
+  if (phase == phase_) return;
+  leave();
+  phase_ = phase;
+  if (phase == agent_phase::rest) return;
+  add({.type = 'B', .name = std::string(to_string(phase)), .about = &event});
+}
+
+ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
+  end_workers();
+  const std::int64_t most = static_cast<std::int64_t>(limits::journal_pids);
+  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, most);
+  const std::int64_t base =
+      std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, std::int64_t{1} << 60);
+  for (std::int64_t local = 0; local < count; ++local) {
+    const std::string text = fmt::format("rank {}", base + local);
+    name("thread_name", local + 1, fmt::format("local rank {}", local));
+    add({.type = 'B', .thread = local + 1, .name = text, .about = &event});
+    workers_[local] = base + local;
+  }
+}
+
+ELASTIC_DECL void trace_events::end_worker(std::int64_t local_rank, const std::string& reason) {
+  if (workers_.erase(local_rank) == 0) return;
+  add({.type = 'E', .thread = local_rank + 1, .reason = reason});
+}
+
+ELASTIC_DECL void trace_events::end_workers() {
+  while (!workers_.empty()) end_worker(workers_.begin()->first, "");
+}
+
+ELASTIC_DECL void trace_events::mark(const job_event& event) {
+  using kind = job_event_kind;
+  const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
+  const bool is_moment = is_end_of_failed || event.kind == kind::worker_hung ||
+                         event.kind == kind::round_ended || event.kind == kind::restart_decided ||
+                         event.kind == kind::failure_decided ||
+                         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
+                         event.kind == kind::checkpoint_ended || event.kind == kind::agent_ended;
+  if (!is_moment) return;
+  std::string text = std::string(to_string(event.kind));
+  std::int64_t thread = 0;
+  const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
+  if (event.rank)
+    text = fmt::format("rank {} {}", *event.rank, is_end_of_failed ? "failed" : "hung");
+  if (event.rank && has_thread) thread = *event.local_rank + 1;
+  add({.type = 'i', .thread = thread, .name = text, .about = &event, .reason = event.reason});
 }
 
 }  // namespace elastic::detail
@@ -38651,21 +48733,16 @@ ELASTIC_DECL legacy_lease::legacy_lease(std::shared_ptr<leased_keys> keys, job_k
       sign_(time_, legacy_ttl::lease) {}
 
 ELASTIC_DECL void legacy_lease::start(asio::any_io_executor executor) {
-  if (ended_) return;
-  ended_.emplace(executor);
+  if (refreshing_) return;
   idle_.emplace(executor);
   idle_->set();
-  auto on_end = [self = shared_from_this()](std::exception_ptr) {
-    self->idle_->set();
-    self->ended_->set();
-  };
-  asio::co_spawn(executor, keep(), asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  job_due_ = time_->now() + duration(legacy_ttl::job) / 2;
+  refreshing_.emplace(executor);
+  refreshing_->spawn(keep(shared_from_this()));
 }
 
 ELASTIC_DECL task<void> legacy_lease::stop() {
-  if (!ended_) co_return;
-  cancel_.emit(asio::cancellation_type::terminal);
-  co_await ended_->wait();
+  if (refreshing_) co_await refreshing_->stop();
 }
 
 ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
@@ -38690,25 +48767,31 @@ ELASTIC_DECL task<void> legacy_lease::prolong(std::string key) {
   sign_.heard(begun);
 }
 
-ELASTIC_DECL task<void> legacy_lease::keep() {
+ELASTIC_DECL task<void> legacy_lease::refresh() {
+  if (!held_.empty()) co_await prolong(held_);
+  if (!keep_job_ || time_->now() < job_due_) co_return;
+  co_await keep_job_();
+  job_due_ = time_->now() + duration(legacy_ttl::job) / 2;
+}
+
+ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) {
   // Two may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
-  time_point job_due = time_->now() + duration(legacy_ttl::job) / 2;
+  time_source& time = *lease->time_;
   for (;;) {
-    co_await time_->sleep_until(time_->now() + interval);
-    idle_->reset();
+    co_await time.sleep_until(time.now() + interval);
+    lease->idle_->reset();
     try {
-      if (!held_.empty()) co_await prolong(held_);
-      if (keep_job_ && time_->now() >= job_due) {
-        co_await keep_job_();
-        job_due = time_->now() + duration(legacy_ttl::job) / 2;
-      }
+      co_await lease->refresh();
     } catch (const error& failure) {
       // Whoever waits for the rendezvous hears of it, too.
-      last_problem_ = failure.what();
-      log_.debug("this node could not say that it lives: {}", failure.what());
+      lease->last_problem_ = failure.what();
+      lease->log_.debug("this node could not say that it lives: {}", failure.what());
+    } catch (...) {
+      lease->idle_->set();
+      throw;
     }
-    idle_->set();
+    lease->idle_->set();
   }
 }
 
@@ -38920,6 +49003,7 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
   co_await workers_.stop();
   auto executor = co_await asio::this_coro::executor;
   lease_->start(executor);
+  co_await come_back();
   change_.reset();
   exit_ = {};
   co_await with_rollback(join(), give_up());
@@ -38939,8 +49023,21 @@ ELASTIC_DECL task<void> legacy_rendezvous::give_up_in_time() {
   co_await lease_->sign().wait_for_notice();
   // Whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
-  throw cut_off_error(lease_->sign(), lease_->last_problem());
+  if (!change_) {
+    change_ = cut_off_change(lease_->sign(), lease_->last_problem(), restarts_);
+  }
+  is_cut_off_ = true;
 }
+
+ELASTIC_DECL task<void> legacy_rendezvous::come_back() {
+  if (!is_cut_off_) co_return;
+  task<void> looking = look_once();
+  std::string why = cut_off_text(lease_->sign(), lease_->last_problem());
+  co_await reach_again(parameters_.time, std::move(looking), std::move(why));
+  is_cut_off_ = false;
+}
+
+ELASTIC_DECL task<void> legacy_rendezvous::look_once() { co_await shared_.look(); }
 
 ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
   while (!change_) {
@@ -39844,6 +49941,7 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
                     "cannot be used with dialect={}",
                     to_text(*dialect_)));
   }
+  if (dialect_) parameters_.refuse_choice_of_nodes("a job with a dialect");
   auto native = std::make_shared<c10d_rendezvous>(parameters_);
   native->meet_beside_torch([run_id = parameters_.run_id,
                              log = parameters_.log](std::shared_ptr<key_value_engine> table) {
@@ -39874,16 +49972,25 @@ ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::close(job_end how, std::string why) {
-  has_succeeded_ = how == job_end::succeeded;
+  end_ = how;
   return chosen_->close(how, std::move(why));
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::shutdown() {
+  if (host_ && !end_) co_await close_before_leaving();
   co_await chosen_->shutdown();
   if (!host_) co_return;
-  if (has_succeeded_) co_await see_off();
+  co_await see_off();
   const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
   co_await hosted->stop();
+}
+
+ELASTIC_DECL task<void> mixed_rendezvous::close_before_leaving() {
+  try {
+    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
+  } catch (const error& failure) {
+    parameters_.log.debug("could not close the rendezvous: {}", failure.what());
+  }
 }
 
 ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
@@ -39900,6 +50007,7 @@ ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
 }
 
 ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
+  parameters_.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
   dynamic_rendezvous_options options;
   options.parameters = parameters_;
   options.node = new_node(parameters_.local_addr);
@@ -39980,7 +50088,7 @@ ELASTIC_DECL task<torch_dialect> mixed_rendezvous::detect_dialect(
 
 ELASTIC_DECL task<void> mixed_rendezvous::see_off() {
   time_source& time = *parameters_.time;
-  const time_point limit = time.now() + farewell;
+  const time_point limit = time.now() + (end_ == job_end::succeeded ? farewell : short_farewell);
   while (host_->connections() > 0 && time.now() < limit) {
     co_await time.sleep_until(time.now() + farewell_pause);
   }
@@ -40112,6 +50220,18 @@ ELASTIC_DECL option_type nodes_type() {
   option_type type;
   type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
     const std::string_view text = given.text;
+    rendezvous_parameters& rendezvous = target.config.rendezvous;
+    rendezvous.node_counts.clear();
+    if (text.find(',') != std::string_view::npos) {
+      try {
+        rendezvous.node_counts = parse_node_counts(text);
+      } catch (const error& refusal) {
+        refuse_value(given, refusal.what());
+      }
+      rendezvous.min_nodes = rendezvous.node_counts.front();
+      rendezvous.max_nodes = rendezvous.node_counts.back();
+      return;
+    }
     const std::size_t colon = text.find(':');
     const auto least = number_between(text.substr(0, colon), 1, limits::nodes);
     const auto most = colon == std::string_view::npos
@@ -40119,10 +50239,12 @@ ELASTIC_DECL option_type nodes_type() {
                           : number_between(text.substr(colon + 1), 1, limits::nodes);
     if (!least || !most || *least > *most) {
       refuse_value(
-          given, fmt::format("allowed is N, or MIN:MAX with 1 <= MIN <= MAX <= {}", limits::nodes));
+          given, fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
+                             "2,4,8",
+                             limits::nodes));
     }
-    target.config.rendezvous.min_nodes = *least;
-    target.config.rendezvous.max_nodes = *most;
+    rendezvous.min_nodes = *least;
+    rendezvous.max_nodes = *most;
   };
   type.show = [](const option_target& target) {
     return std::to_string(target.config.rendezvous.max_nodes);
@@ -40145,6 +50267,19 @@ ELASTIC_DECL option_type chaos_type() {
     } catch (const error& failure) {
       throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
     }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type status_type() {
+  option_type type;
+  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+    try {
+      static_cast<void>(parse_status_address(given.text));
+    } catch (const error& failure) {
+      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+    }
+    target.config.status = given.text;
   };
   return type;
 }
@@ -40205,11 +50340,11 @@ ELASTIC_DECL option_type factor_type() {
   return type;
 }
 
-ELASTIC_DECL option_type command_type() {
+ELASTIC_DECL option_type command_type(option_field<std::string> field) {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
     if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
-    target.config.workers.hang_hook.command = given.text;
+    field(target) = given.text;
   };
   return type;
 }
@@ -40285,6 +50420,123 @@ ELASTIC_DECL option_type log_size_type() {
     target.config.workers.logs.rotation.max_size = *bytes;
   };
   return type;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/slurm_hosts.ipp ----
+
+namespace elastic::detail {
+
+/// Reads one list of hosts from its begin to its end.
+class slurm_host_reader {
+ public:
+  explicit slurm_host_reader(std::string_view list) : rest_(list) {}
+
+  std::vector<std::string> read() {
+    do {
+      std::vector<std::string> names = read_element();
+      check_count(hosts_.size() + names.size());
+      std::move(names.begin(), names.end(), std::back_inserter(hosts_));
+    } while (skip(','));
+    return std::move(hosts_);
+  }
+
+ private:
+  [[noreturn]] static void refuse(std::string_view sentence) {
+    throw error(errc::invalid_argument, std::string(sentence));
+  }
+
+  static void check_count(std::size_t count) {
+    if (count <= static_cast<std::size_t>(limits::nodes)) return;
+    refuse(fmt::format("it has more than {} hosts", limits::nodes));
+  }
+
+  bool skip(char letter) {
+    if (!rest_.starts_with(letter)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  /// "rack[0-1]n[08-10,12]": all that stands between two commas outside of brackets.
+  std::vector<std::string> read_element() {
+    std::vector<std::string> names(1);
+    while (!rest_.empty() && rest_.front() != ',') {
+      if (skip('[')) {
+        names = each_with(names, read_numbers());
+      } else {
+        names = each_with(names, {read_letters()});
+      }
+    }
+    if (names.front().empty()) refuse("a host has no name");
+    return names;
+  }
+
+  std::string read_letters() {
+    const auto is_of_name = [](char letter) {
+      return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+             (letter >= '0' && letter <= '9') || letter == '-' || letter == '_' || letter == '.';
+    };
+    const auto end = std::find_if_not(rest_.begin(), rest_.end(), is_of_name);
+    const auto length = static_cast<std::size_t>(end - rest_.begin());
+    if (length == 0) refuse("a letter of it is none of a host's name");
+    const std::string letters(rest_.substr(0, length));
+    rest_.remove_prefix(length);
+    return letters;
+  }
+
+  /// "08-10,12]".
+  std::vector<std::string> read_numbers() {
+    std::vector<std::string> numbers;
+    do {
+      const auto [least, width] = read_number();
+      const std::uint64_t most = skip('-') ? read_number().first : least;
+      if (most < least) refuse("a range in it ends before it begins");
+      if (most - least >= static_cast<std::uint64_t>(limits::nodes)) check_count(most - least);
+      check_count(numbers.size() + (most - least) + 1);
+      for (std::uint64_t number = least; number <= most; ++number) {
+        numbers.push_back(fmt::format("{:0{}}", number, width));
+      }
+    } while (skip(','));
+    if (!skip(']')) refuse("a bracket in it is not closed");
+    return numbers;
+  }
+
+  /// A number, and with how many digits it is written.
+  std::pair<std::uint64_t, std::size_t> read_number() {
+    constexpr std::size_t most_digits = 18;
+    std::uint64_t number = 0;
+    const auto [end, failure] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
+    const auto digits = static_cast<std::size_t>(end - rest_.data());
+    if (failure != std::errc() || digits > most_digits) {
+      refuse("within brackets it takes numbers, ranges and commas");
+    }
+    rest_.remove_prefix(digits);
+    return {number, digits};
+  }
+
+  static std::vector<std::string> each_with(const std::vector<std::string>& names,
+                                            const std::vector<std::string>& ends) {
+    check_count(names.size() * ends.size());
+    std::vector<std::string> longer;
+    longer.reserve(names.size() * ends.size());
+    for (const std::string& name : names) {
+      for (const std::string& end : ends) {
+        if (name.size() + end.size() > limits::host_name_bytes) {
+          refuse(fmt::format("a host's name is longer than {} bytes", limits::host_name_bytes));
+        }
+        longer.push_back(name + end);
+      }
+    }
+    return longer;
+  }
+
+  std::string_view rest_;
+  std::vector<std::string> hosts_;
+};
+
+ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list) {
+  return slurm_host_reader(list).read();
 }
 
 }  // namespace elastic::detail
