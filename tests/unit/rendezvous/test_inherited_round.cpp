@@ -165,7 +165,9 @@ TEST_CASE("inherited round: its end is told to whoever did not hear it", "[rende
     at.kept.all_finished = true;
     at.begin();
     at.greet(1);
-    CHECK(at.told(1) == texts{"welcome back", "round 4 finished"});
+    CHECK(at.told(1) == texts{"welcome back", "closed: all workers succeeded"});
+    at.ask(1, 4);
+    CHECK(at.told(1).back() == "closed: all workers succeeded");
   }
   SECTION("the job is closed") {
     at.kept.ending = register_ending{job_end::succeeded, "all is done"};

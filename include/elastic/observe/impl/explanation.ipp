@@ -9,8 +9,9 @@
 #include <elastic/observe/detail/run_story.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <ctime>
 #include <iterator>
 #include <string_view>
 
@@ -28,7 +29,8 @@ inline constexpr std::size_t told_lines = 200;
 inline std::string time_words(std::int64_t time_us, bool with_day) {
   // What a calendar can tell.
   const std::int64_t seconds = std::clamp<std::int64_t>(time_us / 1'000'000, 0, 253'402'300'799);
-  const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
+  // Not as a time_point: its nanoseconds end in the year 2262.
+  const std::tm time = fmt::gmtime(static_cast<std::time_t>(seconds));
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
 

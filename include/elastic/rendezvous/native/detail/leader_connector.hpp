@@ -39,7 +39,8 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
-  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job.
+  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job,
+  /// before one was found to lead; it is passed over afterwards.
   /// Cancellation: all types; until one leads, it is the only end.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
@@ -62,10 +63,14 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
                                    std::shared_ptr<message_channel> channel);
 
+  // A server is not one of this job.
+  ELASTIC_DECL void note_refusal(search& of, const std::string& why);
+
   options chosen_;
   int leader_ = -1;
   /// Those with a smaller term lead no more.
   std::int64_t term_ = 0;
+  std::string last_refusal_;
 };
 
 }  // namespace elastic::detail

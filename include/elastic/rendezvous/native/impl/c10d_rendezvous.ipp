@@ -83,6 +83,13 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
                           "secret_file", "worker_networks", "candidate", "fast_takeover"});
+  for (const char* name : {"candidate", "fast_takeover"}) {
+    if (!has_candidates() && parameters_.conf.count(name) != 0) {
+      throw error(
+          errc::invalid_argument,
+          fmt::format("--rdzv-conf {}: it is for several endpoints (--rdzv-endpoint)", name));
+    }
+  }
   if (!has_candidates()) return;
   check_candidates();
   if (parameters_.conf.count("host_grace") == 0) host_grace_ = settings_.join_timeout;
@@ -250,6 +257,7 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
     refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
                        detail::most_register_nodes));
   }
+  parameters_.yes_or_no("fast_takeover");
   const auto chosen = parameters_.conf.find("candidate");
   if (chosen != parameters_.conf.end() && chosen->second != "none" &&
       parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
@@ -287,6 +295,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
   int chosen = -1;
   if (is_chosen && setting->second != "none") chosen = parameters_.whole_number("candidate", 0, 0);
   auto executor = co_await asio::this_coro::executor;
+  // An attempt before may have been cut short.
+  servers_.clear();
   for (std::size_t place = 0; place < endpoints_.size(); ++place) {
     const endpoint& at = endpoints_[place];
     servers_.push_back({connector_to(at), store_at(executor, at)});

@@ -38,10 +38,10 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& 
   restarts_ = kept.restarts;
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
-  if (kept.ending) {
-    ending_ = ending{kept.ending->how, kept.ending->why};
-    state_.closed = true;
-  }
+  if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
+  // Who heard of it may have gone; a node that looks for a round must hear of it, too.
+  if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
+  state_.closed = ending_.has_value();
   for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
   if (begin > now) expect(0, begin);
   is_inherited_ = !state_.participants.empty();

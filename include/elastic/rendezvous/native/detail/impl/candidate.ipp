@@ -226,9 +226,20 @@ ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
 ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
   std::string why = objection(request.run_id, request.list);
   const rendezvous_settings& mine = chosen_.settings;
-  const bool is_alike = mine.keep_alive_interval == request.settings.keep_alive_interval &&
-                        mine.keep_alive_max_attempt == request.settings.keep_alive_max_attempt &&
-                        mine.reconnect_grace == request.settings.reconnect_grace;
+  const rendezvous_settings& theirs = request.settings;
+  // As messages have them.
+  const auto rounded = [](duration time) {
+    return std::chrono::ceil<std::chrono::milliseconds>(time);
+  };
+  const bool is_alike = rounded(mine.keep_alive_interval) == rounded(theirs.keep_alive_interval) &&
+                        mine.keep_alive_max_attempt == theirs.keep_alive_max_attempt &&
+                        rounded(mine.reconnect_grace) == rounded(theirs.reconnect_grace);
+  if (why.empty() && request.node == chosen_.node) {
+    why = fmt::format(
+        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
+        "no loss of that host",
+        chosen_.list, chosen_.self);
+  }
   if (why.empty() && !is_alike) {
     why = fmt::format(
         "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
@@ -423,7 +434,11 @@ ELASTIC_DECL void candidate::close_office() {
 
 ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
   votes_.advance(chosen_.time->now());
-  if (!votes_.serves() || &job != job_.get()) return false;
+  if (&job != job_.get()) return false;
+  if (!votes_.serves()) {
+    wake();
+    return false;
+  }
   if (votes_.propose(job.content(), chosen_.time->now())) wake();
   return votes_.is_kept();
 }

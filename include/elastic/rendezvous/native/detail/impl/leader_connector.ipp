@@ -86,11 +86,22 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
     if (connected) channel = std::move(*connected);
   } catch (const error& failure) {
     // Another secret, or none: the others will not help.
-    if (failure.code() == errc::invalid_argument) of->refusal = failure.what();
+    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
-  if (!of->refusal.empty()) of->ended.set();
   co_return channel;
+}
+
+ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& why) {
+  if (term_ > 0) {
+    // The job was here before: whoever has the port of a lost host by now is none of its servers.
+    if (std::exchange(last_refusal_, why) != why) {
+      chosen_.log.warning("a server of --rdzv-endpoint is passed over: {}", why);
+    }
+    return;
+  }
+  of.refusal = why;
+  of.ended.set();
 }
 
 ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
@@ -110,24 +121,22 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         const candidate_answer answer = parse_candidate_answer(*message);
         const auto* leads = std::get_if<candidate_messages::leads>(&answer);
         const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
-        if (rejected) of->refusal = rejected->why;
-        const bool is_found = leads && leads->term >= term_;
-        if (of->ended.is_set() || (!is_found && !rejected)) continue;
-        if (is_found) {
-          of->channel = channel;
-          of->leader = static_cast<int>(place);
-          of->term = leads->term;
+        if (of->ended.is_set()) continue;
+        if (rejected) {
+          note_refusal(*of, rejected->why);
+          co_return;
         }
+        if (!leads || leads->term < term_) continue;
+        of->channel = channel;
+        of->leader = static_cast<int>(place);
+        of->term = leads->term;
         of->ended.set();
         co_return;
       }
     }
   } catch (const error& failure) {
     // Only one of both sides has a secret, or each another one.
-    if (failure.code() == errc::invalid_argument) {
-      of->refusal = failure.what();
-      of->ended.set();
-    }
+    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }
