@@ -9736,7 +9736,8 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
-  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job.
+  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job,
+  /// before one was found to lead; it is passed over afterwards.
   /// Cancellation: all types; until one leads, it is the only end.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
@@ -9759,10 +9760,14 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
                                    std::shared_ptr<message_channel> channel);
 
+  // A server is not one of this job.
+  ELASTIC_DECL void note_refusal(search& of, const std::string& why);
+
   options chosen_;
   int leader_ = -1;
   /// Those with a smaller term lead no more.
   std::int64_t term_ = 0;
+  std::string last_refusal_;
 };
 
 }  // namespace elastic::detail
@@ -29848,10 +29853,10 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& 
   restarts_ = kept.restarts;
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
-  if (kept.ending) {
-    ending_ = ending{kept.ending->how, kept.ending->why};
-    state_.closed = true;
-  }
+  if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
+  // Who heard of it may have gone; a node that looks for a round must hear of it, too.
+  if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
+  state_.closed = ending_.has_value();
   for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
   if (begin > now) expect(0, begin);
   is_inherited_ = !state_.participants.empty();
@@ -30756,9 +30761,20 @@ ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
 ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
   std::string why = objection(request.run_id, request.list);
   const rendezvous_settings& mine = chosen_.settings;
-  const bool is_alike = mine.keep_alive_interval == request.settings.keep_alive_interval &&
-                        mine.keep_alive_max_attempt == request.settings.keep_alive_max_attempt &&
-                        mine.reconnect_grace == request.settings.reconnect_grace;
+  const rendezvous_settings& theirs = request.settings;
+  // As messages have them.
+  const auto rounded = [](duration time) {
+    return std::chrono::ceil<std::chrono::milliseconds>(time);
+  };
+  const bool is_alike = rounded(mine.keep_alive_interval) == rounded(theirs.keep_alive_interval) &&
+                        mine.keep_alive_max_attempt == theirs.keep_alive_max_attempt &&
+                        rounded(mine.reconnect_grace) == rounded(theirs.reconnect_grace);
+  if (why.empty() && request.node == chosen_.node) {
+    why = fmt::format(
+        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
+        "no loss of that host",
+        chosen_.list, chosen_.self);
+  }
   if (why.empty() && !is_alike) {
     why = fmt::format(
         "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
@@ -30953,7 +30969,11 @@ ELASTIC_DECL void candidate::close_office() {
 
 ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
   votes_.advance(chosen_.time->now());
-  if (!votes_.serves() || &job != job_.get()) return false;
+  if (&job != job_.get()) return false;
+  if (!votes_.serves()) {
+    wake();
+    return false;
+  }
   if (votes_.propose(job.content(), chosen_.time->now())) wake();
   return votes_.is_kept();
 }
@@ -31029,11 +31049,22 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
     if (connected) channel = std::move(*connected);
   } catch (const error& failure) {
     // Another secret, or none: the others will not help.
-    if (failure.code() == errc::invalid_argument) of->refusal = failure.what();
+    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
-  if (!of->refusal.empty()) of->ended.set();
   co_return channel;
+}
+
+ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& why) {
+  if (term_ > 0) {
+    // The job was here before: whoever has the port of a lost host by now is none of its servers.
+    if (std::exchange(last_refusal_, why) != why) {
+      chosen_.log.warning("a server of --rdzv-endpoint is passed over: {}", why);
+    }
+    return;
+  }
+  of.refusal = why;
+  of.ended.set();
 }
 
 ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
@@ -31053,24 +31084,22 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         const candidate_answer answer = parse_candidate_answer(*message);
         const auto* leads = std::get_if<candidate_messages::leads>(&answer);
         const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
-        if (rejected) of->refusal = rejected->why;
-        const bool is_found = leads && leads->term >= term_;
-        if (of->ended.is_set() || (!is_found && !rejected)) continue;
-        if (is_found) {
-          of->channel = channel;
-          of->leader = static_cast<int>(place);
-          of->term = leads->term;
+        if (of->ended.is_set()) continue;
+        if (rejected) {
+          note_refusal(*of, rejected->why);
+          co_return;
         }
+        if (!leads || leads->term < term_) continue;
+        of->channel = channel;
+        of->leader = static_cast<int>(place);
+        of->term = leads->term;
         of->ended.set();
         co_return;
       }
     }
   } catch (const error& failure) {
     // Only one of both sides has a secret, or each another one.
-    if (failure.code() == errc::invalid_argument) {
-      of->refusal = failure.what();
-      of->ended.set();
-    }
+    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }
@@ -31600,6 +31629,13 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
                           "secret_file", "worker_networks", "candidate", "fast_takeover"});
+  for (const char* name : {"candidate", "fast_takeover"}) {
+    if (!has_candidates() && parameters_.conf.count(name) != 0) {
+      throw error(
+          errc::invalid_argument,
+          fmt::format("--rdzv-conf {}: it is for several endpoints (--rdzv-endpoint)", name));
+    }
+  }
   if (!has_candidates()) return;
   check_candidates();
   if (parameters_.conf.count("host_grace") == 0) host_grace_ = settings_.join_timeout;
@@ -31767,6 +31803,7 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
     refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
                        detail::most_register_nodes));
   }
+  parameters_.yes_or_no("fast_takeover");
   const auto chosen = parameters_.conf.find("candidate");
   if (chosen != parameters_.conf.end() && chosen->second != "none" &&
       parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
@@ -31804,6 +31841,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
   int chosen = -1;
   if (is_chosen && setting->second != "none") chosen = parameters_.whole_number("candidate", 0, 0);
   auto executor = co_await asio::this_coro::executor;
+  // An attempt before may have been cut short.
+  servers_.clear();
   for (std::size_t place = 0; place < endpoints_.size(); ++place) {
     const endpoint& at = endpoints_[place];
     servers_.push_back({connector_to(at), store_at(executor, at)});
@@ -37234,7 +37273,8 @@ inline constexpr std::size_t told_lines = 200;
 inline std::string time_words(std::int64_t time_us, bool with_day) {
   // What a calendar can tell.
   const std::int64_t seconds = std::clamp<std::int64_t>(time_us / 1'000'000, 0, 253'402'300'799);
-  const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
+  // Not as a time_point: its nanoseconds end in the year 2262.
+  const std::tm time = fmt::gmtime(static_cast<std::time_t>(seconds));
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
 
