@@ -136,15 +136,21 @@ elastic::task<elastic::run_result> run_shown_job(const elastic::launch_config& c
   co_return co_await elastic::with_cleanup(std::move(running), std::move(ending));
 }
 
+/// Runs the job, and writes a trace of it if that is what the user wants.
+elastic::task<elastic::run_result> run_traced_job(const elastic::launch_config& config,
+                                                  elastic::agent_services services) {
+  elastic::task<elastic::run_result> running = run_shown_job(config, services);
+  if (config.trace.empty()) co_return co_await std::move(running);
+  const auto trace = std::make_shared<elastic::trace_file>(config.trace, services.log);
+  services.journal->add(trace);
+  elastic::task<void> finishing = trace->finish();
+  co_return co_await elastic::with_cleanup(std::move(running), std::move(finishing));
+}
+
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
   services.journal = make_journal(log);
-  std::shared_ptr<elastic::trace_file> trace;
-  if (!config.trace.empty()) {
-    trace = std::make_shared<elastic::trace_file>(config.trace, log);
-    services.journal->add(trace);
-  }
   services.worker_parent = co_await asio::this_coro::executor;
   services.open_files = elastic::raise_open_files();
   const std::string terminal =
@@ -154,8 +160,7 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
     progress = std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
   }
   services.observer = std::make_shared<elastic::lean_observer>(progress);
-  const elastic::run_result result = co_await run_shown_job(config, services);
-  if (trace) co_await trace->finish();
+  const elastic::run_result result = co_await run_traced_job(config, services);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
   if (elastic::is_torch_missing(result)) {
