@@ -13,6 +13,7 @@
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store_extension.hpp>
+#include <support/simulated_channel.hpp>
 #include <support/manual_time.hpp>
 
 #include <algorithm>
@@ -201,46 +202,13 @@ class simulated_mesh {
     std::unique_ptr<store_extension::conversation> conversation;
     bool hangs_up = false;
     bool client_closed = false;
+    const std::string server_address = "127.0.0.1";
     std::deque<std::string> to_server;
     std::deque<std::string> to_client;
     frame_reader frames{limits::rendezvous_message_bytes};
   };
 
-  class channel final : public message_channel {
-   public:
-    explicit channel(std::shared_ptr<pipe> over) : pipe_(std::move(over)) {}
-    ~channel() override { close(); }
-    void send(std::string message) override {
-      if (!pipe_->is_open) return;
-      std::string frame;
-      append_frame(frame, message);
-      pipe_->to_server.push_back(std::move(frame));
-      pipe_->deliver_later();
-    }
-    task<std::string> receive() override {
-      const auto from = pipe_;
-      while (from->inbox.empty()) {
-        if (!from->is_open) throw error(errc::connection_failed, "the connection ended");
-        from->arrived.reset();
-        co_await from->arrived.wait();
-      }
-      std::string message = std::move(from->inbox.front());
-      from->inbox.pop_front();
-      co_return message;
-    }
-    task<void> flush() override { co_return; }
-    void close() override {
-      if (!pipe_->is_open) return;
-      pipe_->close_client();
-      pipe_->client_closed = true;
-      pipe_->deliver_later();
-    }
-    std::string local_address() const override { return "127.0.0.1"; }
-    std::string remote_address() const override { return "127.0.0.1"; }
-
-   private:
-    std::shared_ptr<pipe> pipe_;
-  };
+  using channel = simulated_channel<pipe>;
 
   class connector final : public message_connector {
    public:

@@ -13,6 +13,7 @@
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
+#include <support/simulated_channel.hpp>
 #include <support/host_clock.hpp>
 #include <support/manual_time.hpp>
 
@@ -267,46 +268,7 @@ class simulated_network {
     frame_reader frames{limits::rendezvous_message_bytes};
   };
 
-  class channel final : public message_channel {
-   public:
-    explicit channel(std::shared_ptr<pipe> over) : pipe_(std::move(over)) {}
-    ~channel() override { close(); }
-
-    void send(std::string message) override {
-      if (!pipe_->is_open) return;
-      std::string frame;
-      append_frame(frame, message);
-      pipe_->to_server.push_back(std::move(frame));
-      pipe_->deliver_later();
-    }
-
-    task<std::string> receive() override {
-      const auto from = pipe_;
-      while (from->inbox.empty()) {
-        if (!from->is_open) throw error(errc::connection_failed, "the connection ended");
-        from->arrived.reset();
-        co_await from->arrived.wait();
-      }
-      std::string message = std::move(from->inbox.front());
-      from->inbox.pop_front();
-      co_return message;
-    }
-
-    task<void> flush() override { co_return; }
-
-    void close() override {
-      if (!pipe_->is_open) return;
-      pipe_->close_client();
-      pipe_->client_closed = true;
-      pipe_->deliver_later();
-    }
-
-    std::string local_address() const override { return "127.0.0.1"; }
-    std::string remote_address() const override { return pipe_->server_address; }
-
-   private:
-    std::shared_ptr<pipe> pipe_;
-  };
+  using channel = simulated_channel<pipe>;
 
   class connector final : public message_connector {
    public:
