@@ -37,6 +37,7 @@ class Job:
     """Nodes of one job; the first hosts the rendezvous."""
 
     def __init__(self, arguments, stamps, sizes):
+        stamps.forget()  # the nodes of the job before restarted their workers as others left
         self.port = free_port()
         program = [arguments.build / "tests" / "puppet", "stamp", stamps.path, "hang"]
         self.command = [str(word) for word in (
