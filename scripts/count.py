@@ -16,6 +16,7 @@ import collections
 import pathlib
 import re
 
+INNER = re.compile(r"^namespace (?!elastic\b)(\w+) {")
 TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)")
 
 
@@ -25,17 +26,17 @@ def code_lines(text):
 
 
 def public_types(text):
-    """The types that a header defines outside of namespace elastic::detail."""
+    """The types that a header defines in namespace elastic itself, outside of the namespaces in it."""
     names = set()
-    in_detail = False
+    inner = None
     for line in text.splitlines():
-        if line.startswith("namespace detail {"):
-            in_detail = True
-        elif line.startswith("}  // namespace detail"):
-            in_detail = False
+        if opened := INNER.match(line):
+            inner = opened[1]
+        elif inner and line.startswith(f"}}  // namespace {inner}"):
+            inner = None
         found = TYPE.match(line)
         is_forward = line.rstrip().endswith(";") and not line.startswith("using")
-        if found and not in_detail and not is_forward:
+        if found and not inner and not is_forward:
             names.add(found[1])
     return names
 
