@@ -114,6 +114,8 @@ int meet(int port, int nodes, bool has_secret) {
     asio::co_spawn(context, settle(*all.back(), settled), asio::detached);
   }
   run_until(context, settled, nodes - 1);
+  // Each node's second connection, which a round does not wait for, comes now.
+  context.run_for(std::chrono::milliseconds(2 * nodes));
   auto begin = clock_type::now();
   join();
   run_until(context, placed, nodes);
