@@ -12,6 +12,7 @@
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
 #include <elastic/agent/detail/impl/node_checker.ipp>
+#include <elastic/agent/detail/impl/planned_restart.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
@@ -39,6 +40,7 @@
 #include <elastic/agent/standby/impl/standby_message.ipp>
 #include <elastic/agent/standby/impl/standby_plan.ipp>
 #include <elastic/agent/standby/impl/standby_set.ipp>
+#include <elastic/agent/standby/impl/standby_starts.ipp>
 #include <elastic/agent/standby/impl/warm_standby.ipp>
 #include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>

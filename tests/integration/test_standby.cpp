@@ -4,6 +4,7 @@
 // Interpreters that wait to become workers, with real ones. Two things must never happen: that a
 // script runs where no worker was started, and that a standby changes how a job ends.
 
+#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -459,6 +460,54 @@ TEST_CASE("standby: one that is killed while it waits is replaced", "[integratio
   CHECK(has_text(result.err, "starts warm"));
 }
 
+/// A node of a job of one or two, whose workers say their rank and the size of the world.
+running_program node_of(const standby_job& job, const std::string& endpoint) {
+  const fs::path script = job.folder / "node.py";
+  standby_job::write(script,
+                     "import os, signal, sys\n"
+                     "import marked\n"
+                     "world = os.environ['WORLD_SIZE']\n"
+                     "with open(sys.argv[1], 'a') as starts:\n"
+                     "    starts.write(f'0 {world} {os.getpid()} {marked.pid}\\n')\n"
+                     "print(os.environ['RANK'], 'of', world, flush=True)\n"
+                     "signal.pause()\n");
+  return running_program(test::elasticrun_stage::elasticrun(
+                             {{"--nnodes", "1:2", "--nproc-per-node", "1", "--rdzv-id", "job",
+                               "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-conf",
+                               "last_call_timeout=0.1", "--warm-standby", "--standby-delay", "1000",
+                               "--log-dir", "/dev/null", script, job.starts_file()}}),
+                         job.environment());
+}
+
+TEST_CASE("standby: when a node joins all start with what has waited, and none before",
+          "[integration][standby]") {
+  const standby_job job;
+  const std::string endpoint = fmt::format("localhost:{}", free_port("127.0.0.1"));
+  running_program first = node_of(job, endpoint);
+  first.await_out("0 of 1");
+  running_program second = node_of(job, endpoint);
+  first.await_out("of 2");
+  second.await_out("of 2");
+  first.await_err("starts warm", 2);
+  second.await_err("starts warm");
+  INFO(first.err() << second.err());
+  CHECK(has_text(first.err(),
+                 "waits to join: the workers go on for at most 10 s, since 1 of them "
+                 "has no standby yet"));
+  CHECK(has_text(second.err(), "this node joins when its standbys are ready"));
+  const auto all = job.starts();
+  CHECK(all.size() == 3);
+  for (const noted_start& start : all) CHECK(start.importer == start.pid);
+  // Not the one first that serves the rendezvous.
+  second.signal(SIGTERM);
+  const auto result = second.wait();
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK(has_text(result.err, "the workers' starts on this node: 1 warm"));
+  first.signal(SIGTERM);
+  CHECK(first.wait().code == 128 + SIGTERM);
+  CHECK(job.left.processes().empty());
+}
+
 TEST_CASE("standby: nothing outlives an agent that is killed, at any step",
           "[integration]"
           "[standby]") {
@@ -487,6 +536,55 @@ TEST_CASE("standby: nothing outlives an agent that is killed, at any step",
   program.wait();
   for (const noted_start& start : job.starts()) CHECK(start.attempt != "none");
   if (step != "restart") job.check_starts(2, 1);
+}
+
+TEST_CASE("standby: one that is killed before it is ready, or its guard, costs no restart",
+          "[integration][standby]") {
+  const std::string module = GENERATE("sitecustomize", "marked");
+  const bool is_guard = GENERATE(false, true);
+  CAPTURE(module, is_guard);
+  const standby_job job;
+  const std::string mark = job.folder / "reached";
+  // The first that is not a worker stays there: the probe, or the standby itself.
+  standby_job::write(job.library() / (module + ".py"),
+                     "import os, signal\n"
+                     "pid = os.getpid()\n"
+                     "if b'MASTER_ADDR' not in os.environ._data and not os.path.exists('" +
+                         mark + "'):\n    with open('" + mark +
+                         ".new', 'w') as file:\n        file.write(str(pid))\n    os.rename('" +
+                         mark + ".new', '" + mark + "')\n    signal.pause()\n");
+  running_program program(job.command({"--nproc-per-node", "1"}), job.environment());
+  job.await_start(1, 0, "0");
+  REQUIRE(comes_true([&] { return fs::exists(mark); }));
+  const pid_t reached = std::atoi(file_text(mark).c_str());
+  ::kill(is_guard ? detail::read_process(reached)->parent : reached, SIGKILL);
+  program.await_err("a standby could not be made: ");
+  const auto result = fail_after(job, program, "has a standby");
+  INFO(result.err);
+  CHECK(result.code == 0);
+  job.check_starts(1, 2);
+  CHECK(has_text(result.err, "starts warm"));
+}
+
+TEST_CASE("standby: it imports from a virtual environment that is not activated",
+          "[integration][standby]") {
+  standby_job job;
+  const fs::path environment = job.folder / "environment";
+  const auto made =
+      test::run_program({"/usr/bin/python3", "-m", "venv", "--without-pip", environment.string()});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  for (const auto& version : fs::directory_iterator(environment / "lib")) {
+    fs::rename(job.library() / "marked.py", version.path() / "site-packages" / "marked.py");
+  }
+  job.use_python(environment / "bin" / "python3");
+  running_program program(job.command({"--nproc-per-node", "1"}), job.environment());
+  const auto result = fail_after(job, program, "has a standby");
+  INFO(result.err);
+  CHECK(result.code == 0);
+  job.check_starts(1, 2);
+  for (const noted_start& start : job.starts()) CHECK(start.importer == start.pid);
+  CHECK(has_text(result.err, "starts warm"));
 }
 
 TEST_CASE("standby: none is made if no restart is left, or the option is not given",

@@ -35,7 +35,7 @@ class fake_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents = std::make_shared<memory_store>();
   /// Called at the begin of each round with its number; what it throws fails the round.
   std::function<void(int)> on_round;
-  /// The round of this number waits until it is cancelled.
+  /// The round of this number waits until it is cancelled, or `let_meet` is called.
   int hold_at = -1;
   /// Throw instead of doing what they are asked for.
   std::exception_ptr close_failure;
@@ -58,6 +58,8 @@ class fake_rendezvous final : public rendezvous_handler {
   /// How many wait in `next_round`.
   int joining = 0;
 
+  void let_meet() { held_->set(); }
+
   /// The membership changes.
   void change() { changed_->set(); }
   /// The connection to the others breaks: who waits for a change is told so.
@@ -76,8 +78,8 @@ class fake_rendezvous final : public rendezvous_handler {
     if (on_round) on_round(number);
     if (number == hold_at) {
       const counted here(joining);
-      event_flag never(executor);
-      co_await never.wait();
+      const auto held = held_ = std::make_shared<event_flag>(executor);
+      co_await held->wait();
     }
     changed_ = std::make_shared<event_flag>(executor);
     fenced_ = std::make_shared<event_flag>(executor);
@@ -152,6 +154,7 @@ class fake_rendezvous final : public rendezvous_handler {
 
   int rounds_ = 0;
   std::shared_ptr<store> round_agents_;
+  std::shared_ptr<event_flag> held_;
   std::shared_ptr<event_flag> changed_;
   std::shared_ptr<event_flag> fenced_;
   std::exception_ptr breakdown_;

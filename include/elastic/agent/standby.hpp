@@ -5,4 +5,5 @@
 #include <elastic/agent/standby/standby_message.hpp>
 #include <elastic/agent/standby/standby_plan.hpp>
 #include <elastic/agent/standby/standby_set.hpp>
+#include <elastic/agent/standby/standby_starts.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>

@@ -104,6 +104,10 @@ class worker_group {
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count);
 
+  /// The processes that `start` is going to start, as far as that is known before a round; none if
+  /// the workers run a function.
+  ELASTIC_DECL std::vector<process_spec> expected_processes(std::string run_id) const;
+
   /// Waits until the group's outcome is known: all workers ended with success, one failed (or is
   /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
   /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
@@ -240,6 +244,8 @@ class worker_group {
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
                                                        const job_context& job,
                                                        const std::string& error_file) const;
+  ELASTIC_DECL process_spec process_of(const worker_identity& identity, const job_context& job,
+                                       const std::string& error_file) const;
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);

@@ -113,7 +113,7 @@ struct job_event {
   /// 1: the failure that ended the round was another node's, and those of this node's workers are
   /// its consequence.
   std::optional<std::int64_t> elsewhere = {};
-  /// How many workers: that were stopped, or that saved a checkpoint.
+  /// How many workers: that were stopped, saved a checkpoint, or were started by a standby.
   std::optional<std::int64_t> count = {};
 
   /// What a span took, at its end.

@@ -7,6 +7,7 @@
 #include <elastic/agent/standby/detail/stored_archive.hpp>
 #include <elastic/agent/standby/standby_message.hpp>
 #include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/agent/standby/standby_starts.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/error.hpp>
@@ -59,6 +60,69 @@ TEST_CASE("standby_plan: the first is made after the delay, as long as one is mi
   CHECK(step_of(plan, 10s, 2, false).what == action::rest);
   CHECK(step_of(plan, 10s, 2, false).reason == "no restart is left");
   CHECK(step_of(standby_plan(duration::max()), 10000h).what == action::wait);
+}
+
+TEST_CASE("standby_plan: what the workers do decides how soon, and how many at once", "[standby]") {
+  struct row {
+    standby_view::stage workers;
+    std::size_t missing;
+    bool has_died;
+    action what;
+  };
+  using stage = standby_view::stage;
+  const row table[] = {
+      {stage::work, 2, false, action::wait},        {stage::last_steps, 2, false, action::make},
+      {stage::absence, 2, false, action::make_all}, {stage::last_steps, 0, false, action::rest},
+      {stage::absence, 0, false, action::rest},     {stage::last_steps, 2, true, action::wait},
+      {stage::absence, 2, true, action::wait},
+  };
+  for (const row& entry : table) {
+    CAPTURE(static_cast<int>(entry.workers), entry.missing, entry.has_died);
+    standby_plan plan(10s);
+    if (entry.has_died) plan.died("x", start);
+    standby_view view;
+    view.now = start + 1s;
+    view.launched = start;
+    view.workers = entry.workers;
+    view.missing = entry.missing;
+    // Those that wait are not made anew just before their workers end.
+    view.outdated = 1;
+    CHECK(plan.next(view).what == entry.what);
+    view.may_restart = false;
+    CHECK(plan.next(view).what == action::rest);
+    view.may_restart = true;
+    plan.give_up("y");
+    CHECK(plan.next(view).what == action::rest);
+  }
+}
+
+TEST_CASE("standby_plan: for many at once there has to be memory for all", "[standby]") {
+  const standby_plan plan(10s);
+  standby_view view;
+  view.workers = standby_view::stage::absence;
+  view.missing = 4;
+  view.size = 100;
+  view.available = 800;
+  CHECK(plan.next(view).what == action::make_all);
+  view.available = 799;
+  CHECK(plan.next(view).what == action::wait);
+}
+
+TEST_CASE("standby_starts: each reason is counted, and few of them are kept", "[standby]") {
+  standby_starts starts;
+  CHECK(starts.text().empty());
+  starts.warm = 3;
+  starts.add_cold("no standby was ready");
+  CHECK(starts.text() == "3 warm; 1 cold, because no standby was ready");
+  standby_starts job;
+  job.add(starts);
+  job.add(starts);
+  CHECK(job.text() == "6 warm; 2 cold, because no standby was ready");
+  CHECK(job.all() == 8);
+  for (int each = 0; each < 100; ++each) job.add_cold(std::to_string(each));
+  CHECK(job.cold.size() == standby_starts::most_reasons);
+  CHECK(job.all_cold() == 102);
+  CHECK(job.cold.at("of other reasons") == 94);
 }
 
 TEST_CASE(
@@ -210,14 +274,24 @@ TEST_CASE("standby_environment: a standby can join nobody, and gets the hook", "
   task.archive_size = 12;
   const process_spec spec = worker({"ELASTIC_CONTROL=c", "MASTER_ADDR=h", "MASTER_PORT=1", "RANK=0",
                                     "TORCHELASTIC_ERROR_FILE=f", "TORCHELASTIC_RESTART_COUNT=1"});
-  CHECK(
-      detail::standby_environment(spec, task) ==
-      words{"ELASTIC_STANDBY=12:0:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1", "RANK=0"});
+  CHECK(detail::standby_environment(spec, task) ==
+        words{"ELASTIC_STANDBY=12:1:0:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1",
+              "RANK=0"});
   CHECK(detail::standby_environment(worker({"PYTHONPATH=/a:/b"}), task) ==
-        words{"ELASTIC_STANDBY=12:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1:/a:/b"});
+        words{"ELASTIC_STANDBY=12:1:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1:/a:/b"});
   // An empty entry would be the working directory.
   CHECK(detail::standby_environment(worker({"PYTHONPATH="}), task) ==
-        words{"ELASTIC_STANDBY=12:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
+        words{"ELASTIC_STANDBY=12:1:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
+}
+
+TEST_CASE("standby_environment: before an attempt nothing is known of what that decides",
+          "[standby]") {
+  process_spec spec;
+  spec.environment = {"A=1",          "LOCAL_RANK=0",  "RANK=3",
+                      "WORLD_SIZE=4", "MASTER_ADDR=a", "TORCH_NCCL_ASYNC_ERROR_HANDLING=1"};
+  const process_spec expected = detail::without_attempt(spec);
+  CHECK(expected.environment == words{"A=1", "LOCAL_RANK=0"});
+  CHECK(detail::standby_key(expected) == detail::standby_key(spec));
 }
 
 TEST_CASE("standby_environment: what it lacks is set, what is gone is removed", "[standby]") {

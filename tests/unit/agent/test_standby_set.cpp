@@ -451,6 +451,78 @@ TEST_CASE("standby_set: one can wait until all have a standby, or none is made",
   CHECK(is_settled);
 }
 
+TEST_CASE("standby_set: workers that are soon stopped get theirs without a delay", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  bool is_settled = false;
+  CHECK(job.launcher->started.size() == 1);
+  CHECK(job.set.missing() == 1);
+  job.set.hurry();
+  asio::co_spawn(
+      job.context, job.set.until_ready(),
+      asio::bind_cancellation_slot(job.cancel_launch.slot(),
+                                   [&](const std::exception_ptr&) { is_settled = true; }));
+  job.pass();
+  REQUIRE(job.launcher->started.size() == 2);
+  job.say(1, ready_of(1001));
+  CHECK_FALSE(is_settled);
+  job.say(2, ready_of(1002));
+  CHECK(is_settled);
+  CHECK(job.set.missing() == 0);
+}
+
+TEST_CASE("standby_set: what is expected has standbys before it is launched", "[standby]") {
+  stage job;
+  process_spec second = worker("1");
+  second.environment[1] = "LOCAL_RANK=1";
+  std::vector<process_spec> specs{worker("1"), second};
+  specs[0].environment.emplace_back("RANK=0");
+  job.set.expect(specs);
+  asio::co_spawn(job.context, job.set.make_ahead(),
+                 asio::bind_cancellation_slot(job.cancel.slot(), asio::detached));
+  job.pass();
+  // At once: a probe of each.
+  REQUIRE(job.launcher->started.size() == 2);
+  job.say(0, ready_of(1000));
+  job.say(1, ready_of(1001));
+  REQUIRE(job.launcher->started.size() == 4);
+  CHECK(job.launcher->started[2]->variable("RANK") == "<not set>");
+  // Nobody is disturbed.
+  CHECK(job.launcher->started[2]->variable("ELASTIC_STANDBY").find(":0:0:0:script:") !=
+        std::string::npos);
+  SECTION("both leave out the same module") {
+    job.say(2, "dropped\0torch\0x"s);
+    job.say(3, "dropped\0torch\0x"s);
+    CHECK_FALSE(job.log->has("no more standbys are made"));
+    CHECK(job.launcher->started.size() == 6);
+  }
+  SECTION("they are used at the first start") {
+    job.say(2, ready_of(1002));
+    job.say(3, ready_of(1003));
+    REQUIRE(job.set.ready() == 2);
+    job.cancel.emit(asio::cancellation_type::all);
+    job.pass();
+    job.set.begin_attempt();
+    job.launch("2");
+    CHECK(job.hear(2).first == "prepare\0+MASTER_PORT=2"s);
+    job.say(2, "prepared");
+    REQUIRE(job.child);
+    CHECK(job.child->pid() == 1002);
+    CHECK(job.set.starts().text() == "1 warm");
+  }
+}
+
+TEST_CASE("standby_set: it says how its processes were started", "[standby]") {
+  stage job;
+  job.launch("1");
+  CHECK(job.set.starts().text() == "1 cold, because it is the first start");
+  job.set.begin_attempt();
+  CHECK(job.set.starts().text().empty());
+  job.launch("2");
+  CHECK(job.set.starts().text() == "1 cold, because no standby was ready");
+}
+
 TEST_CASE("standby_set: if memory is short standbys end, and are made when there is some",
           "[standby]") {
   stage job;

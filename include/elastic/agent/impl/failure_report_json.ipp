@@ -60,6 +60,10 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
   report["reason"] = result.reason;
   report["restarts"] = result.restarts;
   report["max_restarts"] = result.max_restarts;
+  if (result.starts.all() > 0) {
+    report["warm_starts"] = result.starts.warm;
+    report["cold_starts"] = result.starts.all_cold();
+  }
   if (const worker_failure* const root = root_cause(result.failures)) {
     report["root_cause"] = root->rank;
   }

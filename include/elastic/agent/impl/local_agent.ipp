@@ -7,6 +7,7 @@
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
+#include <elastic/agent/detail/planned_restart.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/log_layout.hpp>
@@ -311,6 +312,11 @@ class agent_run {
     event.seconds = seconds;
     if (kind == job_event_kind::workers_started) {
       for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+      if (standbys_) {
+        event.count = static_cast<std::int64_t>(standbys_->starts().warm);
+        event.reason = standbys_->starts().text();
+        starts_.add(standbys_->starts());
+      }
     }
     journal_.record(std::move(event));
   }
@@ -492,21 +498,10 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
-    const time_point began = time_.now();
-    journal_.record(about(job_event_kind::rendezvous_started));
-    std::optional<std::optional<assigned_ranks>> joined;
-    task<void> joining =
-        keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
-    if (meeting_.empty()) {
-      co_await std::move(joining);
-    } else {
-      co_await race(std::move(joining), report_wait());
-    }
-    if (!joined || !*joined) co_return;
-    const std::optional<assigned_ranks> ranks = **joined;
+    std::optional<assigned_ranks> ranks;
+    co_await race(meet(ranks), make_standbys_ahead());
+    if (!ranks) co_return;
     const rendezvous_round round = attempt_->round;
-    restarts_ = ledger_.failures();
-    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
     const time_point starting = time_.now();
     is_stopped_ = false;
     journal_.record(about(job_event_kind::workers_starting));
@@ -525,6 +520,29 @@ class agent_run {
               round.group_rank, round.group_world_size, ranks->base_rank,
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
+  }
+
+  /// The rendezvous. No ranks: the job's restarts are used up.
+  task<void> meet(std::optional<assigned_ranks>& ranks) {
+    if (joins_warm()) {
+      log_.info("this node joins when its standbys are ready, at most {} s from now",
+                standby_plan::join_patience.count());
+      co_await wait_for_standbys(standby_plan::join_patience);
+    }
+    const time_point began = time_.now();
+    journal_.record(about(job_event_kind::rendezvous_started));
+    std::optional<std::optional<assigned_ranks>> joined;
+    task<void> joining =
+        keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
+    if (meeting_.empty()) {
+      co_await std::move(joining);
+    } else {
+      co_await race(std::move(joining), report_wait());
+    }
+    if (!joined || !*joined) co_return;
+    ranks = **joined;
+    restarts_ = ledger_.failures();
+    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
   }
 
   /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
@@ -635,7 +653,7 @@ class agent_run {
   task<void> watch() {
     std::exception_ptr closed;
     try {
-      co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(),
+      co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
                     keep_standbys());
     } catch (const error& failure) {
@@ -650,11 +668,50 @@ class agent_run {
     if (!stop_) emit_state();
   }
 
+  /// Until the round is to end; workers that are well go on until their standbys are ready.
+  task<void> until_round_ends() {
+    co_await note_change();
+    if (!standbys_) co_return;
+    const planned_restart plan = plan_restart(
+        {attempt_->change->kind, attempt_->change->grace, standbys_->missing(), standbys_->off()});
+    if (plan.within == duration::zero()) {
+      log_.debug("the workers are stopped at once: {}", plan.reason);
+      co_return;
+    }
+    log_.info("{}: the workers go on for at most {}, since {}", attempt_->change->what,
+              worker_liveness::text_of(plan.within), plan.reason);
+    standbys_->hurry();
+    co_await wait_for_standbys(plan.within);
+  }
+
+  task<void> wait_for_standbys(duration within) {
+    task<void> ready = standbys_->until_ready();
+    co_await with_deadline(time_, deadline_after(time_.now(), within), std::move(ready));
+  }
+
+  /// This node takes part in its first round only when its standbys are ready.
+  bool joins_warm() const {
+    return standbys_ && spec_.standby.job_may_grow && group_.workers().empty();
+  }
+
+  /// Standbys for workers that are to be started when others have come; ends by cancellation.
+  task<void> make_standbys_ahead() {
+    if (!standbys_) co_await time_.sleep_until(time_point::max());
+    // Most rounds are met sooner, and what is made then only costs their start.
+    if (!joins_warm()) {
+      co_await time_.sleep_until(deadline_after(time_.now(), standby_plan::meeting_patience));
+    }
+    if (group_.workers().empty()) {
+      standbys_->expect(group_.expected_processes(rendezvous_->run_id()));
+    }
+    co_await standbys_->make_ahead();
+  }
+
   /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
   task<void> keep_standbys() {
     if (!standbys_) co_return co_await stop_requested_.wait();
     // Restarts that were used up may be there again when the window has passed.
-    const bool may_change = attempt_->round.group_world_size > 1;
+    const bool may_change = spec_.standby.job_may_grow || attempt_->round.group_world_size > 1;
     const bool is_windowed = spec_.restart.window > duration::zero();
     co_await standbys_->keep_warm(may_change || is_windowed ||
                                   ledger_.has_restart_left(time_.now()));
@@ -816,7 +873,8 @@ class agent_run {
   task<void> restart(duration delay) {
     co_await stop_usually();
     if (delay > duration::zero() && !stop_) {
-      co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait());
+      co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait(),
+                    make_standbys_ahead());
     }
     if (!stop_) co_await begin_attempt();
   }
@@ -923,6 +981,7 @@ class agent_run {
     result.failures = group_.failures(host_name());
     result.max_restarts = spec_.max_restarts;
     result.restarts = restarts_;
+    result.starts = starts_;
     result.reason = std::move(reason);
     return result;
   }
@@ -994,6 +1053,7 @@ class agent_run {
   }
 
   void report(const run_result& result) {
+    if (standbys_) log_.info("the workers' starts on this node: {}", starts_.text());
     if (result.state != worker_state::stopped) telemetry_.emit_result(result);
     telemetry_.record_workers(group_, result);
     telemetry_.record_agent(group_, result.restarts,
@@ -1009,6 +1069,8 @@ class agent_run {
   agent_services services_;
   /// The launcher of the workers; null: there are to be no standbys.
   std::shared_ptr<standby_set> standbys_;
+  /// Of all attempts; nothing is counted without standbys.
+  standby_starts starts_;
   const logger& log_;
   asio::any_io_executor strand_;
   time_source& time_;

@@ -371,21 +371,41 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
   return worker_environment(std::move(variables), shown, job, error_file);
 }
 
+ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identity,
+                                                   const job_context& job,
+                                                   const std::string& error_file) const {
+  process_spec process;
+  process.program = spec_.program;
+  for (const std::string& argument : spec_.arguments) {
+    process.arguments.push_back(detail::substitute_local_rank(argument, identity.local_rank));
+  }
+  process.environment = environment_of(identity, job, error_file);
+  if (!spec_.cpu_affinity.empty()) {
+    process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
+  }
+  process.ignored_signals = spec_.ignored_signals;
+  process.directory = spec_.directory;
+  return process;
+}
+
+ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::string run_id) const {
+  std::vector<process_spec> processes;
+  if (spec_.function) return processes;
+  const rendezvous_round unknown;
+  const job_context job = make_job_context(spec_, unknown, std::move(run_id), 0);
+  for (const worker_identity& identity : worker_identities(spec_, unknown, assigned_ranks())) {
+    processes.push_back(process_of(identity, job, ""));
+  }
+  return processes;
+}
+
 ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, const job_context& job,
                                                    worker_output output) {
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
   supervised_process process;
-  process.process.program = spec_.program;
-  for (const std::string& argument : spec_.arguments) {
-    process.process.arguments.push_back(
-        detail::substitute_local_rank(argument, identity.local_rank));
-  }
-  process.process.environment = environment_of(identity, job, error_file);
-  if (!spec_.cpu_affinity.empty()) process.process.processors = spec_.cpu_affinity.at(slot);
+  process.process = process_of(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
-  process.process.ignored_signals = spec_.ignored_signals;
-  process.process.directory = spec_.directory;
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;

@@ -22,6 +22,16 @@ struct standby_view {
   time_point launched;
   /// Whether workers that end may be started again.
   bool may_restart = true;
+  /// What the workers do meanwhile.
+  enum class stage {
+    /// They run: the first standby comes after the delay, and one after the other.
+    work,
+    /// They run only until their standbys are ready: none waits for the delay.
+    last_steps,
+    /// None of them runs, so that standbys disturb nobody: all at once.
+    absence,
+  };
+  stage workers = stage::work;
   /// Workers that have no standby.
   std::size_t missing = 0;
   /// Workers that have imported more since their standby was made; none if that is not known.
@@ -43,6 +53,8 @@ struct standby_step {
     wait,
     /// Make one.
     make,
+    /// Make all that are missing.
+    make_all,
     /// End those that wait, since the job needs their memory.
     end,
   };
@@ -57,6 +69,10 @@ class standby_plan {
  public:
   /// How often it is looked whether there is memory for standbys.
   static constexpr std::chrono::seconds memory_period{10};
+  /// How long a node waits at most for its standbys before it joins a job that may run without it.
+  static constexpr std::chrono::seconds join_patience{30};
+  /// After how long a meeting counts as one that waits for others: time to make standbys.
+  static constexpr std::chrono::milliseconds meeting_patience{100};
 
   explicit standby_plan(duration delay) : delay_(delay) { begin_attempt(); }
 

@@ -5,6 +5,7 @@
 #include <elastic/agent/standby/detail/standby_process.hpp>
 #include <elastic/agent/standby/standby_message.hpp>
 #include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/agent/standby/standby_starts.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -74,7 +75,7 @@ class standby_set final : public process_launcher {
   ~standby_set() override = default;
 
   /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
-  /// line of the log says which of both, and why, unless it is the first of its kind.
+  /// line of the log says which of both, and why, unless it is the first of its kind and cold.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
@@ -90,10 +91,25 @@ class standby_set final : public process_launcher {
   /// awaited by the next call or by `stop`; those that are ready stay.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
 
+  /// Names processes that are to be launched for the first time, so that `make_ahead` makes
+  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, does not count:
+  /// a standby that has asked for it while it imported is not used.
+  ELASTIC_DECL void expect(std::vector<process_spec> specs);
+
+  /// The same as `keep_warm` between two attempts, and before the first: makes standbys for what is
+  /// to be launched next, without a delay and all at once, since none of it runs.
+  ///
+  /// Errors, cancellation: those of `keep_warm`; one of both at a time.
+  ELASTIC_DECL task<void> make_ahead();
+
+  /// Has the `keep_warm` that is under way wait for no delay any more: what runs is soon stopped,
+  /// to be started again.
+  ELASTIC_DECL void hurry();
+
   /// Waits until each process that was launched last has a standby, or none is made before a delay
   /// has passed or at all.
   ///
-  /// To be awaited beside `keep_warm`, which makes them.
+  /// To be awaited beside `keep_warm` or `make_ahead`, which make them.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_ready();
 
@@ -109,6 +125,15 @@ class standby_set final : public process_launcher {
 
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
+
+  /// How many processes have none, of those that were launched last or are expected.
+  std::size_t missing() const { return slots_.size() - ready(); }
+
+  /// Why no more standbys are made; none if they are.
+  const std::optional<std::string>& off() const { return plan_.off(); }
+
+  /// How the processes of this attempt were started.
+  const standby_starts& starts() const { return starts_; }
 
  private:
   using standby_pointer = std::shared_ptr<detail::standby_process>;
@@ -126,8 +151,9 @@ class standby_set final : public process_launcher {
     std::size_t known = 0;
     /// The process.
     pid_t pid = 0;
-    /// It was launched in this attempt.
+    /// It was launched in this attempt, or is expected.
     bool is_used = true;
+    bool was_launched = false;
     /// Its standby is watched.
     bool is_watched = false;
   };
@@ -143,11 +169,13 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void discard(standby_pointer standby);
   ELASTIC_DECL void discard_unused();
   ELASTIC_DECL task<void> end_discarded();
-  ELASTIC_DECL task<void> make_all(bool may_restart, task_group& watches);
+  ELASTIC_DECL task<void> keep(bool may_restart);
+  ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
   ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
   ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<void> make_missing();
   ELASTIC_DECL standby_view look(bool may_restart, std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
@@ -170,6 +198,8 @@ class standby_set final : public process_launcher {
   standby_set_services services_;
   standby_plan plan_;
   int attempt_ = 0;
+  standby_starts starts_;
+  standby_view::stage stage_ = standby_view::stage::work;
   time_point launched_;
   /// By what they have in common with their standbys.
   std::map<std::string, slot> slots_;

@@ -21,6 +21,10 @@ struct warm_standby {
   std::vector<std::string> modules;
   /// How long after the start of the workers the first standby is made.
   duration delay = std::chrono::seconds(10);
+  /// The job may run with fewer nodes than can take part. A node then takes part in its first round
+  /// only when its standbys are ready, at most `standby_plan::join_patience` later: others that run
+  /// already go on meanwhile.
+  bool job_may_grow = false;
 };
 
 /// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, saying what is allowed.

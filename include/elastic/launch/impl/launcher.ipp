@@ -181,6 +181,7 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
   options.meeting = detail::meeting_of(parameters);
+  if (parameters.min_nodes < parameters.max_nodes) workers.standby.job_may_grow = true;
   options.rendezvous = backends.make(parameters);
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);

@@ -74,8 +74,8 @@ inline std::string line_of(const job_event& event) {
                          event.group_rank.value_or(0), event.group_world_size.value_or(1),
                          ranks_text(event), span_words(seconds));
     case kind::workers_started:
-      return fmt::format("attempt {}: the workers run, started in {}", event.attempt.value_or(0),
-                         span_words(seconds));
+      return fmt::format("attempt {}: the workers run, started in {}{}", event.attempt.value_or(0),
+                         span_words(seconds), because(event));
     case kind::worker_ended:
       if (event.state == "succeeded") return "";
       return worker_text(event) + " failed" + because(event);

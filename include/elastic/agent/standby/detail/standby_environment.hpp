@@ -19,6 +19,8 @@ struct standby_task {
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
+  /// Workers run beside it, which it is not to disturb.
+  bool stands_back = true;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;
   /// What a worker has imported: an `import_record`'s text.
@@ -28,6 +30,10 @@ struct standby_task {
 /// What the starts of a worker in two attempts have in common. If it differs, the standby of one
 /// cannot become the other.
 ELASTIC_DECL std::string standby_key(const process_spec& spec);
+
+/// A process that is to be started when nobody knows yet in which attempt: without the variables
+/// that may have other values in another one.
+ELASTIC_DECL process_spec without_attempt(process_spec spec);
 
 /// The variables that a standby of this worker starts with: none that names an attempt, so that a
 /// script that ran by mistake could join nobody.

@@ -8,10 +8,11 @@ namespace elastic::detail {
 /// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
 /// it ends the process: an exception would let the interpreter go on to the script.
 ///
-/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:RECORD:HAD_PATH:KIND:MODULES:NAME", says
-/// what it is to do: SIZE bytes of descriptor 1 are its archive, RECORD bytes of descriptor 2 what
-/// a worker has imported, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what the
-/// interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
+/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME",
+/// says what it is to do: SIZE bytes of descriptor 1 are its archive, BACK is 1 if it is to leave
+/// the processors to others, RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH
+/// is 1 if there was a PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names
+/// with commas between, "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
 BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
@@ -55,7 +56,7 @@ def read_own(name):
 class Priority:
     """While it imports a standby stands back; if memory runs out it goes first."""
 
-    def lower(self):
+    def lower(self, stands_back):
         import time
         self.began = time.monotonic()
         try:
@@ -64,7 +65,7 @@ class Priority:
         except OSError:
             self.oom = None  # It may not be changed here.
         try:
-            self.is_nice = read_own("autogroup").endswith("nice 0")
+            self.is_nice = stands_back and read_own("autogroup").endswith("nice 0")
             if self.is_nice:
                 write_own("autogroup", "10")
         except (OSError, ValueError):
@@ -219,7 +220,8 @@ def is_copied(variables, own):
     """Whether anything but `own` keeps a dictionary of these variables, or of the rank alone."""
     import gc
     known = {id(each) for each in own}
-    mark = b"RANK" if b"RANK" in variables else next(iter(variables))
+    mark = next((name for name in (b"RANK", b"LOCAL_RANK") if name in variables),
+                next(iter(variables)))
     text, value = os.fsdecode(mark), variables[mark]
     holders = gc.get_objects()
     for at in range(0, len(holders), 10000):
@@ -307,9 +309,10 @@ class Standby:
         os.close(nothing)
 
     def restore_environment(self):
-        size, record_size, had_path, self.kind, self.modules, self.name = (
-            os.environ.pop("ELASTIC_STANDBY").split(":", 5))
+        size, back, record_size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 6))
         self.archive_size = int(size)
+        self.stands_back = back == "1"
         self.record_size = int(record_size)
         restore_path(had_path)
         self.variables = os.environ._data
@@ -451,7 +454,7 @@ class Standby:
         self.priority = Priority()
         try:
             self.restore_environment()
-            self.priority.lower()
+            self.priority.lower(self.stands_back)
             self.run_hidden()
             self.load()
             self.check_copies()

@@ -69,7 +69,7 @@ ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
                   *view.available / mib, view.size / mib);
   if (view.ready > 0 && *view.available < view.size) return {action::end, {}, shortage};
   const time_point again = deadline_after(view.now, memory_period);
-  if (step.what == action::make) {
+  if (step.what == action::make || step.what == action::make_all) {
     const std::uint64_t count = std::max<std::uint64_t>(view.missing, 1);
     if (*view.available / 2 / count < view.size) return {action::wait, again, shortage};
   } else if (view.ready > 0 && (step.what == action::rest || step.until > again)) {
@@ -83,11 +83,17 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   using action = standby_step::action;
   if (off_) return {action::rest, {}, "there are to be none: " + *off_};
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
-  if (view.missing == 0) return review(view);
-  time_point due = deadline_after(view.launched, delay_);
+  const bool is_working = view.workers == standby_view::stage::work;
+  if (view.missing == 0 && is_working) return review(view);
+  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
+  time_point due = is_working ? deadline_after(view.launched, delay_) : view.now;
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
-  if (view.now < due) return {action::wait, due, "the workers begin first"};
-  return {action::make, {}, fmt::format("{} workers have none", view.missing)};
+  if (view.now < due && is_working) return {action::wait, due, "the workers begin first"};
+  if (view.now < due) return {action::wait, due, "one has ended"};
+  const bool is_absent = view.workers == standby_view::stage::absence;
+  return {is_absent ? action::make_all : action::make,
+          {},
+          fmt::format("{} workers have none", view.missing)};
 }
 
 /// What is worth a new standby is seen later and later: few scripts import much after their first

@@ -14,6 +14,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/process/detail/memory_room.hpp>
 
@@ -22,6 +23,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -72,8 +74,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   launched_ = services_.time->now();
   if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
   const std::string key = detail::standby_key(spec);
-  const auto [position, is_first] = slots_.try_emplace(key);
-  slot& entry = position->second;
+  slot& entry = slots_.try_emplace(key).first->second;
+  const bool is_first = !std::exchange(entry.was_launched, true);
   entry.spec = spec;
   entry.is_used = true;
   changed_.set();
@@ -82,7 +84,9 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   if (!is_recorded) entry.record.reset();
   if (is_recorded && !entry.record) entry.record = std::make_shared<detail::import_record>();
   const auto record = entry.record;
-  std::string reason = plan_.off() ? "there are no standbys" : "no standby was ready";
+  std::string reason = plan_.off() ? "there are no standbys"
+                       : is_first  ? "it is the first start"
+                                   : "no standby was ready";
   discarder used{*this, std::move(entry.standby)};
   if (used.standby) {
     const process_spec made_for = std::move(entry.made_for);
@@ -93,9 +97,11 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
       std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
       note_pid(key, started->pid());
+      ++starts_.warm;
       co_return started;
     }
   }
+  starts_.add_cold(reason);
   note_end();
   if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
   if (record) spec = record->recorded(std::move(spec));
@@ -175,6 +181,7 @@ ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_pr
 
 ELASTIC_DECL void standby_set::begin_attempt() {
   ++attempt_;
+  starts_ = standby_starts();
   plan_.begin_attempt();
   for (auto& [key, entry] : slots_) entry.is_used = false;
 }
@@ -182,14 +189,41 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 // ---- the making of standbys ---------------------------------------------------------------------
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
+  stage_ = standby_view::stage::work;
+  return keep(may_restart);
+}
+
+ELASTIC_DECL task<void> standby_set::make_ahead() {
+  stage_ = standby_view::stage::absence;
+  return keep(true);
+}
+
+ELASTIC_DECL void standby_set::hurry() {
+  stage_ = standby_view::stage::last_steps;
+  settled_.reset();
+  changed_.set();
+}
+
+ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
+  for (process_spec& spec : specs) {
+    if (spec.stdin_fd >= 0) continue;
+    spec = detail::without_attempt(std::move(spec));
+    const auto [position, is_new] = slots_.try_emplace(detail::standby_key(spec));
+    if (is_new) position->second.spec = std::move(spec);
+  }
+  settled_.reset();
+  changed_.set();
+}
+
+ELASTIC_DECL task<void> standby_set::keep(bool may_restart) {
   discard_unused();
   for (auto& [key, entry] : slots_) entry.is_watched = false;
   task_group watches(co_await asio::this_coro::executor);
-  task<void> making = make_all(may_restart, watches);
+  task<void> making = make_forever(may_restart, watches);
   co_await with_cleanup(std::move(making), watches.stop());
 }
 
-ELASTIC_DECL task<void> standby_set::make_all(bool may_restart, task_group& watches) {
+ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& watches) {
   for (;;) {
     for (auto& [key, entry] : slots_) {
       if (entry.standby && !std::exchange(entry.is_watched, true)) {
@@ -241,7 +275,8 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   if (view.outdated == 0) plan_.reviewed(view);
   const standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
-  if (view.missing == 0 || step.what != action::make) {
+  const bool makes_more = step.what == action::make || step.what == action::make_all;
+  if (view.missing == 0 || !makes_more) {
     settled_.set();
   } else {
     settled_.reset();
@@ -252,6 +287,7 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
       co_await race(services_.time->sleep_until(step.until), changed_.wait());
       break;
     case action::make: co_await make(key); break;
+    case action::make_all: co_await make_missing(); break;
     case action::end: end_for_memory(step.reason); break;
   }
 }
@@ -262,6 +298,7 @@ ELASTIC_DECL standby_view standby_set::look(bool may_restart, std::string& key) 
   view.now = services_.time->now();
   view.launched = launched_;
   view.may_restart = may_restart;
+  view.workers = stage_;
   std::string outdated;
   for (const auto& [candidate, entry] : slots_) {
     if (!entry.standby) {
@@ -311,6 +348,14 @@ ELASTIC_DECL task<void> standby_set::make(std::string key) {
   note_end();
 }
 
+ELASTIC_DECL task<void> standby_set::make_missing() {
+  std::vector<task<void>> makings;
+  for (const auto& [key, entry] : slots_) {
+    if (!entry.standby) makings.push_back(make(key));
+  }
+  co_await when_all(std::move(makings));
+}
+
 /// What a worker imported later is no reason to have none.
 ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
   if (!has_record) return plan_.give_up(reason);
@@ -338,6 +383,8 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const auto record = slots_.at(key).record;
   if (record && uses_records_) what.record = record->text();
   what.modules = modules_text();
+  what.stands_back = stage_ != standby_view::stage::absence;
+  const std::set<std::string> left_out = plan_.dropped_modules();
   what.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
@@ -358,6 +405,11 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
+      // Several that are made at once drop the same.
+      if (left_out.count(message.module) == 0 &&
+          plan_.dropped_modules().count(message.module) != 0) {
+        co_return false;
+      }
       if (plan_.dropped(message.module)) {
         services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
                               printable_text(message.reason));
@@ -395,6 +447,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
   detail::standby_task what;
   what.kind = "code";
+  what.stands_back = stage_ != standby_view::stage::absence;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   const discarder made{*this, std::move(started)};
   std::string problem;

@@ -31,7 +31,8 @@ inline bool may_change(std::string_view name) {
                                         "ROLE_WORLD_SIZE",
                                         "TORCHELASTIC_USE_AGENT_STORE",
                                         "TORCHELASTIC_TIMER_FILE",
-                                        "NCCL_ASYNC_ERROR_HANDLING"};
+                                        "NCCL_ASYNC_ERROR_HANDLING",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
   return is_of_attempt(name) ||
          std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
@@ -53,6 +54,13 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
   return key;
 }
 
+ELASTIC_DECL process_spec without_attempt(process_spec spec) {
+  environment_map variables = environment_from(spec.environment);
+  std::erase_if(variables, [](const auto& entry) { return may_change(entry.first); });
+  spec.environment = environment_entries(variables);
+  return spec;
+}
+
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
                                                           const standby_task& what) {
   environment_map variables = environment_from(spec.environment);
@@ -63,8 +71,8 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
   variables["ELASTIC_STANDBY"] =
-      fmt::format("{}:{}:{}:{}:{}:{}", what.archive_size, what.record.size(), path ? 1 : 0,
-                  what.kind, what.modules, what.name);
+      fmt::format("{}:{}:{}:{}:{}:{}:{}", what.archive_size, what.stands_back ? 1 : 0,
+                  what.record.size(), path ? 1 : 0, what.kind, what.modules, what.name);
   return environment_entries(variables);
 }
 

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// An agent and its standbys, whose processes are the test: when they are made, and who waits for
+// them.
+
+#include <elastic/agent/detail/planned_restart.hpp>
+#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace agent_standby_test {
+
+using namespace std::chrono_literals;
+using detail::unique_fd;
+using test::agent_stage;
+using test::fake_process;
+
+TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][standby]") {
+  struct row {
+    change_kind why;
+    duration grace;
+    std::size_t cold;
+    std::optional<std::string> off;
+    duration within;
+    std::string reason;
+  };
+  const duration any = duration::max();
+  const row table[] = {
+      {change_kind::node_waiting, any, 2, {}, 10s, "2 of them have no standby yet"},
+      {change_kind::node_lost, any, 2, {}, 2s, "2 of them have no standby yet"},
+      {change_kind::node_waiting, any, 0, {}, 0s, "every worker has a standby"},
+      {change_kind::node_lost, 9s, 2, {}, 0s, "the others may go on without this node"},
+      {change_kind::worker_failed, any, 2, {}, 0s, "workers have failed"},
+      {change_kind::node_waiting, any, 2, "x", 0s, "there are to be no standbys: x"},
+  };
+  for (const row& entry : table) {
+    const auto plan = detail::plan_restart({entry.why, entry.grace, entry.cold, entry.off});
+    CAPTURE(entry.reason);
+    CHECK(plan.within == entry.within);
+    CHECK(plan.reason == entry.reason);
+  }
+}
+
+/// An agent with one worker, and the other ends of its standbys' sockets.
+class standby_stage : public agent_stage {
+ public:
+  explicit standby_stage(test::manual_time& clock) : agent_stage(clock) {
+    workers.arguments = {"train.py"};
+    workers.nproc_per_node = 1;
+    workers.max_restarts = 1;
+    workers.standby.enabled = true;
+    workers.standby.modules = {"torch"};
+    launcher->on_start = [this](fake_process& started) {
+      const bool is_standby = started.variable("ELASTIC_STANDBY") != "<not set>";
+      sockets.emplace_back(is_standby ? ::fcntl(started.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
+    };
+  }
+
+  void say(std::size_t index, const std::string& bytes) {
+    CHECK(::send(sockets.at(index).get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(bytes.size()));
+  }
+  void be_ready(std::size_t index) {
+    standby_message message;
+    message.pid = worker(index).pid;
+    say(index, bytes_of(message));
+  }
+
+  void hang_up(std::size_t index) {
+    sockets.at(index).reset();
+    worker(index).exit(0);
+  }
+
+  std::size_t started() const { return launcher->started.size(); }
+
+  /// What the journal has of the last start of workers.
+  std::string last_start() const {
+    std::string text;
+    for (const journal_record& record : journal->after(0)) {
+      if (record.event.kind == job_event_kind::workers_started) text = record.event.reason;
+    }
+    return text;
+  }
+
+  /// By process.
+  std::vector<unique_fd> sockets;
+};
+
+TIME_TEST("agent: if a node joins the workers go on until their standbys are ready",
+          "[agent][standby]") {
+  standby_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.started() == 1);
+  CHECK(stage.last_start() == "1 cold, because it is the first start");
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  // The probe, long before the delay.
+  REQUIRE(stage.started() == 2);
+  stage.be_ready(1);
+  co_await stage.quiet();
+  REQUIRE(stage.started() == 3);
+  CHECK(stage.worker(0).running());
+  CHECK(stage.worker(0).signals.empty());
+  std::string start = "1 cold, because no standby was ready";
+  std::size_t next = 3;
+  SECTION("they are") {
+    stage.be_ready(2);
+    co_await stage.quiet();
+    CHECK_FALSE(stage.worker(0).running());
+    stage.say(2, "prepared");
+    start = "1 warm";
+    next = 2;
+  }
+  SECTION("they are not within 10 s") {
+    co_await stage.pass(detail::planned_restart::patience - 1ms);
+    CHECK(stage.worker(0).running());
+    co_await stage.pass(1ms);
+    co_await stage.quiet();
+    CHECK_FALSE(stage.worker(0).running());
+  }
+  SECTION("the workers fail meanwhile, which counts as no failure") { stage.worker(0).exit(1); }
+  SECTION("they end meanwhile") { stage.hang_up(2); }
+  co_await stage.quiet();
+  CHECK(stage.started() == next + 1);
+  CHECK(stage.last_start() == start);
+  CHECK(stage.worker(next).running());
+  stage.worker(next).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().restarts == 0);
+  CHECK(stage.result().starts.all() == 2);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: a node that is bound to be missed joins when its standbys are ready",
+          "[agent][standby]") {
+  standby_stage stage(time);
+  stage.workers.standby.job_may_grow = true;
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.started() == 1);
+  stage.be_ready(0);
+  co_await stage.quiet();
+  REQUIRE(stage.started() == 2);
+  CHECK(stage.story() == "start 0, end 0: SIGKILL, start 1");
+  SECTION("they are") {
+    stage.be_ready(1);
+    co_await stage.quiet();
+    stage.say(1, "prepared");
+    co_await stage.quiet();
+    CHECK(stage.last_start() == "1 warm");
+    CHECK(stage.started() == 2);
+    stage.worker(1).exit(0);
+  }
+  SECTION("they are not in time") {
+    co_await stage.pass(standby_plan::join_patience - 1ms);
+    CHECK(stage.story() == "start 0, end 0: SIGKILL, start 1");
+    co_await stage.pass(1ms);
+    co_await stage.quiet();
+    REQUIRE(stage.started() == 3);
+    CHECK(stage.last_start() == "1 cold, because it is the first start");
+    stage.worker(2).exit(0);
+  }
+  SECTION("a stop is requested") { stage.agent().stop({}); }
+  co_await stage.end();
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: while the others are waited for standbys are made, also for the first start",
+          "[agent][standby]") {
+  standby_stage stage(time);
+  stage.rendezvous->hold_at = 0;
+  stage.start();
+  co_await stage.pass(standby_plan::meeting_patience - 1ms);
+  CHECK(stage.started() == 0);
+  co_await stage.pass(1ms);
+  co_await stage.quiet();
+  REQUIRE(stage.started() == 1);
+  stage.be_ready(0);
+  co_await stage.quiet();
+  stage.be_ready(1);
+  co_await stage.quiet();
+  stage.rendezvous->let_meet();
+  co_await stage.quiet();
+  stage.say(1, "prepared");
+  co_await stage.quiet();
+  CHECK(stage.last_start() == "1 warm");
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().starts.warm == 1);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: standbys are made during the wait before a restart", "[agent][standby]") {
+  standby_stage stage(time);
+  stage.workers.restart.delay = 5s;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  co_await stage.pass(standby_plan::meeting_patience);
+  co_await stage.quiet();
+  REQUIRE(stage.started() == 2);
+  stage.be_ready(1);
+  co_await stage.quiet();
+  stage.be_ready(2);
+  co_await stage.pass(5s);
+  stage.say(2, "prepared");
+  co_await stage.quiet();
+  CHECK(stage.last_start() == "1 warm");
+  stage.worker(2).exit(0);
+  co_await stage.end();
+  CHECK(stage.is_clean());
+}
+
+}  // namespace agent_standby_test
+
+}  // namespace
+}  // namespace elastic
