@@ -116,8 +116,7 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
     co_return co_await run_agent(*agent, config, services.log);
   }
   const auto chaos = std::make_shared<elastic::chaos_monkey>(
-      co_await asio::this_coro::executor, config.chaos, std::make_shared<elastic::system_time>(),
-      services.log, [] { std::raise(SIGKILL); }, services.observer);
+      co_await asio::this_coro::executor, config.chaos, services, [] { std::raise(SIGKILL); });
   services.observer = chaos;
   const auto agent = elastic::make_agent(config, services, every_backend());
   elastic::run_result result;

@@ -45,7 +45,7 @@ SHARED = {
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
-    "net": ["http_connection", "stream_listener"],
+    "net": ["cut_links", "http_connection", "stream_listener"],
     "process": ["console_target", "console_writer", "core_file", "fork_launcher", "memory_room",
                 "oom_kills", "process_tree", "signal_number"],
     "rendezvous": ["gather", "master_keys", "solo_rendezvous"],

@@ -42,6 +42,9 @@ say "Agents that are killed at any moment of a launch"
 ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
   "guard: elasticrun killed at any moment*"
 
+say "A job that is disturbed on purpose, cut connections included"
+ELASTIC_CHAOS_SECONDS=$((minutes * 60)) build/dev/tests/integration_tests "chaos: whatever*"
+
 say "The whole suite on a machine that is too busy"
 for_minutes ctest --preset all-tests -j $((jobs * 6)) -LE consume
 

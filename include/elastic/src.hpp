@@ -111,6 +111,7 @@
 #include <elastic/launch/impl/run_with_signals.ipp>
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/launch/impl/status_command.ipp>
+#include <elastic/net/detail/impl/cut_links.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
 #include <elastic/net/detail/impl/stream_listener.ipp>

@@ -4,16 +4,27 @@
 // Jobs that are disturbed on purpose (--chaos).
 
 #include <support/catch.hpp>
+#include <elastic/net/free_port.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/job_of_nodes.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <random>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace chaos_test {
 
 using elastic::test::contains_text;
+using elastic::test::job_of_nodes;
 using elastic::test::program_result;
 
 struct stage : elastic::test::elasticrun_stage {
@@ -52,6 +63,66 @@ TEST_CASE("chaos: a node is killed with all that it runs", "[elasticrun]") {
   CHECK(result.code == -SIGKILL);
   CHECK_THAT(result.err, contains_text("chaos: kill=node:0@50ms: this agent is killed"));
   CHECK(s.left.processes_become(0));
+}
+
+// Nodes of this host that meet at a port of it, with this plan.
+std::vector<std::string> meeting(const std::string& plan) {
+  return {"--rdzv-backend",  "c10d",
+          "--rdzv-endpoint", fmt::format("localhost:{}", elastic::free_port("127.0.0.1")),
+          "--max-restarts",  "1000",
+          "--chaos",         plan};
+}
+
+TEST_CASE("chaos: the others go on without a node that is cut off, and it comes back",
+          "[elasticrun][nodes]") {
+  job_of_nodes job("2:3", meeting("cut=node:2@20ms+2s"),
+                   "last_call_timeout=0.5,keep_alive_interval=0.2,keep_alive_max_attempt=5");
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
+  const auto third = job.node();
+  for (const auto* node : {&first, &second, &third}) (*node)->await_world(3);
+  const pid_t cut_off = third->worker();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
+  // Its worker is gone before the others go on.
+  CHECK(::kill(cut_off, 0) == -1);
+  CHECK(errno == ESRCH);
+  for (const auto* node : {&first, &second}) (*node)->await_world(3, 2);
+  third->await_world(3, 2);
+  (*third)->await_err("connections and ports of this agent are cut");
+  (*third)->await_err("chaos: the connections and ports of this agent are whole again");
+  (*third)->await_err("chaos: 3 workers run again ");
+  job.finish();
+  for (const auto* node : {&first, &second, &third}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+// For as long as you like.
+TEST_CASE("chaos: whatever happens to workers and nodes, the job goes on to its end",
+          "[elasticrun][nodes]") {
+  const char* const wanted = std::getenv("ELASTIC_CHAOS_SECONDS");
+  const int seconds = wanted ? std::atoi(wanted) : 4;
+  std::mt19937_64 random{std::random_device()()};
+  std::string plan = fmt::format("random={}@700ms", random() % 1'000'000);
+  // A plan has room for a thousand.
+  for (int at = 1; at < seconds; at += std::max(4, seconds / 900)) {
+    plan += fmt::format(",cut=node:{}@{}s+1s", random() % 3, at);
+  }
+  CAPTURE(plan);
+  job_of_nodes job("2:3", meeting(plan),
+                   "last_call_timeout=0.5,keep_alive_interval=0.2,keep_alive_max_attempt=4");
+  const auto first = job.node();
+  const auto second = job.node();
+  const auto third = job.node();
+  const std::vector nodes{first.get(), second.get(), third.get()};
+  for (auto* node : nodes) node->await_world(3);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  for (int times = 2; std::chrono::steady_clock::now() < end; ++times) {
+    for (auto* node : nodes) node->await_world(3, times);
+  }
+  job.finish();
+  for (auto* node : nodes) node->check_success();
+  job.check_nothing_left();
 }
 
 TEST_CASE("chaos: a plan that cannot be read starts nothing", "[elasticrun]") {

@@ -80,7 +80,9 @@ class local_agent {
 
   /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on
   /// this node. Like any signal from outside: one that ends the worker is its failure.
-  /// @param reason  is logged with it; empty: it is logged for debugging only
+  /// @param reason  is logged with it, and stands in the journal as that of a fault made on
+  /// purpose;
+  ///                empty: it is logged for debugging only
   ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
 
   /// Asks the agent to tell its workers something over the control channel, one request after the

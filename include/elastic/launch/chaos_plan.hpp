@@ -22,6 +22,8 @@ struct chaos_fault {
     stop,
     /// Stopped for nine tenths of the time.
     slow,
+    /// The agent's connections, as if its cables were pulled, and put in again later.
+    cut,
   };
   enum class target { rank, node };
 
@@ -31,7 +33,7 @@ struct chaos_fault {
   int number = 0;
   /// Since the job's workers first ran on this node.
   duration at{};
-  /// Of `stop` and `slow`.
+  /// Of all but `kill`.
   duration lasts{};
 
   friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
@@ -55,9 +57,9 @@ struct chaos_plan {
   friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
 };
 
-/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,random=7@20s". A
-/// time has a unit: ms, s, m or h. Errors: `errc::invalid_argument`, with the part that is wrong
-/// and what is allowed.
+/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,cut=node:1@30s+10s,
+/// random=7@20s", without blanks. A time has a unit: ms, s, m or h. Errors:
+/// `errc::invalid_argument`, with the part that is wrong and what is allowed.
 ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
 
 /// The fault or the plan as it is written there.

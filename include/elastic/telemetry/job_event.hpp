@@ -29,6 +29,7 @@ enum class job_event_kind {
   failure_decided,
   stop_requested,
   fence_reached,
+  fault_injected,
   workers_stopping,
   workers_stopped,
   exit_barrier_started,
@@ -37,7 +38,7 @@ enum class job_event_kind {
 };
 
 /// Their names in files and on pages.
-inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 19> job_event_kinds{{
+inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 20> job_event_kinds{{
     {job_event_kind::agent_started, "agent_started"},
     {job_event_kind::rendezvous_started, "rendezvous_started"},
     {job_event_kind::round_joined, "round_joined"},
@@ -52,6 +53,7 @@ inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 19> job
     {job_event_kind::failure_decided, "failure_decided"},
     {job_event_kind::stop_requested, "stop_requested"},
     {job_event_kind::fence_reached, "fence_reached"},
+    {job_event_kind::fault_injected, "fault_injected"},
     {job_event_kind::workers_stopping, "workers_stopping"},
     {job_event_kind::workers_stopped, "workers_stopped"},
     {job_event_kind::exit_barrier_started, "exit_barrier_started"},

@@ -33,7 +33,8 @@ TEST_CASE("chaos plan: what is written can be read", "[launch]") {
        {row{"kill=rank:3@20s", "kill=rank:3@20s"}, row{"kill=node:1@2m", "kill=node:1@120s"},
         row{"stop=rank:2@10s+5s", "stop=rank:2@10s+5s"},
         row{"slow=rank:0@1.5s+0.5h", "slow=rank:0@1500ms+1800s"},
-        row{"random=7@20s", "random=7@20s"}, row{"kill=rank:0@0s", "kill=rank:0@0s"},
+        row{"cut=node:1@30s+10s", "cut=node:1@30s+10s"}, row{"random=7@20s", "random=7@20s"},
+        row{"kill=rank:0@0s", "kill=rank:0@0s"},
         row{"kill=rank:1@1s,random=18446744073709551615@100ms,kill=rank:0@1s",
             "kill=rank:1@1s,kill=rank:0@1s,random=18446744073709551615@100ms"}}) {
     INFO(entry.text);
@@ -77,7 +78,11 @@ TEST_CASE("chaos plan: what is no fault is refused with what is allowed", "[laun
                                  "random=-1@1s",
                                  "random=1@1s,random=2@1s",
                                  " kill=rank:1@1s",
-                                 "cut=node:1@1s+1s"}) {
+                                 "cut=node:1@1s",
+                                 "cut=node:1@1s+0s",
+                                 "cut=rank:1@1s+1s",
+                                 "cut=node:-1@1s+1s",
+                                 "cut=node:1@1s+1001h"}) {
     INFO(text);
     try {
       parse_chaos_plan(text);
@@ -89,6 +94,12 @@ TEST_CASE("chaos plan: what is no fault is refused with what is allowed", "[laun
       CHECK(sentence.find('\n') == sentence.npos);
     }
   }
+  try {
+    parse_chaos_plan("kil=rank:1@1s");
+    FAIL_CHECK("accepted");
+  } catch (const elastic::error& failure) {
+    CHECK_THAT(failure.what(), elastic::test::contains_text("'kil=rank:1@1s': did you mean kill?"));
+  }
   std::string many = "kill=rank:0@1s";
   for (int i = 0; i < 1000; ++i) many += ",kill=rank:0@1s";
   CHECK_THROWS_AS(parse_chaos_plan(many), elastic::error);
@@ -96,7 +107,7 @@ TEST_CASE("chaos plan: what is no fault is refused with what is allowed", "[laun
 
 TEST_CASE("chaos plan: says what a world has not", "[launch]") {
   const chaos_plan plan =
-      parse_chaos_plan("kill=rank:1@1s,kill=rank:2@1s,kill=rank:2@5s,kill=node:1@1s,random=1@1s");
+      parse_chaos_plan("kill=rank:1@1s,kill=rank:2@1s,kill=rank:2@5s,cut=node:1@1s+1s,random=1@1s");
   CHECK(elastic::missing_targets(plan, 3, 2).empty());
   CHECK(elastic::missing_targets(plan, 2, 1) == "node 1, rank 2");
 }
@@ -133,6 +144,22 @@ TEST_CASE("chaos schedule: a slow worker runs a tenth of the time, and on at the
         "CONT 1 at 1190\n"
         "STOP 1 at 1200\n"
         "CONT 1 at 1250\n");
+}
+
+TEST_CASE("chaos schedule: a cut has a beginning and an end", "[launch]") {
+  chaos_schedule schedule(parse_chaos_plan("cut=node:1@2s+5s"));
+  const chaos_step begin = schedule.next().value();
+  CHECK(begin.what == chaos_step::act::cut);
+  CHECK(begin.of == chaos_fault::target::node);
+  CHECK(begin.number == 1);
+  CHECK(begin.at == 2s);
+  CHECK(begin.until == 7s);
+  CHECK(begin.fault == "cut=node:1@2s+5s");
+  const chaos_step end = schedule.next().value();
+  CHECK(end.what == chaos_step::act::mend);
+  CHECK(end.at == begin.until);
+  CHECK(end.fault.empty());
+  CHECK_FALSE(schedule.next());
 }
 
 TEST_CASE("chaos schedule: random faults follow from their seed", "[launch]") {

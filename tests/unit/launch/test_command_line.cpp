@@ -398,7 +398,8 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--hang-hook-timeout", {"0", "0.0001", "3600.001", "1e7"},
       "more than 0 and at most 3600 seconds are allowed");
   add("--guard", {"", "yes", "Required"}, "allowed are required, best-effort and none");
-  add("--chaos", {"", "kill", "kill=rank:1", "hang=rank:1@1s", "stop=node:1@1s+1s"},
+  add("--chaos",
+      {"", "kill", "kill=rank:1", "hang=rank:1@1s", "stop=node:1@1s+1s", "cut=node:1@1s"},
       "allowed are kill=rank:R@TIME");
   add("--chaos", {"random=@1s", "random=1@", "random=1@99ms"}, "allowed is random=SEED@TIME");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");

@@ -190,6 +190,7 @@ class agent_run {
         log_.debug("{}", text);
       } else {
         log_.warning("{}: {}", request.reason, text);
+        if (!entry.end) note_fault(entry, request, text);
       }
     }
   }
@@ -274,6 +275,17 @@ class agent_run {
       event.attempt = restarts_;
     }
     return event;
+  }
+
+  void note_fault(const worker& entry, const rank_signal_request& request,
+                  const std::string& text) {
+    job_event event = about(job_event_kind::fault_injected);
+    event.rank = entry.identity.rank;
+    event.local_rank = entry.identity.local_rank;
+    event.pid = entry.pid;
+    event.signal = request.number;
+    event.reason = fmt::format("{}: {}", request.reason, text);
+    journal_.record(std::move(event));
   }
 
   double seconds_since(time_point then) const {

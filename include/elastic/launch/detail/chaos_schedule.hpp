@@ -15,15 +15,20 @@
 
 namespace elastic::detail {
 
-/// One signal of a plan.
+/// One act of a plan: a signal, or the beginning or end of a cut.
 struct chaos_step {
+  enum class act { signal, cut, mend };
+
   /// Since the workers first ran.
   duration at{};
   chaos_fault::target of = chaos_fault::target::rank;
   /// The rank or the node; of a random fault a number from which the rank follows.
   std::uint64_t number = 0;
   bool is_any_rank = false;
+  act what = act::signal;
   int signal = 0;
+  /// Of a cut: when it is over.
+  duration until{};
   /// The fault that it belongs to; empty if it only goes on with one.
   std::string fault;
 
@@ -34,7 +39,7 @@ struct chaos_step {
   }
 };
 
-/// The signals of a plan in the order of time. A pure value.
+/// The acts of a plan in the order of time. A pure value.
 class chaos_schedule {
  public:
   ELASTIC_DECL explicit chaos_schedule(const chaos_plan& plan);

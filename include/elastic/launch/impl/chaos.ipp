@@ -4,7 +4,13 @@
 
 #include <elastic/launch/chaos.hpp>
 
+#include <elastic/base/error.hpp>
+#include <elastic/net/detail/cut_links.hpp>
+#include <elastic/observe/job_journal.hpp>
+
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,15 +18,17 @@
 namespace elastic {
 
 ELASTIC_DECL chaos_monkey::chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
-                                        std::shared_ptr<time_source> time, logger log,
-                                        std::function<void()> kill_node,
-                                        std::shared_ptr<worker_observer> next)
+                                        const agent_services& services,
+                                        std::function<void()> kill_node)
     : plan_(std::move(plan)),
-      time_(std::move(time)),
-      log_(std::move(log)),
+      time_(services.time),
+      log_(services.log),
+      journal_(services.journal),
       kill_node_(std::move(kill_node)),
-      next_(std::move(next)),
-      begun_(std::move(strand)) {}
+      next_(services.observer),
+      begun_(std::move(strand)) {
+  if (!time_) time_ = std::make_shared<system_time>();
+}
 
 ELASTIC_DECL void chaos_monkey::started(const started_workers& job) {
   if (next_) next_->started(job);
@@ -53,22 +61,59 @@ ELASTIC_DECL void chaos_monkey::hung(const hung_worker& worker) {
 ELASTIC_DECL task<void> chaos_monkey::run(local_agent& agent) {
   co_await begun_.wait();
   detail::chaos_schedule schedule(plan_);
+  node_cut cut;
   while (const std::optional<detail::chaos_step> step = schedule.next()) {
     co_await time_->sleep_until(deadline_after(begun_at_, step->at));
-    carry_out(agent, *step);
+    carry_out(agent, *step, cut);
   }
   co_await time_->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step) {
+ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step,
+                                          node_cut& cut) {
+  using act = detail::chaos_step::act;
   const int target = step.target_in(world_.world_size);
+  const bool is_rank = step.of == chaos_fault::target::rank;
   if (!step.fault.empty()) last_fault_ = time_->now();
-  if (step.of == chaos_fault::target::rank) {
+  if (is_rank) {
     agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
-  } else if (target == world_.group_rank) {
-    log_.warning("chaos: {}: this agent is killed", step.fault);
+  } else if (step.what == act::mend) {
+    end(cut, step);
+  } else if (target != world_.group_rank) {
+    return;
+  } else if (step.what == act::cut) {
+    begin(cut, step);
+  } else {
+    note(fmt::format("chaos: {}: this agent is killed", step.fault));
     kill_node_();
   }
+}
+
+ELASTIC_DECL void chaos_monkey::begin(node_cut& cut, const detail::chaos_step& step) {
+  try {
+    cut.links = std::make_unique<detail::links_cut>();
+  } catch (const error& failure) {
+    log_.warning("chaos: {}: not made: {}", step.fault, failure.what());
+    return;
+  }
+  cut.until = std::max(cut.until, step.until);
+  note(fmt::format("chaos: {}: {} connections and ports of this agent are cut", step.fault,
+                   cut.links->count()));
+}
+
+ELASTIC_DECL void chaos_monkey::end(node_cut& cut, const detail::chaos_step& step) {
+  if (!cut.links || step.at < cut.until) return;
+  cut.links.reset();
+  note("chaos: the connections and ports of this agent are whole again");
+}
+
+ELASTIC_DECL void chaos_monkey::note(const std::string& text) {
+  log_.warning("{}", text);
+  if (!journal_) return;
+  job_event event;
+  event.kind = job_event_kind::fault_injected;
+  event.reason = text;
+  journal_->record(std::move(event));
 }
 
 }  // namespace elastic

@@ -4,10 +4,12 @@
 
 #include <elastic/launch/chaos_plan.hpp>
 
+#include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -23,11 +25,19 @@ namespace elastic {
 
 namespace detail {
 
-using chaos_kind_names = std::array<std::pair<std::string_view, chaos_fault::kind>, 3>;
+struct chaos_kind_row {
+  std::string_view name;
+  chaos_fault::kind what;
+  bool is_for_ranks;
+  bool is_for_nodes;
+  bool lasts;
+};
 
-inline constexpr chaos_kind_names chaos_kinds{{{"kill", chaos_fault::kind::kill},
-                                               {"stop", chaos_fault::kind::stop},
-                                               {"slow", chaos_fault::kind::slow}}};
+inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
+    {{"kill", chaos_fault::kind::kill, true, true, false},
+     {"stop", chaos_fault::kind::stop, true, false, true},
+     {"slow", chaos_fault::kind::slow, true, false, true},
+     {"cut", chaos_fault::kind::cut, false, true, true}}};
 
 [[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
   throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
@@ -79,31 +89,41 @@ inline chaos_noise parse_noise(std::string_view part, std::string_view rest) {
   return {*number, *gap};
 }
 
+inline constexpr std::string_view allowed_faults =
+    "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
+    "slow=rank:R@TIME+TIME, cut=node:N@TIME+TIME and random=SEED@TIME, with times such as 500ms, "
+    "20s, 2m and 1h";
+
+[[noreturn]] inline void refuse_kind(std::string_view part, std::string_view kind) {
+  std::vector<std::string> names{"random"};
+  for (const chaos_kind_row& row : chaos_kinds) names.emplace_back(row.name);
+  const std::string nearest = nearest_name(kind, names);
+  refuse_fault(part, (nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest)) +
+                         std::string(allowed_faults));
+}
+
 inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
                                std::string_view rest) {
-  constexpr std::string_view allowed =
-      "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
-      "slow=rank:R@TIME+TIME and random=SEED@TIME, with times such as 500ms, 20s, 2m and 1h";
-  chaos_fault fault;
-  bool is_known = false;
-  for (const auto& [name, what] : chaos_kinds) {
-    if (name != kind) continue;
-    fault.what = what;
-    is_known = true;
-  }
-  const bool lasts = fault.what != chaos_fault::kind::kill;
+  const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
+                                [&](const chaos_kind_row& known) { return known.name == kind; });
+  if (row == chaos_kinds.end()) refuse_kind(part, kind);
   const auto target = cut_at(rest, ':');
   const auto number = cut_at(rest, '@');
-  const auto begin = lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
-  const bool is_node = target == "node";
-  if (!is_known || !number || (target != "rank" && (!is_node || lasts)) || (lasts && !begin)) {
-    refuse_fault(part, allowed);
+  const auto begin = row->lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
+  const bool is_node = target == "node" && row->is_for_nodes;
+  const bool is_rank = target == "rank" && row->is_for_ranks;
+  if (!number || (!is_node && !is_rank) || (row->lasts && !begin)) {
+    refuse_fault(part, allowed_faults);
   }
-  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
   const auto value = chaos_number<int>(*number);
-  const auto at = chaos_time(lasts ? *begin : rest);
-  const auto span = lasts ? chaos_time(rest) : duration::zero();
-  if (!value || !at || !span || (lasts && *span == duration::zero())) refuse_fault(part, allowed);
+  const auto at = chaos_time(row->lasts ? *begin : rest);
+  const auto span = row->lasts ? chaos_time(rest) : duration::zero();
+  if (!value || !at || !span || (row->lasts && *span == duration::zero())) {
+    refuse_fault(part, allowed_faults);
+  }
+  chaos_fault fault;
+  fault.what = row->what;
+  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
   fault.number = *value;
   fault.at = *at;
   fault.lasts = *span;
@@ -144,8 +164,8 @@ ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
 
 ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
   std::string text;
-  for (const auto& [name, what] : detail::chaos_kinds) {
-    if (what == fault.what) text = name;
+  for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
+    if (row.what == fault.what) text = row.name;
   }
   text += fmt::format("={}:{}@{}", fault.of == chaos_fault::target::node ? "node" : "rank",
                       fault.number, detail::chaos_time_text(fault.at));

@@ -96,6 +96,7 @@ inline std::string line_of(const job_event& event) {
     case kind::failure_decided: return "the job is given up" + because(event);
     case kind::stop_requested: return "a stop was asked for" + because(event);
     case kind::fence_reached: return "the workers were killed" + because(event);
+    case kind::fault_injected: return "a fault was made on purpose" + because(event);
     case kind::workers_stopped:
       return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
                          event.count == 1 ? " was" : "s were", span_words(seconds));

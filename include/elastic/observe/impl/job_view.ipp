@@ -91,6 +91,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
     case job_event_kind::agent_ended: end_agent(record); break;
     case job_event_kind::checkpoint_ended:
     case job_event_kind::fence_reached:
+    case job_event_kind::fault_injected:
     case job_event_kind::exit_barrier_ended: break;
   }
 }

@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/detail/cut_links.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
@@ -37,6 +38,7 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  join_cut(fd);
   if (at.address().is_v6()) {
     // "::" is the whole host, IPv4 included; any other address is only itself.
     const int* only = at.address().is_unspecified() ? &off : &on;
@@ -253,6 +255,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
       const int on = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       keep_alive(fd);
+      detail::join_cut(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
     }

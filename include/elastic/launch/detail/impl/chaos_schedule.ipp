@@ -49,12 +49,16 @@ ELASTIC_DECL void chaos_schedule::add(const chaos_fault& fault, std::uint64_t nu
   begin.step.signal = fault.what == chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
   begin.step.fault = is_any_rank ? "random" : to_text(fault);
   const duration end = fault.at + fault.lasts;
+  const bool is_cut = fault.what == chaos_fault::kind::cut;
   if (fault.what == chaos_fault::kind::slow) begin.slow_until = end;
+  if (is_cut) begin.step.what = chaos_step::act::cut;
+  if (is_cut) begin.step.until = end;
   entries_.push_back(begin);
-  if (fault.what != chaos_fault::kind::stop) return;
+  if (fault.what != chaos_fault::kind::stop && !is_cut) return;
   entry finish = std::move(begin);
   finish.step.at = end;
   finish.step.signal = SIGCONT;
+  if (is_cut) finish.step.what = chaos_step::act::mend;
   finish.step.fault.clear();
   entries_.push_back(std::move(finish));
 }

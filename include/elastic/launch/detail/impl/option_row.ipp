@@ -417,7 +417,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "Disturb the job on purpose, to see it recover: kill=rank:3@20s (20 s after the "
                "workers first ran), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (a tenth of "
-               "its speed), kill=node:1@2m (the agent, too), random=7@20s (seed 7, a fault about "
+               "its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the agent's "
+               "connections, as if its cables were pulled), random=7@20s (seed 7, a fault about "
                "every 20 s), with commas between them. To be given on each node.",
        .type = chaos_type(),
        .default_text = "none",

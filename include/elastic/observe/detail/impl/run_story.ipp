@@ -31,6 +31,7 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::agent_ended: return agent_phase::rest;
     case kind::worker_ended:
     case kind::worker_hung:
+    case kind::fault_injected:
     case kind::checkpoint_ended: break;
   }
   return before;

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/net/detail/cut_links.hpp>
+
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/error.hpp>
+#include <support/catch.hpp>
+#include <support/skip.hpp>
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+namespace cut_links_tests {
+
+using elastic::detail::join_cut;
+using elastic::detail::links_cut;
+using elastic::detail::unique_fd;
+
+// 127.0.0.1 or ::, which takes IPv4, too.
+sockaddr_storage loopback(int family, in_port_t port = 0) {
+  sockaddr_storage address{};
+  if (family == AF_INET) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(address);
+    v4 = {};
+    v4.sin_family = AF_INET;
+    v4.sin_port = port;
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  } else {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = port;
+  }
+  return address;
+}
+
+struct port {
+  explicit port(int family) : listening(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const sockaddr_storage at = loopback(family);
+    REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(listening.get(), 5) == 0);
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    ::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+    number = family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
+                               : reinterpret_cast<sockaddr_in6&>(bound).sin6_port;
+  }
+
+  unique_fd listening;
+  in_port_t number = 0;
+};
+
+struct link {
+  explicit link(const port& to) : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    join_cut(client.get());
+    const sockaddr_storage at = loopback(AF_INET, to.number);
+    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(sockaddr_in)) ==
+            0);
+    server = unique_fd(::accept4(to.listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    join_cut(server.get());
+  }
+
+  unique_fd client;
+  unique_fd server;
+};
+
+void send(const unique_fd& from, const std::string& text) {
+  REQUIRE(::send(from.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+}
+
+// What has arrived; empty if nothing does for so long.
+std::string received(const unique_fd& to, int patience_ms = 20'000) {
+  pollfd waiting{to.get(), POLLIN, 0};
+  if (::poll(&waiting, 1, patience_ms) == 0) return "";
+  char text[100];
+  const ssize_t size = ::recv(to.get(), text, sizeof text, 0);
+  return size < 0 ? std::string("error: ") + std::strerror(errno)
+                  : std::string(text, static_cast<std::size_t>(size));
+}
+
+std::optional<links_cut> cut;
+
+bool can_cut() {
+  try {
+    cut.emplace();
+  } catch (const elastic::error&) {
+    return false;
+  }
+  cut.reset();
+  return true;
+}
+
+/// A socket that is another process's for as long as it is on its way to this one.
+class other_process {
+ public:
+  explicit other_process(unique_fd socket) {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    in_ = unique_fd(ends[0]);
+    out_ = unique_fd(ends[1]);
+    char byte = 'x';
+    iovec content{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message = message_of(content, control, sizeof control);
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    const int fd = socket.get();
+    std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    REQUIRE(::sendmsg(in_.get(), &message, 0) == 1);
+  }
+
+  unique_fd take() {
+    char byte = 0;
+    iovec content{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message = message_of(content, control, sizeof control);
+    REQUIRE(::recvmsg(out_.get(), &message, MSG_CMSG_CLOEXEC) == 1);
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    return unique_fd(fd);
+  }
+
+ private:
+  static msghdr message_of(iovec& content, char* control, std::size_t size) {
+    msghdr message{};
+    message.msg_iov = &content;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = size;
+    return message;
+  }
+
+  unique_fd in_;
+  unique_fd out_;
+};
+
+TEST_CASE("cut links: nothing arrives from another process until the end, and nothing is lost",
+          "[net]") {
+  if (!can_cut()) return elastic::test::skip("this kernel has no signatures for TCP");
+  const int family = GENERATE(AF_INET, AF_INET6);
+  CAPTURE(family);
+  const port here(family);
+  link connection(here);
+  other_process other(std::move(connection.client));
+  cut.emplace();
+  CHECK(cut->count() >= 2);
+  const unique_fd there = other.take();
+  send(there, "question");
+  send(connection.server, "news");
+  CHECK(received(connection.server, 20) == "");
+  CHECK(received(there, 20) == "");
+  cut.reset();
+  CHECK(received(connection.server) == "question");
+  CHECK(received(there) == "news");
+}
+
+TEST_CASE("cut links: what a process says to itself goes on, and so does all of it afterwards",
+          "[net]") {
+  if (!can_cut()) return elastic::test::skip("this kernel has no signatures for TCP");
+  const int family = GENERATE(AF_INET, AF_INET6);
+  CAPTURE(family);
+  const port here(family);
+  const link before(here);
+  cut.emplace();
+  const link meanwhile(here);
+  const auto check = [](const link& connection) {
+    send(connection.client, "question");
+    CHECK(received(connection.server) == "question");
+    send(connection.server, "answer");
+    CHECK(received(connection.client) == "answer");
+  };
+  for (const link* connection : {&before, &meanwhile}) check(*connection);
+  // Another one, which ends before the first.
+  std::optional<links_cut> second(std::in_place);
+  cut.reset();
+  for (const link* connection : {&before, &meanwhile}) check(*connection);
+  second.reset();
+  const link after(here);
+  for (const link* connection : {&before, &meanwhile, &after}) check(*connection);
+}
+
+}  // namespace cut_links_tests
