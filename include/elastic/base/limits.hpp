@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 /// Every bound of this library, named. What comes from outside is checked against these.
 namespace elastic::limits {
@@ -72,6 +74,11 @@ inline constexpr std::size_t store_refused_addresses = 1024;
 /// The addresses that a node tells the others of, and their text.
 inline constexpr std::size_t node_addresses = 64;
 inline constexpr std::size_t node_addresses_bytes = 4096;
+/// The largest number of a round, or of a server, that a node can tell of an earlier server: its
+/// successor counts on from there, and what it counts must fit into messages, too.
+inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
+/// Failures of a job that are counted.
+inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.

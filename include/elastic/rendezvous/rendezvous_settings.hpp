@@ -38,8 +38,8 @@ struct rendezvous_settings {
   /// Whether a round of `nodes` nodes could be a larger one if it had up to `most`.
   ELASTIC_DECL bool can_grow(int nodes, int most) const;
 
-  /// How long a node may be silent.
-  duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
+  /// How long a node may be silent: at most ten years.
+  ELASTIC_DECL duration silence() const;
 };
 
 /// Reads numbers of nodes such as "2,4,8".

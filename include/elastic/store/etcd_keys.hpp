@@ -63,7 +63,8 @@ class etcd_keys final : public versioned_keys {
 
   /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
   ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);
-  ELASTIC_DECL static std::int64_t seen_revision(const std::string& version);
+  /// The first of etcd that came after a version was read.
+  ELASTIC_DECL static std::string next_revision(const std::string& version);
   ELASTIC_DECL static json unchanged(const std::string& key, const std::string& version);
   ELASTIC_DECL static json put_of(const std::string& key, const std::string& value);
   ELASTIC_DECL static json range_of(const std::string& key, const std::string& end = "");

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -930,6 +932,41 @@ TEST_CASE("coordinator: its term is greater than any that a node tells", "[rende
   // Its own.
   CHECK(term_after(3, 1000) == 1000);
   CHECK(term_after(4, 1500) == 1501);
+}
+
+TEST_CASE("coordinator: who tells of numbers that cannot be is refused, and the others go on",
+          "[rendezvous]") {
+  constexpr std::int64_t most = elastic::limits::rendezvous_told_number;
+  stage job(2, 2);
+  job.former['x'] = {1, most + 1, 0, 2, -1, 0, true, ""};
+  job.former['y'] = {most + 1, 1, 0, 2, -1, 0, true, ""};
+  for (const char stranger : {'x', 'y'}) {
+    job.connect(stranger);
+    const std::string sentence = job.last_told(stranger);
+    CHECK(sentence.rfind("refused: this node tells of round ", 0) == 0);
+  }
+  job.connect('z');
+  job.ask_join('z', std::numeric_limits<std::int64_t>::max() - 1);
+  CHECK(job.last_told('z') ==
+        "refused: this node tells of round 9223372036854775806, which never was");
+  job.gather("ab");
+  CHECK(job.last_told('a') == "round 0: 0 of 2 at a.example, 0 restarts");
+  CHECK(job.coordinator.term() == 1000);
+}
+
+TEST_CASE("coordinator: the largest numbers that can be told are counted on", "[rendezvous]") {
+  constexpr std::int64_t most = elastic::limits::rendezvous_told_number;
+  constexpr int restarts = elastic::limits::job_restarts;
+  stage job(1, 1);
+  job.former['a'] = {most, most, 0, 1, -1, restarts, true, ""};
+  job.gather("a");
+  job.pass(20s);
+  CHECK(job.last_told('a') ==
+        fmt::format("round {}: 0 of 1 at a.example, {} restarts", most + 1, restarts));
+  job.say('a', failed{most + 1, "rank 0 ended: exit code 1"});
+  job.rejoin("a");
+  CHECK(job.last_told('a') ==
+        fmt::format("round {}: 0 of 1 at a.example, {} restarts", most + 2, restarts));
 }
 
 TEST_CASE("coordinator: a place names its term and the rank of the host", "[rendezvous]") {

@@ -23,6 +23,16 @@ TEST_CASE("rendezvous parameters: a setting in seconds", "[rendezvous]") {
   CHECK(parameters.seconds("timeout", 900s) == 250ms);
 }
 
+TEST_CASE("rendezvous parameters: a silence for which no clock is long enough is ten years",
+          "[rendezvous]") {
+  elastic::rendezvous_parameters parameters;
+  parameters.conf["keep_alive_interval"] = "1e8";
+  parameters.conf["keep_alive_max_attempt"] = "1000000";
+  CHECK(parameters.settings().silence() == 87'600h);
+  parameters.conf["keep_alive_max_attempt"] = "3";
+  CHECK(parameters.settings().silence() == 300'000'000s);
+}
+
 TEST_CASE("rendezvous parameters: a setting that is no number of seconds is named",
           "[rendezvous]") {
   elastic::rendezvous_parameters parameters;

@@ -6,6 +6,7 @@
 
 #include <support/catch.hpp>
 #include <support/golden_vectors.hpp>
+#include <support/sanitized.hpp>
 #include <support/torch_states.hpp>
 
 #include <chrono>
@@ -623,6 +624,9 @@ TEST_CASE("torch state: attributes that miss or are of another type are named", 
   }
   CHECK_THAT(refusal(state_with("round", "\x88")), contains_text("round is no integer"));
   CHECK_THAT(refusal(state_with("round", "J\xff\xff\xff\xff")), contains_text("round is -1"));
+  // Of Python's integers no one is the largest; torchrun would count on.
+  CHECK_THAT(refusal(state_with("round", "\x8a\x08\0\0\0\0\0\0\0\x40"s)),
+             contains_text("round is 4611686018427387904, 0 to 2305843009213693952 are allowed"));
   CHECK_THAT(refusal(state_with("complete", zero)), contains_text("complete is no bool"));
   CHECK_THAT(refusal(state_with("closed", "N")), contains_text("closed is no bool"));
   CHECK_THAT(refusal(state_with("deadline", zero)), contains_text("no datetime"));
@@ -792,7 +796,8 @@ TEST_CASE("torch state: whatever a byte is changed to, a pickle is refused, or r
     CAPTURE(each.name);
     // Every value of each byte in the largest pickle of either kind, every bit in the others.
     const bool is_large =
-        each.name == "three_participants_complete_one_waiting" || each.name == "recorded 10";
+        !elastic::test::is_sanitized &&
+        (each.name == "three_participants_complete_one_waiting" || each.name == "recorded 10");
     for (std::size_t at = 0; at < each.pickle.size(); ++at) {
       std::string changed = each.pickle;
       for (int change = 1; change < 256; change = is_large ? change + 1 : change * 2) {

@@ -32,8 +32,8 @@ using json = nlohmann::json;
 
 std::string answer(const std::string& body, int status = 200) {
   return "HTTP/1.1 " + std::to_string(status) +
-         " X\r\nContent-Type: application/json\r\nContent-Length: " +
-         std::to_string(body.size()) + "\r\n\r\n" + body;
+         " X\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
 }
 
 std::string refusal(int code, const std::string& text, int status = 400) {
@@ -102,13 +102,12 @@ CO_TEST("etcd client: a connection that was closed meanwhile is made anew", "[st
 }
 
 CO_TEST("etcd client: a member that cannot serve is left for another", "[store]") {
-  const std::string bad = GENERATE(std::string(), scripted_server::silence,
-                                   refusal(14, "etcdserver: no leader", 503));
+  const std::string bad =
+      GENERATE(std::string(), scripted_server::silence, refusal(14, "etcdserver: no leader", 503));
   scripted_server one({{bad}});
   scripted_server two({{answer("{}")}});
   const std::uint16_t nobody = elastic::free_port("127.0.0.1");
-  const auto client =
-      std::make_shared<etcd_client>(options_for({nobody, one.port(), two.port()}));
+  const auto client = std::make_shared<etcd_client>(options_for({nobody, one.port(), two.port()}));
   const std::string said = co_await called(client);
   CHECK(said == "{}");
 }
@@ -182,12 +181,11 @@ CO_TEST("etcd client: what is not etcd is told at once", "[store]") {
 
 CO_TEST("etcd client: a token that has ended is renewed, once", "[store]") {
   etcd_options options;
-  scripted_server server({{answer(R"({"token":"one"})"), answer(R"({"a":"1"})"),
-                           refusal(16, "etcdserver: invalid auth token", 401),
-                           answer(R"({"token":"two"})"), answer(R"({"a":"2"})"),
-                           refusal(16, "etcdserver: invalid auth token", 401),
-                           answer(R"({"token":"three"})"),
-                           refusal(16, "etcdserver: invalid auth token", 401)}});
+  scripted_server server(
+      {{answer(R"({"token":"one"})"), answer(R"({"a":"1"})"),
+        refusal(16, "etcdserver: invalid auth token", 401), answer(R"({"token":"two"})"),
+        answer(R"({"a":"2"})"), refusal(16, "etcdserver: invalid auth token", 401),
+        answer(R"({"token":"three"})"), refusal(16, "etcdserver: invalid auth token", 401)}});
   options = options_for({server.port()});
   options.user = "me";
   options.password = "secret";
@@ -216,10 +214,9 @@ CO_TEST("etcd keys: a change whose answer was lost is not made twice", "[store]"
   // The first try is carried out, but nobody hears of it; the second learns so from the mark.
   const std::string failed =
       R"({"header":{"revision":"9"},"responses":[{"response_range":{"kvs":[{"key":"","value":)";
-  const auto [mark, expected] = GENERATE(table<std::string, bool>({{"MQ==", true},
-                                                                   {"Mg==", false}}));
-  scripted_server server({{std::string()},
-                          {answer(failed + "\"" + mark + R"("}]}}]})")}});
+  const auto [mark, expected] =
+      GENERATE(table<std::string, bool>({{"MQ==", true}, {"Mg==", false}}));
+  scripted_server server({{std::string()}, {answer(failed + "\"" + mark + R"("}]}}]})")}});
   const auto marker = std::make_shared<elastic::etcd_marker>("/op/");
   etcd_keys keys(client_of(server), "/root/", marker);
   const bool was_set = co_await keys.put("k", "v", "5:7");
@@ -271,6 +268,12 @@ TEST_CASE("etcd keys: the end of a prefix", "[store]") {
   CHECK(elastic::etcd_prefix_end("/a/") == "/a0");
   CHECK(elastic::etcd_prefix_end("a\xff\xff") == "b");
   CHECK(elastic::etcd_prefix_end("\xff") == std::string(1, '\0'));
+}
+
+TEST_CASE("etcd keys: the revision after one that was seen", "[store]") {
+  CHECK(elastic::etcd_keys::next_revision("") == "1");
+  CHECK(elastic::etcd_keys::next_revision("7:41") == "42");
+  CHECK(elastic::etcd_keys::next_revision("7:9223372036854775807") == "9223372036854775808");
 }
 
 }  // namespace etcd_client_tests

@@ -27,6 +27,12 @@ ELASTIC_DECL bool rendezvous_settings::can_grow(int nodes, int most) const {
   return most_of(std::max(nodes, most)) > nodes;
 }
 
+ELASTIC_DECL duration rendezvous_settings::silence() const {
+  constexpr duration longest = std::chrono::hours(10 * 365 * 24);
+  const bool is_longer = keep_alive_interval > longest / std::max(keep_alive_max_attempt, 1);
+  return is_longer ? longest : keep_alive_interval * keep_alive_max_attempt;
+}
+
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
   const auto refuse = [] {
     throw error(errc::invalid_argument,

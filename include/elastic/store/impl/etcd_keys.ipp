@@ -84,7 +84,7 @@ ELASTIC_DECL task<std::int64_t> etcd_keys::count() {
 ELASTIC_DECL task<void> etcd_keys::wait_for_change(std::string key, std::string version) {
   json watch;
   watch["key"] = detail::to_base64(root_ + key);
-  watch["start_revision"] = std::to_string(seen_revision(version) + 1);
+  watch["start_revision"] = next_revision(version);
   time_source& time = client_->time();
   task<void> waiting = client_->await_event(std::move(watch));
   co_await with_deadline(time, time.now() + longest_watch, std::move(waiting));
@@ -94,9 +94,11 @@ ELASTIC_DECL std::string etcd_keys::version_of(std::int64_t of_key, std::int64_t
   return fmt::format("{}:{}", of_key, of_etcd);
 }
 
-ELASTIC_DECL std::int64_t etcd_keys::seen_revision(const std::string& version) {
+ELASTIC_DECL std::string etcd_keys::next_revision(const std::string& version) {
   const std::size_t colon = version.find(':');
-  return colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
+  const std::int64_t seen = colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
+  // Whatever number an etcd tells.
+  return std::to_string(static_cast<std::uint64_t>(seen) + 1);
 }
 
 ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string& version) -> json {

@@ -170,7 +170,7 @@ ELASTIC_DECL task<void> etcd_v2_keys::wait_for_any_change(std::string version) {
 
 ELASTIC_DECL task<void> etcd_v2_keys::watch(std::string key, std::string version,
                                             std::string scope) {
-  const std::int64_t index = number_of(version.substr(version.find(':') + 1));
+  const auto index = static_cast<std::uint64_t>(number_of(version.substr(version.find(':') + 1)));
   detail::http_request request =
       request_of("GET", key, fmt::format("?wait=true&waitIndex={}{}", index + 1, scope));
   time_source& time = client_->time();

@@ -180,6 +180,11 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   if (request.settings.keep_alive_interval <= duration::zero()) {
     return std::string("the keep-alive interval must be over 0");
   }
+  const std::int64_t told_round = request.former ? request.former->round : 0;
+  if (std::max(told_round, request.most_term) > limits::rendezvous_told_number) {
+    return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
+                       told_round, request.most_term, limits::rendezvous_told_number);
+  }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
                        request.settings.node_counts != settings_.node_counts;
@@ -233,6 +238,12 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::join& request,
                                                time_point now) {
   member& entry = members_.at(node);
+  // A round that no server can have made.
+  if (request.after > std::max(limits::rendezvous_told_number, state_.round)) {
+    const std::string why =
+        fmt::format("this node tells of round {}, which never was", request.after);
+    return answer(node, rendezvous_messages::refused{false, why});
+  }
   entry.join_timeout = request.timeout;
   entry.join_deadline = now + request.timeout;
   entry.offer = request.offer;
@@ -274,7 +285,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (const auto missing = missing_participant()) {
     return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
   }
-  ++restarts_;
+  restarts_ = std::min(restarts_ + 1, limits::job_restarts);
   announce(change_kind::worker_failed, detail::failure_text(node, request.what));
 }
 

@@ -35,8 +35,6 @@ inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::ma
 /// A server counts on from the greatest term that it hears.
 inline constexpr std::int64_t last_term = std::numeric_limits<std::int64_t>::max() / 2;
 
-inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
-
 inline std::int64_t whole_milliseconds(duration time) {
   return std::chrono::ceil<std::chrono::milliseconds>(time).count();
 }
@@ -255,7 +253,7 @@ inline rendezvous_messages::former_round read_former(const json_fields& fields) 
   former.world = fields.small_number("world", 1, limits::nodes);
   former.rank = fields.small_number("rank", 0, former.world - 1);
   former.host_rank = fields.small_number("host_rank", -1, former.world - 1);
-  former.restarts = fields.small_number("restarts", 0, most_restarts);
+  former.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   former.until_end = fields.flag("until_end");
   former.server = fields.text("server");
   return former;
@@ -378,7 +376,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     message.round = fields.number("round", 0, detail::last_round);
     message.world = fields.small_number("world", 1, limits::nodes);
     message.rank = fields.small_number("rank", 0, message.world - 1);
-    message.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    message.restarts = fields.small_number("restarts", 0, limits::job_restarts);
     message.master = detail::read_master(fields);
     message.term = detail::read_term(fields, "term");
     if (fields.has("host_rank")) {
@@ -390,7 +388,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     messages::changed message;
     message.round = fields.number("round", 0, detail::last_round);
     message.what.kind = detail::read_change_kind(fields);
-    message.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    message.what.restarts = fields.small_number("restarts", 0, limits::job_restarts);
     message.what.what = fields.text("what");
     return message;
   }

@@ -174,7 +174,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // PyTorch's newer barrier only counts: who has come there is not known, but how many. Nodes of
   // elasticrun say so by themselves, and are not among those that may be silent.
   ELASTIC_DECL task<int> arrived_at_barrier(std::int64_t round);
-  ELASTIC_DECL task<std::int64_t> count_at(std::string key);
+  ELASTIC_DECL task<int> count_at(std::string key);
   ELASTIC_DECL task<bool> has_said_its_end(std::int64_t round, int rank);
 
   // Not part of torchrun's protocol.

@@ -68,7 +68,7 @@ ELASTIC_DECL task<void> etcd_rendezvous_backend::wait_for_change(std::string tok
   json watch;
   watch["key"] = to_base64(root_);
   watch["range_end"] = to_base64(etcd_prefix_end(root_));
-  watch["start_revision"] = std::to_string(etcd_keys::seen_revision(token) + 1);
+  watch["start_revision"] = etcd_keys::next_revision(token);
   co_await client_->await_event(std::move(watch));
 }
 

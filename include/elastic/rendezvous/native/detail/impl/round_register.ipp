@@ -81,14 +81,13 @@ ELASTIC_DECL void add_register(json_object& object, const round_register& value)
 
 ELASTIC_DECL round_register read_register(const json_fields& fields) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
-  constexpr int largest_count = std::numeric_limits<int>::max() - 1;
   round_register value;
   value.term = fields.number("written_in", 0, most);
   value.sequence = fields.number("sequence", 0, most);
   value.round = fields.number("round", -1, most);
   value.members = read_numbers(fields, "members", most_register_nodes);
   value.leader_node = read_number(fields, "leader_node");
-  value.restarts = fields.small_number("restarts", 0, largest_count);
+  value.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   value.is_uncertain = fields.flag("uncertain");
   value.all_finished = fields.flag("all_finished");
   if (!fields.has("end")) return value;

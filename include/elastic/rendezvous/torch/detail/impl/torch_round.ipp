@@ -203,16 +203,17 @@ ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
   const std::string own = ended_prefix(round) + count_name;
   // This one first: it never counts more than the other.
-  const std::int64_t replies = co_await count_at(own);
-  const std::int64_t arrived = co_await count_at(all);
-  co_return static_cast<int>(arrived - replies);
+  const int replies = co_await count_at(own);
+  const int arrived = co_await count_at(all);
+  co_return arrived - replies;
 }
 
-ELASTIC_DECL task<std::int64_t> torch_round::count_at(std::string key) {
+ELASTIC_DECL task<int> torch_round::count_at(std::string key) {
   std::vector<std::string> keys(1, key);
   const bool has_begun = co_await agents_->check(std::move(keys));
   if (!has_begun) co_return 0;
-  co_return co_await agents_->add(key, 0);
+  const std::int64_t count = co_await agents_->add(key, 0);
+  co_return static_cast<int>(std::clamp<std::int64_t>(count, 0, limits::nodes));
 }
 
 ELASTIC_DECL task<bool> torch_round::has_said_its_end(std::int64_t round, int rank) {

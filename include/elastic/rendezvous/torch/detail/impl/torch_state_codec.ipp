@@ -58,7 +58,10 @@ class torch_state_decoder {
     attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
     torch_state state;
     state.round = integer(take("round"), "round");
-    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
+    if (state.round < 0 || state.round > limits::rendezvous_told_number) {
+      refuse_state(fmt::format("its round is {}, 0 to {} are allowed", state.round,
+                               limits::rendezvous_told_number));
+    }
     state.complete = boolean("complete");
     state.deadline = optional_time(take("deadline"));
     state.closed = boolean("closed");
