@@ -12,6 +12,7 @@
 #include <support/co_test.hpp>
 #include <support/freezer.hpp>
 #include <support/run_program.hpp>
+#include <support/sanitized.hpp>
 #include <support/skip.hpp>
 
 #include <asio/thread_pool.hpp>
@@ -48,12 +49,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using strings = std::vector<std::string>;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool is_slow = true;
-#else
-constexpr bool is_slow = false;
-#endif
 
 // ---- what was left behind ----------------------------------------------------------------------
 
@@ -947,7 +942,7 @@ CO_TEST("process: a flood is copied to file and console whole and in order",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
   const test::temporary_directory folder;
-  constexpr int count = is_slow ? 100'000 : 1'000'000;  // 100 MB
+  constexpr int count = test::is_sanitized ? 100'000 : 1'000'000;  // 100 MB
   supervised_process what = bench.puppet("flood " + std::to_string(count) + " 100");
   what.out.file = folder / "stdout.log";
   const process_end end = co_await bench.run(what);
@@ -983,7 +978,7 @@ CO_TEST("process: an input that is to be empty is, whatever the process was to h
 CO_TEST("process: lines of several that flood at once are never torn",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
-  constexpr int count = is_slow ? 2'000 : 20'000;
+  constexpr int count = test::is_sanitized ? 2'000 : 20'000;
   for (std::size_t i = 0; i < 4; ++i) {
     supervised_process what = bench.puppet("flood " + std::to_string(count) + " 99");
     what.out.prefix = "[p" + std::to_string(i) + "]:";
@@ -1016,7 +1011,7 @@ CO_TEST("process: an unfinished last line is shown, and stdout may be closed ear
 
 CO_TEST("process: a line of 100 MB without an end is passed on", "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  constexpr std::size_t size = is_slow ? 10'000'000 : 100'000'000;
+  constexpr std::size_t size = test::is_sanitized ? 10'000'000 : 100'000'000;
   co_await bench.run(bench.puppet("long " + std::to_string(size)));
   CHECK(bench.out->text.size() == 5 + size);
   CHECK(bench.out->text.find_first_not_of('y', 5) == std::string::npos);
@@ -1124,7 +1119,7 @@ task<void> start_many(int count) {
   auto executor = co_await asio::this_coro::executor;
   const leftovers left(executor);
   pidfd_launcher launcher(executor);
-  constexpr int one_runs_of = is_slow ? 20 : 4;
+  constexpr int one_runs_of = test::is_sanitized ? 20 : 4;
   constexpr std::size_t at_once = 8;
   process_spec refused_spec = left.puppet("");
   refused_spec.program = "/no/such/program";
@@ -1155,11 +1150,12 @@ task<void> start_many(int count) {
   CHECK(refusals == count - count / one_runs_of);
 }
 
-TEST_CASE("process: starts 20,000 times", "[integration][process][spawn-many][sanitize]") {
+TEST_CASE("process: starts thousands of times", "[integration][process][spawn-many][sanitize]") {
   // On a busy machine this takes longer than a coroutine test may: where it hangs, ctest ends it.
   asio::io_context context(1);
   std::exception_ptr failure;
-  asio::co_spawn(context, start_many(20'000), [&](std::exception_ptr thrown) { failure = thrown; });
+  asio::co_spawn(context, start_many(test::is_sanitized ? 2'000 : 20'000),
+                 [&](std::exception_ptr thrown) { failure = thrown; });
   context.run();
   if (failure) std::rethrow_exception(failure);
 }
@@ -1207,7 +1203,7 @@ TEST_CASE("process: sets on the strands of a thread pool do not disturb each oth
           "[integration][process][sanitize]") {
   asio::io_context outer;
   const leftovers left(outer.get_executor());
-  constexpr int rounds = is_slow ? 5 : 20;
+  constexpr int rounds = test::is_sanitized ? 5 : 20;
   asio::thread_pool pool(4);
   std::vector<std::future<int>> wrong;
   for (int who = 0; who < 8; ++who) {

@@ -5,19 +5,13 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
 #include <support/catch.hpp>
+#include <support/sanitized.hpp>
 
 #include <chrono>
 #include <exception>
 #include <utility>
 
 namespace elastic::test {
-
-/// Whether a sanitizer watches, which takes time, and keeps memory that was given back.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool is_sanitized = true;
-#else
-inline constexpr bool is_sanitized = false;
-#endif
 
 /// How long one coroutine test may take in real time.
 inline constexpr std::chrono::seconds test_limit{is_sanitized ? 120 : 30};

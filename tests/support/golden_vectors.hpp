@@ -4,8 +4,10 @@
 
 #include <support/catch.hpp>
 
+#include <charconv>
 #include <cstddef>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +21,9 @@ namespace elastic::test {
 inline std::string from_hex(std::string_view hex) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+    unsigned char byte = 0;
+    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    bytes.push_back(static_cast<char>(byte));
   }
   return bytes;
 }
@@ -72,9 +76,12 @@ inline std::vector<golden_message> captured(const std::string& name) {
   return messages_of(load_vectors("tcpstore113_" + name + ".json"));
 }
 
-/// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0.
-inline std::vector<golden_message> captured_213(const std::string& name) {
-  return messages_of(load_vectors("tcpstore213_" + name + ".json"));
+/// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0. They are read once.
+inline const std::vector<golden_message>& captured_213(const std::string& name) {
+  static std::map<std::string, std::vector<golden_message>> known;
+  const auto [position, is_new] = known.try_emplace(name);
+  if (is_new) position->second = messages_of(load_vectors("tcpstore213_" + name + ".json"));
+  return position->second;
 }
 
 /// The messages of the exchange `name`, derived from the source of PyTorch 2.x.
