@@ -183,13 +183,14 @@ class fake_launcher final : public process_launcher {
   void let_go() { held_->set(); }
 
   std::size_t running() const {
-    return static_cast<std::size_t>(std::count_if(started.begin(), started.end(),
-                                                  [](const auto& one) { return one->running(); }));
+    return static_cast<std::size_t>(std::count_if(
+        started.begin(), started.end(), [](const auto& one) { return one->running(); }));
   }
   /// Whether every process has ended, and its tree with it.
   bool all_gone() const {
-    return std::all_of(started.begin(), started.end(),
-                       [](const auto& one) { return !one->running() && one->tree_ended; });
+    return std::all_of(started.begin(), started.end(), [](const auto& one) {
+      return !one->running() && one->tree_ended;
+    });
   }
 
   task<std::unique_ptr<child>> launch(process_spec spec) override {
@@ -203,7 +204,8 @@ class fake_launcher final : public process_launcher {
       } counted{holding};
       co_await held->wait();
     }
-    auto process = std::make_shared<fake_process>(executor, started.size(), std::move(spec), notes);
+    auto process =
+        std::make_shared<fake_process>(executor, started.size(), std::move(spec), notes);
     if (on_start) on_start(*process);
     notes->push_back(fmt::format("start {}", process->index));
     started.push_back(process);

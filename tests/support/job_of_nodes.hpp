@@ -94,9 +94,8 @@ class job_of_nodes {
 
   /// @param conf  further settings of the rendezvous
   std::unique_ptr<node_of_job> node(const std::string& conf = "") {
-    std::vector<std::string> command = {
-        ELASTIC_ELASTICRUN, "--nnodes", nodes_,      "--rdzv-id",        "job",
-        "--max-restarts",   "5",        "--log-dir", directory_ / "logs"};
+    std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--nnodes", nodes_, "--rdzv-id", "job",
+                                        "--max-restarts", "5", "--log-dir", directory_ / "logs"};
     command.insert(command.end(), meeting_.begin(), meeting_.end());
     command.push_back("--rdzv-conf");
     command.push_back(conf_ + (conf.empty() || conf_.empty() ? "" : ",") + conf);
@@ -108,23 +107,10 @@ class job_of_nodes {
   /// with its own default of no redirection and no tee.
   std::unique_ptr<node_of_job> torchrun(const std::string& python,
                                         const std::vector<std::string>& meeting) {
-    std::vector<std::string> command = {python,
-                                        "-m",
-                                        "torch.distributed.run",
-                                        "--nnodes",
-                                        nodes_,
-                                        "--rdzv_id",
-                                        "job",
-                                        "--max_restarts",
-                                        "5",
-                                        "--monitor_interval",
-                                        "0.2",
-                                        "-r",
-                                        "1",
-                                        "-t",
-                                        "1",
-                                        "--log_dir",
-                                        directory_ / "torch_logs"};
+    std::vector<std::string> command = {python, "-m", "torch.distributed.run", "--nnodes", nodes_,
+                                        "--rdzv_id", "job", "--max_restarts", "5",
+                                        "--monitor_interval", "0.2", "-r", "1", "-t", "1",
+                                        "--log_dir", directory_ / "torch_logs"};
     command.insert(command.end(), meeting.begin(), meeting.end());
     command.push_back("--no_python");
     return start(std::move(command));

@@ -145,8 +145,8 @@ inline void run_timed_test(task<void> (*body)(manual_time&)) {
 /// `TIME_TEST("deadline: ends the work", "[base]") { co_await with_deadline(time, …); }`.
 #define TIME_TEST(...) ELASTIC_TIME_TEST_COUNTED(__COUNTER__, __VA_ARGS__)
 #define ELASTIC_TIME_TEST_COUNTED(number, ...) ELASTIC_TIME_TEST_NAMED(number, __VA_ARGS__)
-#define ELASTIC_TIME_TEST_NAMED(number, ...)                                                   \
+#define ELASTIC_TIME_TEST_NAMED(number, ...)                                          \
   static ::elastic::task<void> elastic_time_test_##number(::elastic::test::manual_time& time); \
-  TEST_CASE(__VA_ARGS__) { ::elastic::test::run_timed_test(&elastic_time_test_##number); }     \
-  static ::elastic::task<void> elastic_time_test_##number(                                     \
+  TEST_CASE(__VA_ARGS__) { ::elastic::test::run_timed_test(&elastic_time_test_##number); } \
+  static ::elastic::task<void> elastic_time_test_##number(                            \
       [[maybe_unused]] ::elastic::test::manual_time& time)

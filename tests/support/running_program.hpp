@@ -106,8 +106,8 @@ class running_program {
   }
 
   void read_some(std::chrono::steady_clock::time_point deadline, const std::string& awaited) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
     const int ready = ::poll(ends_, 2, std::max(0, static_cast<int>(left.count())));
     if (ready == 0) {
       FAIL("waited " << limit_.count() << " s for " << awaited << " of " << name_
