@@ -513,6 +513,17 @@ TEST_CASE("standby_set: what is expected has standbys before it is launched", "[
   }
 }
 
+TEST_CASE("standby_set: those that wait are told when they will soon be needed", "[standby]") {
+  stage job;
+  job.make_standby();
+  job.set.check();
+  CHECK(job.hear(2) == std::pair("check"s, std::size_t{0}));
+  job.launch("2");
+  CHECK(job.hear(2).first == "prepare\0+MASTER_PORT=2"s);
+  job.say(2, "prepared");
+  CHECK(job.child);
+}
+
 TEST_CASE("standby_set: it says how its processes were started", "[standby]") {
   stage job;
   job.launch("1");

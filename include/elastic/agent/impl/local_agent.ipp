@@ -678,6 +678,7 @@ class agent_run {
       if (!stop_) std::rethrow_exception(closed);
     }
     if (!stop_) emit_state();
+    if (standbys_ && !stop_ && group_.state() != worker_state::succeeded) standbys_->check();
   }
 
   /// Until the round is to end; workers that are well go on until their standbys are ready.

@@ -19,6 +19,7 @@ namespace elastic {
 //   standby                                  agent
 //   ready   version, pid, missing modules →
 //   dropped module, reason                →           (it ends)
+//                                         ← check     (not always: it will be prepared soon)
 //                                         ← prepare   changes of variables; attached: 0, 1, 2
 //   prepared                              →
 //   refused reason                        →           (it ends; also instead of `ready`)
@@ -68,6 +69,9 @@ struct variable_change {
 
 /// The agent's `prepare`.
 ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes);
+
+/// The agent's word that its worker is about to end.
+inline constexpr std::string_view standby_check = "check";
 
 /// The agent's last word.
 inline constexpr std::string_view standby_go = "go";

@@ -106,6 +106,10 @@ class standby_set final : public process_launcher {
   /// to be started again.
   ELASTIC_DECL void hurry();
 
+  /// What runs is ending, to be started again: has the standbys that wait look meanwhile whether
+  /// what they imported has changed, so that `launch` need not wait for it.
+  ELASTIC_DECL void check();
+
   /// Waits until each process that was launched last has a standby, or none is made before a delay
   /// has passed or at all.
   ///

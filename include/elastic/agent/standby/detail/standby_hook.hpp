@@ -290,6 +290,7 @@ def copy_output(source, begin, target):
 class Standby:
     LARGEST = 1 << 16
     OUTPUT = 1 << 24
+    FRESH = 2  # Seconds for which nothing is looked at again.
 
     def __init__(self):
         import _socket
@@ -406,6 +407,35 @@ class Standby:
             raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
                           f"been imported instead of the installed one")
 
+    def check_again(self, versions):
+        """Result: why it cannot be used; none if it can."""
+        try:
+            self.check()
+            if versions_of(sys.modules) != versions:
+                raise Refusal("what it imported was changed since")
+        except Refusal as refusal:
+            return refusal
+        return None
+
+    def receive_preparation(self, versions):
+        """Files may be slow to look at: that is done while the workers end, if the agent says that
+        they do."""
+        import time
+        checked = None
+        while True:
+            kind, descriptors = self.receive()
+            if kind != [b"check"]:
+                break
+            problem = self.check_again(versions)
+            checked = time.monotonic()
+        if kind[0] != b"prepare":
+            os._exit(71)
+        if checked is None or time.monotonic() - checked > self.FRESH:
+            problem = self.check_again(versions)
+        if problem:
+            raise problem
+        return kind[1:], descriptors
+
     def receive(self):
         data, ancillary, flags, _ = self.socket.recvmsg(self.LARGEST, 64)
         if not data or flags:
@@ -462,13 +492,8 @@ class Standby:
             versions = versions_of(sys.modules)
             self.priority.raise_processor()
             self.send("ready", "1", str(self.pid), *self.missing[:64])
-            kind, descriptors = self.receive()
-            if kind[0] != b"prepare":
-                os._exit(71)
-            self.check()
-            if versions_of(sys.modules) != versions:
-                raise Refusal("what it imported was changed since")
-            self.change_variables(kind[1:])
+            changes, descriptors = self.receive_preparation(versions)
+            self.change_variables(changes)
             self.priority.raise_memory()
             self.take_streams(descriptors)
         except Refusal as refusal:

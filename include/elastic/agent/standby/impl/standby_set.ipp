@@ -204,6 +204,13 @@ ELASTIC_DECL void standby_set::hurry() {
   changed_.set();
 }
 
+ELASTIC_DECL void standby_set::check() {
+  for (auto& [key, entry] : slots_) {
+    // One that does not hear it finds out later.
+    if (entry.standby) entry.standby->send(standby_check);
+  }
+}
+
 ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
   for (process_spec& spec : specs) {
     if (spec.stdin_fd >= 0) continue;
