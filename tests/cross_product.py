@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: MIT
 """Trains over every way to meet, with each PyTorch, through the death of a worker and of a node.
 
-  cross_product.py ELASTICRUN PYTHON...    each PYTHON has another torch
+  cross_product.py [--way WAY] [--rounds N] ELASTICRUN PYTHON...    each PYTHON has another torch
 
 Each job trains examples/python/train_ddp.py, whose result does not depend on how many workers
 share it, nor on what happened to them. What ends otherwise is printed with what it wrote, and makes
 the exit status 1. Without etcd its rows are left out, which is said.
 """
 
+import argparse
 import contextlib
 import os
 import pathlib
@@ -25,7 +26,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "examples" / "python" / "train_ddp.py"
-WAYS = ["standalone", "c10d", "dialect", "static", "file", "etcd"]
+WAYS = ["standalone", "c10d", "candidates", "dialect", "static", "file", "etcd"]
 # One node cannot lose another, and a static world cannot go on without one.
 WITHOUT_LOSS = ["standalone", "static"]
 PATIENCE = 240
@@ -90,6 +91,18 @@ class Node:
             self.reader.join(20)
 
 
+def nodes_of(way):
+    return {"standalone": 1, "candidates": 3}.get(way, 2)
+
+
+def find_leading(nodes):
+    """Of several candidates the one that leads, and so loses most."""
+    terms = {}
+    for node in nodes:
+        terms.update((int(term), node) for term in re.findall(r" leads in term (\d+)", node.text))
+    return terms[max(terms)]
+
+
 def meeting(way, node, place, torch):
     """The options by which a node meets the others."""
     if way == "standalone":
@@ -102,10 +115,10 @@ def meeting(way, node, place, torch):
         settings += f",is_host={1 - node}"
     if way == "dialect":
         settings += ",dialect=" + ("1.13" if torch.startswith("1.") else "2.6")
-    backend = {"dialect": "c10d"}.get(way, way)
-    endpoint = f"127.0.0.1:{place}" if backend == "c10d" else place
-    return ["--nnodes", "1:2", "--rdzv-backend", backend, "--rdzv-endpoint", endpoint,
-            "--rdzv-id", "cross", "--rdzv-conf", settings]
+    backend = "c10d" if way in ("dialect", "candidates") else way
+    endpoint = f"127.0.0.1:{place}" if way in ("c10d", "dialect") else place
+    return ["--nnodes", f"1:{nodes_of(way)}", "--rdzv-backend", backend,
+            "--rdzv-endpoint", endpoint, "--rdzv-id", "cross", "--rdzv-conf", settings]
 
 
 def is_one(sums):
@@ -115,21 +128,23 @@ def is_one(sums):
 
 def train(elasticrun, python, torch, way, death, place, folder):
     """What went wrong; empty: nothing. And the checksums that came of it."""
-    is_alone = way == "standalone"
-    environment = dict(os.environ, PYTHON_EXEC=python, OMP_NUM_THREADS="1", TMPDIR=folder)
+    environment = dict(os.environ, PYTHON_EXEC=python, OMP_NUM_THREADS="1", TMPDIR=folder,
+                       LOGLEVEL="INFO")
     script = [str(SCRIPT), "--checkpoint", f"{folder}/model.pt"]
     script += ["--epochs", "100"] if death == "node" else ["--epochs", "5"]
     script += ["--kill-rank", "1", "--kill-epoch", "2"] if death == "worker" else []
     nodes = []
-    for node in range(1 if is_alone else 2):
+    for node in range(nodes_of(way)):
         command = [elasticrun, *meeting(way, node, place, torch), "--max-restarts", "2",
-                   "--nproc-per-node", "2" if is_alone else "1", *script]
+                   "--nproc-per-node", "2" if way == "standalone" else "1", *script]
         nodes.append(Node(command, environment))
+    wanted = [0] * len(nodes)
     if death == "node":
         nodes[1].wait_for("epoch 2:")
-        nodes[1].process.send_signal(signal.SIGKILL)
+        victim = find_leading(nodes) if way == "candidates" else nodes[1]
+        victim.process.kill()
+        wanted[nodes.index(victim)] = -signal.SIGKILL
     codes = [node.end() for node in nodes]
-    wanted = [0, -signal.SIGKILL] if death == "node" else [0] * len(nodes)
     written = "".join(node.text for node in nodes)
     sums = [float(text) for text in re.findall(r"finished: checksum (\S+)", written)]
     problem = ""
@@ -142,14 +157,23 @@ def train(elasticrun, python, torch, way, death, place, folder):
     return (f"{problem}\n{written}" if problem else ""), sums
 
 
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--way", action="append", choices=WAYS, help="by default all of them")
+    parser.add_argument("--rounds", default=1, type=int, help="of each training (1)")
+    parser.add_argument("elasticrun", type=os.path.abspath)
+    parser.add_argument("python", nargs="+")
+    return parser.parse_args()
+
+
 def main():
-    elasticrun, pythons = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    arguments = parse_arguments()
     failed = 0
-    for python in pythons:
+    for python in arguments.python:
         version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
                                  check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         results = {}
-        for way in WAYS:
+        for way in arguments.rounds * (arguments.way or WAYS):
             if way == "etcd" and not shutil.which("etcd"):
                 print("left out, for want of the program: etcd")
                 continue
@@ -158,13 +182,16 @@ def main():
                     continue
                 with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
                     place = str(free_port())
-                    if way == "file":
+                    if way == "candidates":
+                        place = ",".join(f"127.0.0.1:{free_port()}" for _ in range(3))
+                    elif way == "file":
                         place = f"{folder}/meeting"
                         os.mkdir(place)
                     elif way == "etcd":
                         place = stack.enter_context(etcd_place(folder))
                     began = time.monotonic()
-                    problem, sums = train(elasticrun, python, version, way, death, place, folder)
+                    problem, sums = train(arguments.elasticrun, python, version, way, death, place,
+                                          folder)
                 # A job that loses a node trains for longer.
                 results.setdefault(death == "node", []).extend(sums)
                 took = time.monotonic() - began
