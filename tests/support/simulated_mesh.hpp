@@ -32,8 +32,9 @@
 namespace elastic::test {
 
 /// A network of nodes some of which serve at places that all know; a place is served by one node
-/// after another. Messages take time; a node can be cut off, lose its connections, or die. Each
-/// connection keeps the order of its messages. Everything follows from the seed of `random`.
+/// after another. Messages take time; a node can be cut off, one way or both, lose its connections,
+/// also at one end only, or die. Each connection keeps the order of its messages. Everything
+/// follows from the seed of `random`.
 class simulated_mesh {
  public:
   simulated_mesh(manual_time& time, elastic::detail::random_source& random)
@@ -81,8 +82,11 @@ class simulated_mesh {
 
   /// Nothing gets from the node to others or back, and nobody is told.
   void part(int node) { parted_.insert(node); }
+  /// The same one way: what it says is lost on the way, or what the others say to it.
+  void mute(int node) { muted_.insert(node); }
+  void deafen(int node) { deaf_.insert(node); }
   void mend(int node) {
-    parted_.erase(node);
+    for (auto* nodes : {&parted_, &muted_, &deaf_}) nodes->erase(node);
     for (const auto& one : std::vector(pipes_)) one->deliver_later();
   }
   /// All connections of the node break; every end is told.
@@ -90,6 +94,22 @@ class simulated_mesh {
     for (const auto& one : std::vector(pipes_)) {
       if (one->touches(node)) one->break_off();
     }
+  }
+  /// One of the connections of the node breaks at one end; the other end is told later.
+  void break_one_end(int node, duration later) {
+    std::vector<std::shared_ptr<pipe>> those;
+    for (const auto& one : pipes_) {
+      if (one->touches(node)) those.push_back(one);
+    }
+    if (those.empty()) return;
+    const auto broken = those[random_.below(those.size())];
+    const bool is_at_client = random_.below(2) == 0;
+    if (is_at_client) {
+      broken->close_client();
+    } else {
+      broken->close_server();
+    }
+    asio::co_spawn(time_.context(), pipe::end_after(broken, later), [](std::exception_ptr) {});
   }
   void kill(int node) {
     dead_.insert(node);
@@ -132,10 +152,6 @@ class simulated_mesh {
     };
 
     bool touches(int which) const { return node == which || at->node == which; }
-    bool is_stuck() const {
-      return node != at->node && (net.parted_.count(node) + net.parted_.count(at->node)) != 0;
-    }
-
     void deliver_later() {
       asio::co_spawn(net.time_.context(), deliver_after(shared_from_this(), net.delay()),
                      [](std::exception_ptr) {});
@@ -144,12 +160,21 @@ class simulated_mesh {
       co_await self->net.time_.sleep_until(self->net.time_.now() + delay);
       self->deliver();
     }
+    static task<void> end_after(std::shared_ptr<pipe> self, duration delay) {
+      co_await self->net.time_.sleep_until(self->net.time_.now() + delay);
+      self->cut();
+      self->net.forget(*self);
+    }
 
     void deliver() {
       if (!conversation && !is_open) return;
       const bool is_dead = net.dead_.count(node) + net.dead_.count(at->node) != 0;
-      if (is_stuck() && !is_dead) return;
       const auto self = shared_from_this();
+      if (is_dead || net.has_way(node, at->node)) deliver_to_server();
+      if (is_dead || net.has_way(at->node, node)) deliver_to_client();
+    }
+
+    void deliver_to_server() {
       while (conversation && !to_server.empty()) {
         const std::string bytes = std::move(to_server.front());
         to_server.pop_front();
@@ -160,6 +185,9 @@ class simulated_mesh {
         }
       }
       if (client_closed) close_server();
+    }
+
+    void deliver_to_client() {
       while (is_open && !to_client.empty()) {
         frames.append(to_client.front());
         to_client.pop_front();
@@ -297,6 +325,11 @@ class simulated_mesh {
     int place_;
   };
 
+  bool has_way(int from, int to) const {
+    const bool is_stuck = parted_.count(from) + parted_.count(to) != 0;
+    return from == to || (!is_stuck && muted_.count(from) == 0 && deaf_.count(to) == 0);
+  }
+
   duration delay() {
     const std::uint64_t longest = random_.below(20) == 0 ? 100'000 : 2'000;
     return std::chrono::microseconds(random_.below(longest));
@@ -310,9 +343,8 @@ class simulated_mesh {
       const auto position = servers_.find(place);
       if (position == servers_.end()) co_return nullptr;
       const auto to = position->second;
-      const bool is_far = to->node != node;
-      const bool is_stuck = is_far && parted_.count(node) + parted_.count(to->node) != 0;
-      if (!is_stuck && dead_.count(node) == 0) co_return to;
+      const bool has_ways = has_way(node, to->node) && has_way(to->node, node);
+      if (has_ways && dead_.count(node) == 0) co_return to;
       co_await time_.sleep_until(time_.now() + retransmission);
     }
   }
@@ -326,6 +358,8 @@ class simulated_mesh {
   std::map<int, std::shared_ptr<server>> servers_;
   std::vector<std::shared_ptr<pipe>> pipes_;
   std::set<int> parted_;
+  std::set<int> muted_;
+  std::set<int> deaf_;
   std::set<int> dead_;
 };
 

@@ -81,10 +81,33 @@ class serving_rendezvous final : public rendezvous_handler {
   std::shared_ptr<std::set<int>> leaving_;
 };
 
-class candidates_job final : public elastic::test::simulated_job {
+class candidates_job : public elastic::test::simulated_job {
  public:
   candidates_job(manual_time& time, std::uint64_t seed)
       : simulated_job(time, seed), net_(time, random_) {}
+
+ protected:
+  int kinds_of_trouble() const override { return 5; }
+  task<void> trouble(simulated_node& node, duration span) override {
+    switch (random_.below(5)) {
+      case 0:
+      case 1:
+        note(fmt::format("node {} is cut off", node.id));
+        net_.part(node.id);
+        co_await time_.sleep_until(time_.now() + span);
+        note(fmt::format("node {} is reached again", node.id));
+        net_.mend(node.id);
+        break;
+      case 2:
+      case 3:
+        note(fmt::format("node {} loses its connections", node.id));
+        net_.reset(node.id);
+        break;
+      default: node.clock->wall_offset = span * 1000;
+    }
+  }
+
+  simulated_mesh net_;
 
  private:
   std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
@@ -137,26 +160,6 @@ class candidates_job final : public elastic::test::simulated_job {
   }
   void entered_round(const simulated_node& node) override { placed_at_[node.id] = time_.now(); }
 
-  int kinds_of_trouble() const override { return 5; }
-  task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(5)) {
-      case 0:
-      case 1:
-        note(fmt::format("node {} is cut off", node.id));
-        net_.part(node.id);
-        co_await time_.sleep_until(time_.now() + span);
-        note(fmt::format("node {} is reached again", node.id));
-        net_.mend(node.id);
-        break;
-      case 2:
-      case 3:
-        note(fmt::format("node {} loses its connections", node.id));
-        net_.reset(node.id);
-        break;
-      default: node.clock->wall_offset = span * 1000;
-    }
-  }
-
   void cut_for_good(simulated_node& node) override { net_.kill(node.id); }
   void end_troubles() override {
     for (const auto& node : nodes_) {
@@ -201,7 +204,6 @@ class candidates_job final : public elastic::test::simulated_job {
     int node_;
   };
 
-  simulated_mesh net_;
   /// Nodes that leave, or have left.
   std::shared_ptr<std::set<int>> leaving_ = std::make_shared<std::set<int>>();
   int jobs_ = 0;
@@ -210,9 +212,43 @@ class candidates_job final : public elastic::test::simulated_job {
   std::map<int, elastic::time_point> placed_at_;
 };
 
+/// The same in a network that also works one way only, and where one end of a connection may hear
+/// of its end long before the other.
+class one_way_job final : public candidates_job {
+ public:
+  using candidates_job::candidates_job;
+
+ private:
+  int kinds_of_trouble() const override { return 9; }
+  task<void> trouble(simulated_node& node, duration span) override {
+    switch (random_.below(5)) {
+      case 0:
+        note(fmt::format("nobody hears node {}", node.id));
+        net_.mute(node.id);
+        break;
+      case 1:
+        note(fmt::format("node {} hears nobody", node.id));
+        net_.deafen(node.id);
+        break;
+      case 2:
+        note(fmt::format("one end of a connection of node {} breaks", node.id));
+        net_.break_one_end(node.id, span);
+        co_return;
+      default: co_return co_await candidates_job::trouble(node, span);
+    }
+    co_await time_.sleep_until(time_.now() + span);
+    note(fmt::format("node {} is heard and hears again", node.id));
+    net_.mend(node.id);
+  }
+};
+
 TEST_CASE("simulation: candidates lead a job one after the other, and it stays whole",
           "[simulation]") {
   elastic::test::run_seeds<candidates_job>("simulation: candidates*");
+}
+
+TEST_CASE("simulation: a network that fails one way does candidates no harm", "[simulation]") {
+  elastic::test::run_seeds<one_way_job>("simulation: a network that fails*");
 }
 
 }  // namespace simulated_candidates_tests
