@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Shows what each rule of a job's servers is for: leaves it out, and a simulation goes wrong.
+
+  ablations.py [--build DIR] [--seeds N] [--only WORDS]
+  ablations.py --check    only looks whether the rules still stand where they are changed
+
+docs/design.md has the rules. One of them at a time is changed in a copy of its file, which is
+compiled and linked with the simulations and with the rest of the library in the build directory
+(libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds. A
+rule without which nothing goes wrong is one that no test needs; that makes the exit status 1.
+"""
+
+import argparse
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+from seeds import run
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TESTS = {
+    "vote": ("tests/unit/rendezvous/test_vote_machine.cpp", "vote machine: whatever happens*"),
+    "candidates": ("tests/unit/simulation/test_simulated_candidates.cpp",
+                   "simulation: candidates*"),
+    "native": ("tests/unit/simulation/test_simulation.cpp", "simulation: whatever happens*"),
+}
+VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
+CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
+CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"
+LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
+FORMER = "rendezvous/native/detail/impl/former_world.ipp"
+COORDINATOR = "rendezvous/native/impl/rendezvous_coordinator.ipp"
+
+# What the rule says, where it stands, what stands there, what is put in its place, and which
+# simulations may notice.
+RULES = [
+    ("a voter is bound to one leader at a time",
+     VOTE, "chosen_.rules.promises", "false", "vote candidates"),
+    ("an end counts only if both connections to a leader end at once",
+     VOTE, "if (last - std::min(*leader.lost_at, *leader.left_at) > simultaneous) return silent;",
+     "", "vote candidates"),
+    ("a leader acts only while a majority has answered lately",
+     VOTE, "if (!chosen_.rules.leases)", "if (true)", "vote candidates"),
+    ("a leader that steps down is bound to itself until its workers are gone",
+     VOTE, "chosen_.rules.own_stop", "false", "vote candidates"),
+    ("a leader's own node lives by its lease",
+     LINK, "connector_->reaches_own_process() ? fencing::of_step_down(grace) : "
+     "fencing::of_end(grace)", "fencing::of_end(grace)", "candidates"),
+    ("nodes are told only what a majority has",
+     CANDIDATE, "return votes_.is_kept();", "return true;", "candidates"),
+    ("a new leader takes over the round of the former one",
+     COORDINATOR, "for (const std::uint64_t number : kept.members) expect(number, now + "
+     "settings.silence());", "", "candidates"),
+    ("any join accounts for its node",
+     COORDINATOR, "request.after < state_.round && !is_inherited_", "request.after < state_.round",
+     "candidates"),
+    ("a candidate that knows nothing votes only when what it promised before is void",
+     VOTE, "chosen_.rules.blank_waits", "false", "vote candidates"),
+    ("a leader that may not know the newest round waits until that is over",
+     VOTE, "&& chosen_.rules.uncertainty", "&& false", "vote candidates"),
+    ("a doubt outlives the leader that had it",
+     VOTE, "(!is_known || value_.is_uncertain)", "!is_known", "vote candidates"),
+    ("who loses an election resigns",
+     VOTE, "say_to_asked({term_, false});", "", "vote candidates"),
+    ("a voter refuses older terms",
+     VOTE, "chosen_.rules.terms", "false", "vote candidates"),
+    ("a node refuses leaders of older terms",
+     CONNECTOR, "if (!leads || leads->term < term_) continue;", "if (!leads) continue;",
+     "candidates"),
+    ("terms go on from the time of day",
+     VOTE, "term_ = std::max(term_ + 1, wall_ + elapsed.count());", "++term_;", "vote candidates"),
+    ("who gives up by silence hangs up when its workers are gone",
+     LINK, "is_lost && has_workers ? fence() : known_alive_at_ + patience",
+     "known_alive_at_ + patience", "candidates native"),
+    ("a node of a round that meets again ends it, also where others have finished",
+     COORDINATOR, "if (some_finished_ && !entry.has_finished) {", "if (false) {",
+     "candidates native"),
+    ("how long a node may live counts from what it said, not from when it was answered",
+     LINK, "known_alive_at_ = unanswered_.front();", "known_alive_at_ = time_->now();",
+     "candidates native"),
+    ("how long a node may live counts from its greeting, not from the welcome",
+     LINK, "known_alive_at_ = greeted_at;", "known_alive_at_ = time_->now();",
+     "candidates native"),
+    ("a leader stays until all nodes know of the end",
+     CANDIDATE, "while (is_over) {", "while (false) {", "candidates"),
+    ("the first round of a new server waits for the end of the former world",
+     COORDINATOR, "return !has_made_round_ && !state_.closed && !former_.is_over(now);",
+     "return false && now > now;", "native"),
+    ("... unless a node was in it until the connection ended",
+     FORMER, "if (!was_last_ || !was_served_here_)", "if (!was_served_here_)", "native"),
+    ("... and the server is where the former one was",
+     FORMER, "if (!was_last_ || !was_served_here_)", "if (!was_last_)", "native"),
+    ("rounds are counted on from the greatest that a node tells",
+     COORDINATOR, "next_round_ = std::max(next_round_, round);", "", "native"),
+    ("restarts are the most that anybody tells",
+     COORDINATOR, "restarts_ = std::max(restarts_, request.former->restarts);", "", "native"),
+    ("a node is gone only if both of its connections end",
+     COORDINATOR, "if (!entry.link_ended_at || entry.witness) return silent_until;",
+     "if (!entry.link_ended_at) return silent_until;", "candidates native"),
+]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=ROOT / "build" / "dev", type=pathlib.Path)
+    parser.add_argument("--seeds", default=3000, type=int, help="of each simulation (3000)")
+    parser.add_argument("--only", default="", metavar="WORDS", help="rules that say so")
+    parser.add_argument("--check", action="store_true")
+    return parser.parse_args()
+
+
+def source_of(file):
+    return ROOT / "include" / "elastic" / file
+
+
+def missing_rules():
+    for rule, file, text, _, _ in RULES:
+        if " ".join(text.split()) not in " ".join(source_of(file).read_text("utf-8").split()):
+            yield f"{file}: what is to be changed is not there any more: {rule}"
+
+
+def without(file, text, instead):
+    """The file's content where `text`, whatever its line breaks, is replaced."""
+    source = source_of(file).read_text("utf-8")
+    pattern = r"\s+".join(re.escape(word) for word in text.split())
+    return re.sub(pattern, lambda _: instead, source)
+
+
+class Builder:
+    """Compiles as the build directory does."""
+
+    def __init__(self, build):
+        self.build = build
+        self.folder = build / "ablations"
+        self.folder.mkdir(exist_ok=True)
+        self.main = "tests/CMakeFiles/test_main.dir/support/main.cpp.o"
+        self.tests = {name: self.compile(self.main, ROOT / file, f"{name}.o")
+                      for name, (file, _) in TESTS.items()}
+
+    def command_of(self, target):
+        listing = subprocess.run(["ninja", "-C", self.build, "-t", "commands", "-s", target],
+                                 check=True, capture_output=True, text=True).stdout
+        return shlex.split(listing.splitlines()[-1])
+
+    def compile(self, like, source, result, overlay=None):
+        """Compiles a file with the options of another one. Headers of the overlay come first."""
+        command = self.command_of(like)
+        for option in ("-MF", "-MT", "-o", "-c"):
+            at = command.index(option)
+            del command[at:at + 2]
+        if overlay:
+            at = next(place for place, word in enumerate(command) if word.startswith("-I"))
+            command.insert(at, f"-I{overlay}")
+        target = self.folder / result
+        command = [word for word in command if word != "-MD"]
+        subprocess.run([*command, "-w", "-o", target, "-c", source], check=True, cwd=self.build)
+        return target
+
+    def program_without(self, file, text, instead):
+        """The simulations, with a library that has this change."""
+        overlay = self.folder / "include"
+        changed = overlay / "elastic" / file
+        shutil.rmtree(overlay, ignore_errors=True)
+        changed.parent.mkdir(parents=True)
+        changed.write_text(without(file, text, instead), "utf-8")
+        unit = file.replace("/impl/" + changed.name, "").replace("/", "_") + ".cpp"
+        made = self.compile(f"CMakeFiles/elastic_compiled.dir/compiled/{unit}.o",
+                            self.build / "compiled" / unit, "changed.o", overlay)
+        return self.link("simulations", made)
+
+    def link(self, name, *more):
+        words = self.command_of("tests/unit_tests")
+        libraries = words[words.index("-o") + 2:]
+        libraries = libraries[:libraries.index("&&")]
+        compiler = words[words.index("&&") + 1]
+        target = self.folder / name
+        # What was changed comes before the library, which then gives the rest.
+        subprocess.run([compiler, *self.tests.values(), self.main, *more, *libraries, "-o", target],
+                       check=True, cwd=self.build)
+        return target
+
+
+def break_something(program, simulations, seeds):
+    """The first simulation that goes wrong, with its seed and complaint; or None."""
+    for name in simulations.split():
+        _, which = TESTS[name]
+        try:
+            problem = run(program, which, 1, seeds)
+        except RuntimeError as failure:
+            problem = 0, str(failure).splitlines()[0]
+        if problem:
+            return name, *problem
+    return None
+
+
+def main():
+    arguments = parse_arguments()
+    missing = list(missing_rules())
+    print("\n".join(missing), end="\n" if missing else "")
+    if missing or arguments.check:
+        return bool(missing)
+    builder = Builder(arguments.build)
+    needless = 0
+    for rule, file, text, instead, simulations in RULES:
+        if arguments.only not in rule:
+            continue
+        begin = time.monotonic()
+        program = builder.program_without(file, text, instead)
+        problem = break_something(program, simulations, arguments.seeds)
+        seconds = f"{time.monotonic() - begin:.0f} s"
+        if problem:
+            print("{}: without it {} seed {}: {} ({})".format(rule, *problem, seconds), flush=True)
+        else:
+            needless += 1
+            print(f"{rule}: nothing goes wrong without it ({simulations}, {arguments.seeds} seeds, "
+                  f"{seconds})", flush=True)
+    return needless > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
