@@ -3,13 +3,16 @@
 """What the launch, restart and idle benchmarks have in common: who is measured, and how."""
 
 import argparse
+import json
 import os
 import pathlib
 import platform
 import select
 import shutil
 import signal
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -116,6 +119,34 @@ def end(pid):
     """Stops a launcher and what it runs."""
     os.kill(pid, signal.SIGTERM)
     wait(pid)
+
+
+def free_endpoints(count):
+    """So many of this host, as --rdzv-endpoint has them."""
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ",".join(f"127.0.0.1:{port}" for port in ports)
+
+
+def find_leader(endpoints, run_id):
+    """Which of a job's servers leads it: its place in the list; None: nobody does now."""
+    question = json.dumps({"kind": "seek", "run_id": run_id, "list": endpoints}).encode()
+    greeting = b"elastic rendezvous\n" + struct.pack("<I", len(question))
+    for place, endpoint in enumerate(endpoints.split(",")):
+        host, port = endpoint.split(":")
+        try:
+            with socket.create_connection((host, int(port)), 1) as server:
+                server.sendall(greeting + question)
+                size, = struct.unpack("<I", server.recv(4, socket.MSG_WAITALL))
+                if json.loads(server.recv(size, socket.MSG_WAITALL))["kind"] == "leads":
+                    return place
+        except OSError:
+            continue
+    return None
 
 
 class Stamps:

@@ -10,10 +10,24 @@
 //                                         node knows its place, and those of a second round
 //   rendezvous meet-secret PORT NODES     the same of nodes that hold the job's secret
 //   rendezvous meet-bare PORT NODES       the same for a server that counts messages and answers
+//   rendezvous candidate ENDPOINTS PLACE NODES
+//                                         serves as one of several until stdin ends; prints its
+//                                         place when it listens
+//   rendezvous meet-candidates ENDPOINTS NODES
+//                                         as meet, at several servers
+//   rendezvous outlive ENDPOINTS NODES    prints a line when the nodes have met, and another one
+//                                         when they have met again: the nanoseconds, by the
+//                                         monotonic clock, at which the first and the last of them
+//                                         knew its place
 //
 // The nodes are handlers of one process, each with a connection of its own.
 
+#include <elastic/base/limits.hpp>
+#include <elastic/net/endpoint_list.hpp>
+#include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/candidate.hpp>
+#include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -90,17 +104,19 @@ void run_until(asio::io_context& context, const counter& reached, int count) {
   while (reached.count < count) context.run_one();
 }
 
-int meet(int port, int nodes, bool has_secret) {
-  asio::io_context context{1};
+elastic::rendezvous_parameters parameters_of(const std::string& endpoint, int nodes) {
   elastic::rendezvous_parameters parameters;
-  parameters.run_id = fmt::format("job-{}", ::getpid());
+  parameters.run_id = "job";
   parameters.backend = "c10d";
-  parameters.endpoint = fmt::format("127.0.0.1:{}", port);
+  parameters.endpoint = endpoint;
   parameters.min_nodes = parameters.max_nodes = nodes;
-  parameters.conf["is_host"] = "no";
-  parameters.conf["keep_alive_interval"] = "60";
   parameters.share_worker_store = false;
-  if (has_secret) parameters.secret.emplace(secret);
+  return parameters;
+}
+
+int meet(const elastic::rendezvous_parameters& parameters) {
+  const int nodes = parameters.max_nodes;
+  asio::io_context context{1};
   std::vector<std::unique_ptr<elastic::c10d_rendezvous>> all;
   counter placed;
   counter settled;
@@ -124,6 +140,80 @@ int meet(int port, int nodes, bool has_secret) {
   for (const auto& node : all) asio::co_spawn(context, take_part(*node, placed), asio::detached);
   run_until(context, placed, 2 * nodes);
   print_and_exit(first, milliseconds_since(begin));
+}
+
+int meet_at_port(const std::string& port, int nodes, bool has_secret) {
+  auto parameters = parameters_of("127.0.0.1:" + port, nodes);
+  // The server has had other jobs.
+  parameters.run_id = fmt::format("job-{}", ::getpid());
+  parameters.conf["is_host"] = "no";
+  parameters.conf["keep_alive_interval"] = "60";
+  if (has_secret) parameters.secret.emplace(secret);
+  return meet(parameters);
+}
+
+// ---- at several servers -----------------------------------------------------------------------
+
+int serve_candidate(const std::string& list, int place, int nodes) {
+  asio::io_context context{1};
+  const auto parameters = parameters_of(list, nodes);
+  const auto endpoints = elastic::parse_endpoints(list, elastic::rendezvous_host::default_port,
+                                                  elastic::c10d_rendezvous::most_endpoints);
+  elastic::detail::candidate::options options;
+  options.run_id = parameters.run_id;
+  options.list = list;
+  options.self = place;
+  for (const auto& at : endpoints) {
+    options.others.push_back(std::make_shared<elastic::tcp_message_connector>(
+        at, std::string(elastic::rendezvous_service::first_words),
+        elastic::limits::rendezvous_message_bytes));
+  }
+  options.others[static_cast<std::size_t>(place)] = nullptr;
+  options.settings = parameters.settings();
+  options.node = static_cast<std::uint64_t>(::getpid());
+  options.seed = options.node;
+  options.time = parameters.time;
+  elastic::tcp_store_server_options server_options;
+  server_options.port = endpoints.at(static_cast<std::size_t>(place)).port;
+  server_options.extension = std::make_shared<elastic::detail::candidate>(std::move(options));
+  elastic::tcp_store_server server(context.get_executor(), server_options);
+  std::printf("%d\n", place);
+  std::fflush(stdout);
+  run_until_stdin_ends(context);
+  return 0;
+}
+
+elastic::rendezvous_parameters parameters_at(const std::string& list, int nodes) {
+  auto parameters = parameters_of(list, nodes);
+  parameters.conf["candidate"] = "none";
+  return parameters;
+}
+
+task<void> meet_again_and_again(elastic::c10d_rendezvous& node, counter& placed) {
+  for (;;) {
+    co_await node.next_round();
+    ++placed.count;
+    co_await node.wait_for_change();
+  }
+}
+
+int outlive(const elastic::rendezvous_parameters& parameters) {
+  const int nodes = parameters.max_nodes;
+  asio::io_context context{1};
+  std::vector<std::unique_ptr<elastic::c10d_rendezvous>> all;
+  counter placed;
+  for (int node = 0; node < nodes; ++node) {
+    all.push_back(std::make_unique<elastic::c10d_rendezvous>(parameters));
+    asio::co_spawn(context, meet_again_and_again(*all.back(), placed), asio::detached);
+  }
+  run_until(context, placed, nodes);
+  std::puts("met");
+  std::fflush(stdout);
+  const auto now = [] { return static_cast<double>(clock_type::now().time_since_epoch().count()); };
+  run_until(context, placed, nodes + 1);
+  const double first = now();
+  run_until(context, placed, 2 * nodes);
+  print_and_exit(first, now());
 }
 
 // ---- the least that it can cost -------------------------------------------------------------
@@ -225,7 +315,16 @@ int main(int count, char** words) {
     return std::string_view(words[2]) == "bare" ? serve_bare() : serve(words[2]);
   }
   if ((what == "meet" || what == "meet-secret") && count == 4) {
-    return meet(std::atoi(words[2]), std::atoi(words[3]), what == "meet-secret");
+    return meet_at_port(words[2], std::atoi(words[3]), what == "meet-secret");
+  }
+  if (what == "candidate" && count == 5) {
+    return serve_candidate(words[2], std::atoi(words[3]), std::atoi(words[4]));
+  }
+  if (what == "meet-candidates" && count == 4) {
+    return meet(parameters_at(words[2], std::atoi(words[3])));
+  }
+  if (what == "outlive" && count == 4) {
+    return outlive(parameters_at(words[2], std::atoi(words[3])));
   }
   if (what == "meet-bare" && count == 4) {
     return meet_bare(std::atoi(words[2]), std::atoi(words[3]));

@@ -6,7 +6,8 @@ address: at our server, at one of a job with a secret, and at one that only coun
 writes N answers.
 
 Server and nodes are one process each, on the same processors; each node is a handler with a
-connection of its own. The servers take turns; medians are printed.
+connection of its own. The servers take turns; medians are printed. Then the same at three servers
+of which one leads, and how long after its SIGKILL the nodes know their places in the next round.
 """
 
 import argparse
@@ -16,6 +17,9 @@ import platform
 import resource
 import statistics
 import subprocess
+import time
+
+from contenders import find_leader, free_endpoints
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Milliseconds that a round may take.
@@ -27,12 +31,13 @@ def parse_arguments():
     parser.add_argument("--program", default=ROOT / "build/release/benchmarks/rendezvous")
     parser.add_argument("--rounds", default=15, type=int)
     parser.add_argument("--nodes", default="8,64,256,1024,4096")
+    parser.add_argument("--candidates", default="8,64,256,1000", help="nodes at three servers")
     return parser.parse_args()
 
 
 class Server:
-    def __init__(self, program, kind):
-        self.process = subprocess.Popen([str(program), "serve", kind], stdin=subprocess.PIPE,
+    def __init__(self, program, *words):
+        self.process = subprocess.Popen([str(program), *words], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.port = self.process.stdout.readline().strip()
 
@@ -52,18 +57,87 @@ def meet(program, server, what, nodes):
     return [float(word) for word in done.stdout.split()]
 
 
+class Candidates:
+    """Three servers of one job."""
+
+    def __init__(self, program, nodes):
+        self.endpoints = free_endpoints(3)
+        self.servers = [Server(program, "candidate", self.endpoints, str(place), str(nodes))
+                        for place in range(3)]
+        while find_leader(self.endpoints, "job") is None:
+            time.sleep(0.01)
+
+    def kill_leader(self):
+        """Result: the moment of it."""
+        leader = self.servers.pop(find_leader(self.endpoints, "job"))
+        began = time.monotonic_ns()
+        leader.process.kill()
+        leader.process.communicate()
+        return began
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
+
+
+def meet_at_candidates(program, nodes):
+    servers = Candidates(program, nodes)
+    done = subprocess.run([str(program), "meet-candidates", servers.endpoints, str(nodes)],
+                          check=True, stdout=subprocess.PIPE, text=True)
+    servers.stop()
+    return [float(word) for word in done.stdout.split()]
+
+
+def outlive(program, nodes):
+    """Milliseconds from the death of the leading server until the first and the last node know
+    their places."""
+    servers = Candidates(program, nodes)
+    with subprocess.Popen([str(program), "outlive", servers.endpoints, str(nodes)],
+                          stdout=subprocess.PIPE, text=True) as crowd:
+        crowd.stdout.readline()
+        time.sleep(0.5)
+        began = servers.kill_leader()
+        times = [(float(word) - began) / 1e6 for word in crowd.stdout.readline().split()]
+    servers.stop()
+    return times
+
+
+def print_candidates(arguments):
+    print("\n| nodes | one server | three | ratio | all leave and meet again: one | three | "
+          "the leader is killed: the first is placed | worst | the last | worst |")
+    print("| --- " * 10 + "|")
+    for nodes in (int(word) for word in arguments.candidates.split(",")):
+        one, three, after = [], [], []
+        server = Server(arguments.program, "serve", "ring")
+        for _ in range(arguments.rounds):
+            one.append(meet(arguments.program, server, "meet", nodes))
+            three.append(meet_at_candidates(arguments.program, nodes))
+            after.append(outlive(arguments.program, nodes))
+        server.stop()
+        first, again = zip(*one)
+        first_of_three, again_of_three = zip(*three)
+        first_after, last_after = zip(*after)
+        middle = statistics.median
+        print(f"| {nodes} | {middle(first):.2f} | {middle(first_of_three):.2f} | "
+              f"{middle(first_of_three) / middle(first):.2f} | {middle(again):.1f} | "
+              f"{middle(again_of_three):.1f} | {middle(first_after):.0f} | "
+              f"{max(first_after):.0f} | "
+              f"{middle(last_after):.0f} | {max(last_after):.0f} |", flush=True)
+    print(f"\nload {os.getloadavg()[0]:.2f}")
+
+
 def main():
     arguments = parse_arguments()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     servers = {"bare": "meet-bare", "epoll": "meet", "ring": "meet", "ring-secret": "meet-secret"}
-    running = {kind: Server(arguments.program, kind) for kind in servers}
+    running = {kind: Server(arguments.program, "serve", kind) for kind in servers}
     print(f"{os.cpu_count()} processors, Linux {platform.release()}, load "
           f"{os.getloadavg()[0]:.2f}; ms, medians of {arguments.rounds}\n")
     print("| nodes | bare | epoll | ring | with a secret | of bare | bound | "
           "all leave and meet again |")
     print("| --- " * 8 + "|")
-    for nodes in (int(word) for word in arguments.nodes.split(",")):
+    for nodes in (int(word) for word in arguments.nodes.split(",") if word):
         rounds = {kind: [] for kind in servers}
         for _ in range(arguments.rounds):
             for kind, what in servers.items():
@@ -75,6 +149,7 @@ def main():
               f"{BOUNDS.get(nodes, '')} | {again:.1f} |", flush=True)
     for server in running.values():
         server.stop()
+    print_candidates(arguments)
 
 
 if __name__ == "__main__":

@@ -31,12 +31,25 @@ for_minutes() {
 cmake --preset dev -DELASTIC_TEST_EVERY_WAY=ON
 cmake --build --preset dev -j "$jobs"
 
+say "A hundred thousand lives of jobs that several servers lead, each the same every time"
+for simulation in "vote machine: whatever happens*" "simulation: candidates*" \
+  "simulation: a network that fails*" "simulation: whatever happens*"; do
+  # A part of them: --first, --count.
+  tests/seeds.py build/dev/tests/unit_tests "$simulation"
+done
+
+say "What each rule of these servers is for"
+tests/ablations.py
+
 say "Simulated jobs, other seeds each time"
 for_minutes env ELASTIC_SIMULATION_SEEDS=2000 build/dev/tests/unit_tests "[simulation]"
 
 say "Nodes and workers that are killed at any moment"
 ELASTIC_NODES_ROUNDS=200 for_minutes build/dev/tests/integration_tests \
   "nodes: whatever dies or comes*"
+
+say "The agent that leads is lost, in every way"
+tests/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
 
 say "Agents that are killed at any moment of a launch"
 ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
@@ -67,6 +80,7 @@ examples/quickstart.sh --no-torch
 
 say "Every way to meet, with each PyTorch, through the death of a worker and of a node"
 tests/cross_product.py build/dev/elasticrun build/torch-2.13/bin/python /usr/bin/python3
+tests/cross_product.py --way candidates --rounds 20 build/dev/elasticrun build/torch-2.13/bin/python
 
 say "PyTorch's own launcher against the cases that elasticrun is tested with"
 build/torch-2.13/bin/python tests/integration/python/torch213_launcher.py torchrun
