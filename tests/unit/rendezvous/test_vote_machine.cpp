@@ -116,6 +116,31 @@ TEST_CASE("vote machine: candidates that know nothing begin at once if all say s
   CHECK(one.core.value().leader_node == 50);
 }
 
+TEST_CASE("vote machine: of candidates that know nothing the first one begins", "[rendezvous]") {
+  vote_machine::options options = stage::options(false);
+  options.self = 1;
+  vote_machine core(options, begin, 1000);
+  for (const int peer : {0, 2}) {
+    core.reached(peer, begin);
+    core.entered(peer, 100 + static_cast<std::uint64_t>(peer), begin);
+  }
+  time_point now = begin;
+  for (int tries = 0; tries < 3; ++tries) {
+    now = core.next_deadline();
+    core.advance(now);
+    REQUIRE(core.role() == vote_role::asks);
+    for (const int peer : {0, 2}) {
+      core.received(peer, grant{0, true, false, true, false, 0, {}}, now);
+    }
+    CHECK(core.role() == vote_role::follows);
+  }
+  round_register value;
+  value.term = 1005;
+  value.sequence = 1;
+  core.received(0, said::write{1005, 1, value}, now);
+  CHECK(core.term() == 1005);
+}
+
 TEST_CASE("vote machine: with one missing they wait until nobody can be bound any more",
           "[rendezvous]") {
   stage one;

@@ -306,7 +306,10 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
     }
   }
   const bool is_late = now >= answered_by_;
-  if (is_blank_ && blank == chosen_.candidates) return run(true, now);
+  if (is_blank_ && blank == chosen_.candidates) {
+    // All are there, so the first one is: of two that run at once neither might lead.
+    return chosen_.self == 0 ? run(true, now) : lose("the first candidate begins", now);
+  }
   // The others may all be blank, too; then nobody need wait for anything.
   const bool may_be_fresh = is_blank_ && blank + missing == chosen_.candidates;
   if (may_be_fresh && !is_late) return;
