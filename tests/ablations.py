@@ -43,7 +43,7 @@ RULES = [
     ("a voter is bound to one leader at a time",
      VOTE, "chosen_.rules.promises", "false", "vote candidates"),
     ("an end counts only if both connections to a leader end at once",
-     VOTE, "if (last - std::min(*leader.lost_at, *leader.left_at) > simultaneous) return silent;",
+     VOTE, "if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;",
      "", "vote candidates"),
     ("a leader acts only while a majority has answered lately",
      VOTE, "if (!chosen_.rules.leases)", "if (true)", "vote candidates"),

@@ -195,6 +195,15 @@ TEST_CASE("vote machine: a voter is bound until its leader has certainly given u
     one.at(15s + 310ms);
     CHECK(one.would_vote(2));
   }
+  SECTION("also if one of them ends long after the other") {
+    one.follow(6);
+    one.core.left(1, one.now);
+    one.core.lost(1, one.now + 290ms);
+    one.at(15s + 589ms);
+    CHECK_FALSE(one.would_vote(2));
+    one.at(15s + 590ms);
+    CHECK(one.would_vote(2));
+  }
   SECTION("the end of one of them does not") {
     one.follow(6);
     one.core.left(1, one.now);
@@ -206,7 +215,7 @@ TEST_CASE("vote machine: a voter is bound until its leader has certainly given u
   SECTION("nor does that of both, one long after the other") {
     one.follow(6);
     one.core.left(1, one.now);
-    one.core.lost(1, one.now + 60ms);
+    one.core.lost(1, one.now + 310ms);
     one.at(20s);
     CHECK_FALSE(one.would_vote(2));
   }

@@ -62,9 +62,6 @@ class vote_machine {
     vote_rules rules = {};
   };
 
-  /// Both connections of one that is gone end within this time.
-  static constexpr std::chrono::milliseconds simultaneous{50};
-
   /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
   ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
 

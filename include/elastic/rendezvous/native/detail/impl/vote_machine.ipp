@@ -236,8 +236,9 @@ ELASTIC_DECL time_point vote_machine::freed_at() const {
   if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
   if (!leader.lost_at || !leader.left_at) return silent;
   const time_point last = std::max(*leader.lost_at, *leader.left_at);
-  // An end that only one of both connections has is a fault of the network, not of the leader.
-  if (last - std::min(*leader.lost_at, *leader.left_at) > simultaneous) return silent;
+  // An end that only one of both connections has is a fault of the network, not of the leader. But
+  // the kernel may take long for the connections of one that had many nodes.
+  if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;
   return std::min(silent, last + grace());
 }
 
