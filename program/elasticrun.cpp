@@ -166,7 +166,8 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
     const std::string path =
         elastic::find_variable(config.workers.environment, "PATH").value_or("");
     const std::string with_torch = elastic::find_python_with_torch(path + ":/usr/bin");
-    std::fputs(elastic::missing_torch_hint(config.workers.program, with_torch).c_str(), stderr);
+    const std::string python = elastic::path_of_program(config.workers.program, path);
+    std::fputs(elastic::missing_torch_hint(python, with_torch).c_str(), stderr);
   }
   elastic::leave_error_file(config.workers.environment, elastic::launcher_error_text(result), log);
   co_return elastic::exit_code(result);

@@ -26,6 +26,9 @@ ELASTIC_DECL std::string find_python_with_torch(
 /// The same by the file system.
 ELASTIC_DECL std::string find_python_with_torch(std::string_view list);
 
+/// The path of a program in a list such as PATH; as it is, if it names a path or is nowhere there.
+ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list);
+
 /// The line that a user needs then. `python`: what ran the workers. `with_torch`: one that has it;
 /// empty if none is known.
 ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch);

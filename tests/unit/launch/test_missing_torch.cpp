@@ -48,6 +48,13 @@ TEST_CASE("missing torch: the first Python of PATH that has it", "[launch]") {
   CHECK(elastic::find_python_with_torch("/no/such/folder").empty());
 }
 
+TEST_CASE("missing torch: the Python is named by its path", "[launch]") {
+  CHECK(elastic::path_of_program("sh", "/nowhere:/bin:/usr/bin") == "/bin/sh");
+  CHECK(elastic::path_of_program("sh", "") == "sh");
+  CHECK(elastic::path_of_program("bin/python3", "/usr/bin") == "bin/python3");
+  CHECK(elastic::path_of_program("no-such-program", "/bin") == "no-such-program");
+}
+
 TEST_CASE("missing torch: one line names both", "[launch]") {
   CHECK(elastic::missing_torch_hint("/venv/bin/python3", "/usr/bin/python3") ==
         "The workers were run by /venv/bin/python3, which has no torch; /usr/bin/python3 has: set "

@@ -6,6 +6,8 @@
 
 #include <elastic/agent/worker_failure.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -67,6 +69,17 @@ ELASTIC_DECL std::string find_python_with_torch(std::string_view list) {
     }
     return files;
   });
+}
+
+ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list) {
+  if (program.find('/') != std::string::npos) return program;
+  while (!list.empty()) {
+    const std::size_t colon = std::min(list.find(':'), list.size());
+    const std::string path = std::string(list.substr(0, colon)) + '/' + program;
+    list.remove_prefix(std::min(colon + 1, list.size()));
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return program;
 }
 
 ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch) {
