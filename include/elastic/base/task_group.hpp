@@ -31,6 +31,8 @@ class task_group {
 
   /// Runs `work` on the executor, at once if this is called there. It is destroyed without having
   /// begun if the group is cancelled.
+  /// Errors: what the executor throws if it takes no work, `std::bad_alloc`; `work` is then
+  /// destroyed, soon, and the group as before.
   ELASTIC_DECL void spawn(task<void> work);
 
   /// Cancels every task, by all types. May be called again.

@@ -119,6 +119,56 @@ TIME_TEST("task_group: a task that throws at once is no different", "[base]") {
   CHECK(group.empty());
 }
 
+/// Throws when work is to be begun, if it is told to. What Asio itself posts has to be taken: there
+/// it does not bear an error.
+struct unwilling_executor {
+  asio::any_io_executor inner;
+  const bool* refuses;
+
+  template <class Work>
+  void execute(Work&& work) const {
+    inner.execute(std::forward<Work>(work));
+  }
+  asio::execution_context& query(asio::execution::context_t) const noexcept {
+    return asio::query(inner, asio::execution::context);
+  }
+  unwilling_executor require(asio::execution::blocking_t::never_t) const {
+    return {asio::require(inner, asio::execution::blocking.never), refuses};
+  }
+  unwilling_executor require(asio::execution::outstanding_work_t::tracked_t) const {
+    if (*refuses) throw std::runtime_error("no room");
+    return *this;
+  }
+  bool operator==(const unwilling_executor& other) const noexcept {
+    return inner == other.inner && refuses == other.refuses;
+  }
+  bool operator!=(const unwilling_executor& other) const noexcept { return !(*this == other); }
+};
+
+task<void> holds(std::shared_ptr<int>) { co_return; }
+
+TIME_TEST("task_group: work that cannot be begun is not counted, and leaves nothing", "[base]") {
+  bool refuses = true;
+  const unwilling_executor executor{time.context().get_executor(), &refuses};
+  story events;
+  task_group group(executor);
+  const auto held = std::make_shared<int>(0);
+  CHECK_THROWS_WITH(group.spawn(holds(held)), "no room");
+  CHECK(group.empty());
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(held.use_count() == 1);
+  refuses = false;
+  co_await group.wait();
+  group.spawn(three_steps(time, events, "a"));
+  refuses = true;
+  CHECK_THROWS_WITH(group.spawn(holds(held)), "no room");
+  refuses = false;
+  CHECK(group.size() == 1);
+  co_await group.wait();
+  CHECK(events == story{"a done"});
+  CHECK(group.empty());
+}
+
 TIME_TEST("task_group: stop cancels a task at each of its suspension points", "[base]") {
   for (const duration moment : {0ms, 500ms, 1500ms, 2500ms}) {
     story events;

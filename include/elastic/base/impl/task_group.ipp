@@ -33,8 +33,15 @@ struct task_group::state : std::enable_shared_from_this<state> {
     ended.reset();
     auto on_end = [self = shared_from_this(), cancellation = std::move(cancellation),
                    position](std::exception_ptr thrown) { self->note_end(position, thrown); };
-    asio::co_spawn(executor, std::move(work),
-                   asio::bind_cancellation_slot(slot, std::move(on_end)));
+    try {
+      asio::co_spawn(executor, std::move(work),
+                     asio::bind_cancellation_slot(slot, std::move(on_end)));
+    } catch (...) {
+      // Asio calls nobody before it returns, so nobody was told of an end.
+      running.erase(position);
+      if (running.empty()) ended.set();
+      throw;
+    }
   }
 
   void cancel() {
