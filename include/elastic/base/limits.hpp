@@ -119,6 +119,8 @@ inline constexpr std::chrono::milliseconds file_after_stop{1000};
 /// How long the agent waits at its end for a log directory that may hang: for what a failed worker
 /// left in files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// How long a log directory that may hang is asked, before the start, whether it can be written.
+inline constexpr std::chrono::milliseconds log_directory_check{1000};
 /// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
 /// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
 /// how much of it is read.

@@ -136,6 +136,14 @@ TEST_CASE("preflight: a file system that may not answer is not asked", "[launch]
   // Mounts are looked at again after a second.
   while (!elastic::detail::may_hang(config.trace)) std::this_thread::yield();
   CHECK(pt::code_of(config) == 0);
+  config.workers.log_dir = mount.path() + "/logs";
+  CHECK(pt::code_of(config) == 0);
+  std::ofstream(mount.behind() + "/file") << "mine";
+  config.workers.log_dir = mount.path() + "/file";
+  CHECK(pt::code_of(config, "Not a directory") == 2);
+  mount.stall();
+  config.workers.log_dir = mount.path() + "/not/seen/yet";
+  CHECK(pt::code_of(config) == 0);
 }
 
 TEST_CASE("preflight: a log directory without permission is refused", "[launch][not-root]") {

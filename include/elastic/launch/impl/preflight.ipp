@@ -4,15 +4,21 @@
 
 #include <elastic/launch/preflight.hpp>
 
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -63,6 +69,20 @@ inline void check_log_directory(const std::string& directory) {
                                              in_quotes(directory), reason));
 }
 
+/// The same where the file system may not answer: what it does not say in time is not waited for,
+/// since who writes there does so on a thread.
+inline void check_remote_log_directory(const std::string& directory) {
+  using check = std::packaged_task<void()>;
+  const auto asking = std::make_shared<check>([directory] { check_log_directory(directory); });
+  std::future<void> answer = asking->get_future();
+  try {
+    start_thread([asking] { (*asking)(); }).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
+  if (answer.wait_for(limits::log_directory_check) == std::future_status::ready) answer.get();
+}
+
 /// A file that can be appended to, or made. A file system that may not answer is not asked: who
 /// writes there does so on a thread.
 inline void check_appendable(const char* what, const std::string& path) {
@@ -106,7 +126,11 @@ inline void check_drain_file(const std::string& path) {
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
   try {
     if (!config.script.empty()) detail::check_script(config.script);
-    detail::check_log_directory(config.workers.log_dir);
+    if (detail::may_hang(config.workers.log_dir)) {
+      detail::check_remote_log_directory(config.workers.log_dir);
+    } else {
+      detail::check_log_directory(config.workers.log_dir);
+    }
     detail::check_appendable("journal", config.workers.journal);
     detail::check_appendable("trace", config.trace);
     detail::check_drain_file(config.drain_file);
