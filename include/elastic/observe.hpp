@@ -18,3 +18,4 @@
 #include <elastic/observe/status_address.hpp>
 #include <elastic/observe/status_server.hpp>
 #include <elastic/observe/trace_file.hpp>
+#include <elastic/observe/viewed_job.hpp>

@@ -78,6 +78,7 @@
 #include <elastic/launch/detail/impl/code_pages.ipp>
 #include <elastic/launch/detail/impl/given_options.ipp>
 #include <elastic/launch/detail/impl/gpu_nodes.ipp>
+#include <elastic/launch/detail/impl/monitored_services.ipp>
 #include <elastic/launch/detail/impl/numa_placement.ipp>
 #include <elastic/launch/detail/impl/option_checks.ipp>
 #include <elastic/launch/detail/impl/option_documents.ipp>
@@ -130,7 +131,9 @@
 #include <elastic/net/impl/tls_stream.ipp>
 #include <elastic/observe/detail/impl/advice.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
+#include <elastic/observe/detail/impl/node_report.ipp>
 #include <elastic/observe/detail/impl/record_writer.ipp>
+#include <elastic/observe/detail/impl/report_feed.ipp>
 #include <elastic/observe/detail/impl/run_story.ipp>
 #include <elastic/observe/detail/impl/status_answer.ipp>
 #include <elastic/observe/detail/impl/status_gate.ipp>
@@ -148,6 +151,7 @@
 #include <elastic/observe/impl/status_address.ipp>
 #include <elastic/observe/impl/status_server.ipp>
 #include <elastic/observe/impl/trace_file.ipp>
+#include <elastic/observe/impl/viewed_job.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>

@@ -9,4 +9,5 @@
 #include <elastic/telemetry/event_handler_registry.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
+#include <elastic/telemetry/report_exchange.hpp>
 #include <elastic/telemetry/worker_observer.hpp>

@@ -5,10 +5,11 @@
 
   page.py ELASTICRUN [--screenshot FILE]
 
-Two nodes of four workers run; one worker is killed, and later the agent, after which another one
-serves at its port. What workers say of themselves tries to become part of the page. Headless
-Chromium is told what to do by the WebDriver protocol. On the way, whether the metrics that
-examples/observe and docs/observe.md name are served.
+Two nodes of four workers run, and the page is that of the one that serves the rendezvous. A worker
+of it is killed, one of the other node hangs, a third node joins; at last the agent is killed, after
+which another one serves at its port. What workers say of themselves tries to become part of the
+page, and a job of 1,000 ranks is drawn. Headless Chromium is told what to do by the WebDriver
+protocol. On the way, whether the metrics that examples/observe and docs/observe.md name are served.
 """
 
 import argparse
@@ -31,14 +32,19 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTILE = "<img src=x onerror=document.title='owned'></pre><script>document.title='owned'</script>"
 FRIENDLY = "loss 0.31"
+# Hangs, once, if the second argument names a file that has its rank.
 WORKER = f"""\
-import sys, time
+import os, sys, time
 sys.path.insert(0, {str(ROOT / "python")!r})
 from elasticrun import worker
 channel = worker.connect()
 for step in range(100000):
     channel.progress(step, 100000, text=sys.argv[1])
-    time.sleep(0.5)
+    if os.path.exists(sys.argv[2] + os.environ["RANK"]):
+        os.unlink(sys.argv[2] + os.environ["RANK"])
+        with channel.expires(0.1, "all_reduce"):
+            time.sleep(1000)
+    time.sleep(0.1)
 """
 PATIENCE = 20
 SKIPPED = 77
@@ -48,6 +54,11 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def is_open(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def comes_true(what, condition):
@@ -122,7 +133,8 @@ class Agent:
         script.write_text(WORKER)
         self.process = subprocess.Popen(
             [elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status", str(status),
-             *options, "--no-python", "/usr/bin/python3", str(script), text],
+             *options, "--no-python", "/usr/bin/python3", str(script), text,
+             str(folder / "hang-")],
             stderr=subprocess.PIPE, text=True)
         self.url = ""
         for line in self.process.stderr:
@@ -143,8 +155,8 @@ class Agent:
         self.process.wait()
 
 
-def read_journal(folder):
-    [path] = (folder / "logs").glob("*/journal.jsonl")
+def read_journal(folder, name="logs"):
+    [path] = (folder / name).glob("*/journal.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -156,10 +168,13 @@ def check(condition, what):
 def check_attempts(browser, agent, folder):
     """A worker is killed: the page says which, and that the workers run again."""
     browser.open(agent.url)
-    comes_true("the page shows a job that runs",
+    comes_true("the page shows the workers of both nodes",
                lambda: browser.text("#state") == "running"
-               and "4 running" in browser.text("#legend"))
-    comes_true("the page shows progress", lambda: "step" in browser.text("#steps"))
+               and "8 running" in browser.text("#legend"))
+    comes_true("the page shows progress of both nodes", lambda: browser.run("""
+        return ranks.size === 8 && [...ranks.values()].every(worker => worker.step > 0)"""))
+    facts = browser.text("#facts")
+    check("2 of 2 to 3" in facts, f"the nodes are shown as {facts}")
     os.kill(agent.job()["workers"][2]["pid"], signal.SIGKILL)
     killed = time.monotonic()
     comes_true("the page shows the death",
@@ -185,6 +200,74 @@ def check_attempts(browser, agent, folder):
     for number, text in lines:
         kind = records[number - 1]["kind"].replace("_", " ")
         check(kind in text, f"record {number}, {kind}, is shown as {text!r}")
+
+
+def happened(browser, *parts):
+    """The line of "What happened" in which all of these are."""
+    lines = browser.run("""return [...document.querySelectorAll('#events li')]
+                        .map(line => line.textContent)""")
+    return next((line for line in lines if all(part in line for part in parts)), None)
+
+
+def check_hang(browser, agent, peer, folder):
+    """A worker of the other node hangs: the page of this one says which, and why."""
+    before = len(agent.job()["attempts"])
+    rank = peer.job()["base_rank"] + 1
+    (folder / f"hang-{rank}").touch()
+    line = comes_true("the page tells of the hung worker",
+                      lambda: happened(browser, "worker_hung", f"rank {rank}"))
+    [hung] = [record for record in read_journal(folder, "peer") if record["kind"] == "worker_hung"]
+    check(hung["rank"] == rank and hung["reason"] in line, f"{line!r} is not {hung}")
+    [told] = [record for record in read_journal(folder)
+              if record["kind"] == "node_told" and record["state"] == "worker_hung"]
+    check(told["reason"] == hung["reason"], f"{told} is not {hung}")
+    check(told["epoch"] == read_journal(folder)[0]["epoch"], "it has a number of another journal")
+    comes_true("the page shows that the workers run again",
+               lambda: browser.text("#state") == "running"
+               and "8 running" in browser.text("#legend")
+               and len(agent.job()["attempts"]) == before + 1)
+    check(peer.job()["whole"] is None, "the other node takes itself for the one that serves")
+
+
+def check_join(browser, agent):
+    """Another node comes: the page shows its workers, and what it cost."""
+    comes_true("the page shows the workers of three nodes",
+               lambda: "12 running" in browser.text("#legend"))
+    facts = browser.text("#facts")
+    check("3 of 2 to 3" in facts, f"the nodes are shown as {facts}")
+    rows = browser.run("return cells.rows.map(row => [row.first, row.count])")
+    check(rows == [[0, 4], [4, 4], [8, 4]], f"the grid has the rows {rows}")
+    check(browser.run("return document.querySelectorAll('.attempt.membership').length") == 1,
+          "the page does not say that a node came")
+    names = [node["name"] for node in agent.job()["whole"]["nodes"]]
+    check(len(set(names)) == 3, f"the nodes are {names}")
+
+
+def check_many_ranks(browser):
+    """1,000 ranks on 125 nodes, a third of them slow: one drawing takes moments."""
+    spent = browser.run("""
+        const kept = job;
+        job = structuredClone(job);
+        const [sample] = job.workers;
+        job.workers = [];
+        job.whole.nodes = [...Array(125).keys()].map(node => ({
+          host: "node" + node, name: "node" + node, presence: "active", group_rank: node,
+          own: false, since_us: 1, state: "running", base_rank: 8 * node,
+          workers: [...Array(8).keys()].map(at => Object.assign({}, sample,
+            { rank: 8 * node + at, local_rank: at, ratio: at % 3 ? 1 : 2 })),
+        }));
+        showAll();
+        const count = ranks.size, elements = document.querySelectorAll("*").length;
+        const begin = performance.now();
+        for (let turn = 0; turn < 5; ++turn) showAll();
+        const spent = (performance.now() - begin) / 5;
+        job = kept;
+        showAll();
+        return [count, elements, spent];""")
+    check(spent[0] == 1000, f"{spent[0]} ranks are known")
+    check(spent[1] < 1000, f"the page has {spent[1]} elements")
+    check(spent[2] < 200, f"1,000 ranks are drawn in {spent[2]:.0f} ms")
+    print(f"1,000 ranks are drawn in {spent[2]:.1f} ms")
 
 
 def check_details(browser, text):
@@ -256,19 +339,28 @@ def main():
             sys.exit(1 if os.environ.get("ELASTIC_NOTHING_MISSING") == "1" else SKIPPED)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        meeting = ["--nnodes", "2", "--rdzv-id", "job", "--rdzv-backend", "c10d",
-                   "--rdzv-endpoint", f"localhost:{free_port()}"]
+        endpoint = free_port()
+        meeting = ["--nnodes", "2:3", "--rdzv-id", "job", "--rdzv-backend", "c10d",
+                   "--rdzv-endpoint", f"localhost:{endpoint}",
+                   "--rdzv-conf", "last_call_timeout=0.2"]
         text = FRIENDLY if options.screenshot else HOSTILE
         logs = str(folder / "logs")
         agent = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", logs)
         stack.callback(agent.end, signal.SIGKILL)
-        peer = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", "/dev/null")
+        comes_true("the first node serves", lambda: is_open(endpoint))
+        peer = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir",
+                     str(folder / "peer"))
         stack.callback(peer.end, signal.SIGKILL)
         browser = Browser(folder)
         stack.callback(browser.close)
         check_attempts(browser, agent, folder)
         check_details(browser, text)
+        check_hang(browser, agent, peer, folder)
+        third = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", "/dev/null")
+        stack.callback(third.end, signal.SIGKILL)
+        check_join(browser, agent)
         check_examples(agent)
+        check_many_ranks(browser)
         if options.screenshot:
             comes_true("the end is estimated", lambda: "left" in browser.text("#steps"))
             browser.screenshot(options.screenshot)

@@ -11,6 +11,8 @@
 #include <elastic/net/message_frame.hpp>
 #include <elastic/net/secure_session.hpp>
 #include <elastic/observe/detail/http_request_parser.hpp>
+#include <elastic/observe/detail/node_report.hpp>
+#include <elastic/observe/viewed_job.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
@@ -292,6 +294,32 @@ void rendezvous_answers(std::string_view input) {
   require(to_text(parse_rendezvous_answer(text)) == text, "what is written can be read");
 }
 
+// What nodes tell of themselves, one after the other.
+void node_reports(std::string_view input) {
+  viewed_job job;
+  job_roster roster;
+  roster.nodes = {{1, "a", "a_1_0", node_presence::active, 0}, {2, "b", "b_1_0"}};
+  job.take(roster, 1);
+  cutter parts(input);
+  while (!parts.is_empty()) {
+    const auto key = static_cast<std::int64_t>(parts.number(3));
+    const std::string_view text = parts.bytes(4 * parts.number(255));
+    try {
+      const detail::node_report report = detail::parse_node_report(text);
+      const std::string written = to_text(report);
+      require(to_text(detail::parse_node_report(written)) == written,
+              "what is written can be read");
+      job.take(key, report, 7, 1);
+    } catch (const error&) {
+      continue;
+    }
+    require(job.nodes().size() <= 5, "a node is one");
+    for (const viewed_node& node : job.nodes()) {
+      require(node.workers.size() <= limits::viewed_workers, "a job keeps to its bound");
+    }
+  }
+}
+
 void candidate_requests(std::string_view input) {
   const auto request = detail::parse_candidate_request(input);
   if (!request) return;
@@ -522,6 +550,7 @@ std::vector<target> protocol_targets() {
       {"store_operations", store_operations},
       {"rendezvous_requests", rendezvous_requests},
       {"rendezvous_answers", rendezvous_answers},
+      {"node_reports", node_reports},
       {"candidate_requests", candidate_requests},
       {"candidate_answers", candidate_answers},
       {"rendezvous_nodes", rendezvous_nodes},

@@ -5,7 +5,9 @@
 
 #include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
+#include <support/http_peer.hpp>
 #include <support/job_of_nodes.hpp>
+#include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 
 #include <signal.h>
@@ -13,15 +15,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace candidates_tests {
 
+using elastic::test::comes_true;
+using elastic::test::contains_text;
+using elastic::test::http_peer;
 using elastic::test::job_of_nodes;
 using elastic::test::node_of_job;
 using elastic::test::program_result;
@@ -104,6 +112,63 @@ TEST_CASE("candidates: whoever leads is lost, and the others go on", "[integrati
   all.start(1);
   all.await_world(4, 1);
   all.check_success();
+}
+
+/// The port of "Status: http://127.0.0.1:PORT/".
+std::uint16_t status_port(node_of_job& node) {
+  const std::string begin = "Status: http://127.0.0.1:";
+  node->await_err(begin);
+  node->await_err("/\n");
+  const std::string text = node->err();
+  return static_cast<std::uint16_t>(std::atoi(text.c_str() + text.find(begin) + begin.size()));
+}
+
+nlohmann::json shown_at(std::uint16_t port) {
+  const std::string answer = http_peer(port).get("/api/v1/job");
+  return nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+}
+
+TEST_CASE("candidates: the one that leads shows the whole job, and the next one after it",
+          "[integration][nodes]") {
+  job_of_nodes job(
+      "2:3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", free_endpoints(3), "--status", "0"},
+      "last_call_timeout=0.3");
+  std::vector<std::unique_ptr<node_of_job>> nodes;
+  for (int count = 0; count < 3; ++count) nodes.push_back(job.node());
+  for (const auto& node : nodes) node->await_world(3);
+  std::size_t leader = 0;
+  nlohmann::json shown;
+  // One shows it, with what the other two have told.
+  const auto shows_all = [&](int active) {
+    int count = 0;
+    for (std::size_t place = 0; place < nodes.size(); ++place) {
+      const nlohmann::json job_there = shown_at(status_port(*nodes[place]));
+      if (job_there["whole"].is_null()) continue;
+      ++count;
+      leader = place;
+      shown = job_there;
+    }
+    if (count != 1 || shown["whole"]["active"] != active) return false;
+    int workers = 0;
+    for (const auto& node : shown["whole"]["nodes"]) {
+      for (const auto& worker : node["workers"]) workers += worker["state"] == "running" ? 1 : 0;
+    }
+    return workers == active - 1;
+  };
+  REQUIRE(comes_true([&] { return shows_all(3); }));
+  CHECK(shown["whole"]["lost"] == 0);
+  const std::string last_seen = fmt::format("{}-{}", shown["epoch"].get<std::int64_t>(), 3);
+  nodes[leader]->lose();
+  nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(leader));
+  for (const auto& node : nodes) node->await_world(2);
+  REQUIRE(comes_true([&] { return shows_all(2); }));
+  // Who followed the former one begins with all of it anew.
+  http_peer follower(status_port(*nodes[leader]));
+  follower.get("/api/v1/events", fmt::format("Last-Event-ID: {}\r\n", last_seen));
+  CHECK_THAT(follower.read_to("data: {}\n\n"), contains_text("event: reset\n"));
+  job.finish();
+  for (const auto& node : nodes) node->check_success();
+  job.check_nothing_left();
 }
 
 TEST_CASE("candidates: a leader that is stopped hands over in order", "[integration][nodes]") {

@@ -20,6 +20,7 @@
 namespace elastic {
 
 class job_journal;
+class job_monitor;
 class logs_specs;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
@@ -50,6 +51,10 @@ struct agent_services {
   std::shared_ptr<metric_handler> metrics = {};
   /// Is told what the agent decides, and why. Default: one of its own, for its file.
   std::shared_ptr<job_journal> journal = {};
+  /// What the job's nodes tell each other for those who look at it, if the rendezvous carries it:
+  /// follows the journal and is the observer, or in front of it. Default: `make_agent` makes one
+  /// for a job of several nodes; an agent without it has none.
+  std::shared_ptr<job_monitor> monitor = {};
   /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a

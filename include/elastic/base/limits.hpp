@@ -190,7 +190,7 @@ inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
 inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// One answer of the status server.
-inline constexpr std::size_t status_answer_bytes = 2 * 1024 * 1024;
+inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
 /// Connections to the status server, and those of them that follow events: there is always room for
 /// a probe.
 inline constexpr std::size_t status_connections = 16;
@@ -209,6 +209,18 @@ inline constexpr std::size_t status_token_bytes = 256;
 /// What is shown of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
+/// What one node tells in one piece to the one that shows the job, which takes up to twice as much
+/// in a message of the rendezvous; how many pieces in a second, and how many events.
+inline constexpr std::size_t node_report_bytes = 30 * 1024;
+inline constexpr int node_reports_per_second = 64;
+inline constexpr int node_events_per_second = 16;
+/// How soon a node tells more, and the server of the rendezvous who is there.
+inline constexpr std::chrono::milliseconds node_report_pause{100};
+/// What is shown of the other nodes of a job: the nodes, and the workers of all of them.
+inline constexpr std::size_t viewed_nodes = 2048;
+inline constexpr std::size_t viewed_workers = 4096;
+/// The nodes that are remembered as lost.
+inline constexpr std::size_t lost_nodes = 64;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.

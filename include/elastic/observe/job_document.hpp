@@ -18,13 +18,16 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
 /// The view for people, in lines; what is hostile in it may be shown on a terminal.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
 
-/// What workers have said since a time, as {"time_us": …, "workers": [[local rank, step, total,
-/// seconds of a step], …]}: short, since it is sent again and again.
+/// What workers have said since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
+/// of a step], …]}: short, since it is sent again and again.
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us);
 
 /// Why the workers do not run; empty: they do.
 ELASTIC_DECL std::string why_not_ready(const job_view& view);
+
+/// What is looked at for that, a line each.
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
 
 }  // namespace elastic
 

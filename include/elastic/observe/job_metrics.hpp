@@ -21,7 +21,8 @@ ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
 ELASTIC_DECL std::string_view content_type(metrics_format format);
 
 /// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
-/// among those of the node of group rank 0, so that a sum over nodes counts it once.
+/// among those of one node, so that a sum over nodes counts it once: the one that serves the
+/// rendezvous, or else that of group rank 0.
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
                                       std::int64_t now_us);

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/observe/journal_record.hpp>
+#include <elastic/observe/viewed_job.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <array>
@@ -18,45 +19,16 @@
 
 namespace elastic {
 
-/// What an agent is at.
-enum class agent_activity {
-  starting,
-  meeting,
-  running,
-  stopping,
-  restarting,
-  finishing,
-  succeeded,
-  failed,
-  stopped,
-};
-inline constexpr std::array<std::string_view, 9> agent_activity_names{
-    "starting",     "rendezvous", "running", "stopping", "restarting",
-    "exit_barrier", "succeeded",  "failed",  "stopped"};
-
-constexpr std::string_view to_string(agent_activity activity) {
-  return agent_activity_names[static_cast<std::size_t>(activity)];
-}
-
-/// What the time of an agent went to. Only `training` is what the job is for.
-enum class time_use { training, rendezvous, start, stop, exit_barrier };
-inline constexpr std::array<std::string_view, 5> time_use_names{"productive", "rendezvous", "start",
-                                                                "stop", "exit_barrier"};
+/// What the time of an agent went to. Only `training` is what the job is for; `rollback` are steps
+/// that had been made before the workers were started again.
+enum class time_use { training, rendezvous, start, stop, exit_barrier, rollback };
+inline constexpr std::array<std::string_view, 6> time_use_names{
+    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback"};
 
 /// Why an attempt ended.
 enum class attempt_end { none, success, failure, hang, membership, request };
 inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
                                                                    "hang", "membership", "request"};
-
-namespace detail {
-
-/// The time between two times of day, in seconds; a clock that was set makes it no less than 0.
-constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
-  const double span = (static_cast<double>(to_us) - static_cast<double>(from_us)) / 1e6;
-  return span > 0 ? span : 0;
-}
-
-}  // namespace detail
 
 /// Durations in seconds, counted as Prometheus does.
 struct duration_histogram {
@@ -69,33 +41,6 @@ struct duration_histogram {
 
   ELASTIC_DECL void add(double seconds);
 };
-
-/// A worker of this node in its last attempt.
-struct viewed_worker {
-  enum class condition { waiting, running, succeeded, failed, hung, stopped };
-
-  std::int64_t rank = -1;
-  std::int64_t local_rank = 0;
-  std::int64_t pid = 0;
-  condition state = condition::waiting;
-  std::optional<std::int64_t> exit_code = {};
-  std::optional<std::int64_t> signal = {};
-  /// Why it ended, as far as somebody said so. Text of the worker's, which may be hostile.
-  std::string reason = {};
-  std::int64_t ended_us = 0;
-  /// The last step that it reported, of how many (0: not known), and when; -1: none.
-  std::int64_t step = -1;
-  std::int64_t total = 0;
-  std::int64_t progress_us = 0;
-  /// When it first reported that step.
-  std::int64_t step_us = 0;
-  /// Text of the worker's.
-  std::string text = {};
-  /// What a step takes it, smoothed; 0: not known.
-  double step_seconds = 0;
-};
-inline constexpr std::array<std::string_view, 6> worker_condition_names{
-    "waiting", "running", "succeeded", "failed", "hung", "stopped"};
 
 /// One life of the worker group of this node, or the wait for it.
 struct viewed_attempt {
@@ -128,6 +73,13 @@ class job_view {
   /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
   /// over.
   ELASTIC_DECL void take(const journal_record& record);
+
+  /// What the server of the rendezvous knows of the job, if this node has it.
+  viewed_job& whole() { return whole_; }
+  const viewed_job& whole() const { return whole_; }
+  /// Whether another node shows the job as a whole.
+  bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
+  void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
   /// Takes what a worker of this node reports.
   ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
@@ -186,6 +138,8 @@ class job_view {
   ELASTIC_DECL void decide(const journal_record& record);
   ELASTIC_DECL void end_agent(const journal_record& record);
   ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
+  ELASTIC_DECL void note_step(std::int64_t step, std::int64_t now_us);
+  bool is_working() const { return use_ == time_use::training || use_ == time_use::rollback; }
   ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
   agent_activity activity_ = agent_activity::starting;
@@ -209,13 +163,21 @@ class job_view {
   std::int64_t began_us_ = 0;
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
+  /// The furthest step of the attempts before the last one, and of that; -1: none.
+  std::int64_t former_step_ = -1;
+  std::int64_t step_ = -1;
   std::array<double, time_use_names.size()> used_{};
   std::array<std::int64_t, attempt_end_names.size()> ends_{};
   std::map<std::string, std::int64_t> exits_;
   duration_histogram rendezvous_;
   duration_histogram starts_;
   duration_histogram stops_;
+  viewed_job whole_;
+  bool is_shown_elsewhere_ = false;
 };
+
+/// The median of what a step takes those of the workers that run and report steps; 0: none does.
+ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers);
 
 /// A worker that is slower than this times the median is named as a straggler.
 inline constexpr double straggler_ratio = 1.25;

@@ -18,6 +18,8 @@
 
 namespace elastic {
 
+class report_exchange;
+
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
   /// A name of the registry: "static", "c10d".
@@ -49,6 +51,10 @@ struct rendezvous_parameters {
   /// What the agents of the job know and nobody else does: only who holds it takes part. None: as
   /// `secret_file` of `conf` says.
   std::optional<job_secret> secret;
+
+  /// What this node and the others tell each other for those who look at the job; null: nothing.
+  /// c10d alone carries it.
+  std::shared_ptr<report_exchange> reports = {};
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;

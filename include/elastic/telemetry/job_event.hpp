@@ -35,10 +35,11 @@ enum class job_event_kind {
   exit_barrier_started,
   exit_barrier_ended,
   agent_ended,
+  node_told,
 };
 
 /// Their names in files and on pages.
-inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 20> job_event_kinds{{
+inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 21> job_event_kinds{{
     {job_event_kind::agent_started, "agent_started"},
     {job_event_kind::rendezvous_started, "rendezvous_started"},
     {job_event_kind::round_joined, "round_joined"},
@@ -59,6 +60,7 @@ inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 20> job
     {job_event_kind::exit_barrier_started, "exit_barrier_started"},
     {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
     {job_event_kind::agent_ended, "agent_ended"},
+    {job_event_kind::node_told, "node_told"},
 }};
 
 constexpr std::string_view to_string(job_event_kind kind) {
@@ -83,8 +85,10 @@ struct job_event {
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended.
+  /// "timed_out" of exit_barrier_ended; of node_told, what happened there: the name of its kind.
   std::string state = {};
+  /// Of node_told: the node, as the server of the rendezvous calls it.
+  std::string peer = {};
   /// Of agent_started.
   std::string run_id = {};
   std::string backend = {};

@@ -196,6 +196,16 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   CHECK(body(get("/readyz")) == "503 rendezvous\n");
   CHECK(body(get("/readyz", "authorization", "Bearer " + token)) ==
         "503 rendezvous: waiting for the nodes of the next round\n");
+  CHECK(body(get("/readyz?verbose")) == "503 rendezvous\n");
+  CHECK(body(get("/readyz?a=b&verbose=1", "authorization", "Bearer " + token)) ==
+        "503 [-]agent rendezvous: waiting for the nodes of the next round\n"
+        "[-]round none yet\n"
+        "[-]workers 0 of 0 run\n"
+        "not ready\n");
+  CHECK(body(get("/readyz?verbosely", "authorization", "Bearer " + token)) ==
+        "503 rendezvous: waiting for the nodes of the next round\n");
+  CHECK(body(get("/livez?verbose", "authorization", "Bearer " + token)) ==
+        "200 [+]loop answers\nok\n");
   CHECK(body(get("/api/v1/job")).substr(0, 24) == "401 a token is needed: o");
   CHECK(body(get("/metrics")).substr(0, 4) == "401 ");
 }

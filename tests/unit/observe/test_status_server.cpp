@@ -341,6 +341,26 @@ TEST_CASE("status server: progress comes by itself", "[observe]") {
   CHECK_THAT(peer.read_to("\n\n"), contains_text("\"workers\": [[1,5,9,0]]"));
 }
 
+TEST_CASE("status server: what other nodes tell comes by itself", "[observe]") {
+  stage shown;
+  shown.monitor->begin_serving(&shown, {});
+  CHECK(shown.monitor->demand() == elastic::report_demand::changes);
+  {
+    const auto peer = follower_of(shown);
+    CHECK(comes_true([&] { return shown.monitor->demand() == elastic::report_demand::progress; }));
+    elastic::job_roster roster;
+    roster.nodes = {{1, "host1", "host1_1_0", elastic::node_presence::lost, -1}};
+    shown.monitor->listed(roster);
+    CHECK_THAT(peer->read_to("event: changed\ndata: {}\n\n"), contains_text("changed"));
+  }
+  CHECK(comes_true([&] { return shown.monitor->demand() == elastic::report_demand::changes; }));
+  CHECK_THAT(shown.get("/api/v1/job"), contains_text("\"presence\": \"lost\""));
+  // Who looks again and again is told of steps as well.
+  CHECK(shown.monitor->demand() == elastic::report_demand::progress);
+  shown.monitor->end_serving(&shown);
+  CHECK_THAT(shown.get("/api/v1/job"), contains_text("\"whole\": null"));
+}
+
 TEST_CASE("status server: others need the token that it makes", "[observe]") {
   stage shown("0.0.0.0:0");
   const std::string url = shown.server->url();

@@ -56,6 +56,7 @@ struct in_words {
                        said.why);
   }
   std::string operator()(const alive&) const { return "alive"; }
+  std::string operator()(const report_wanted&) const { return "report wanted"; }
   std::string operator()(const status& said) const {
     return fmt::format("{} wait{}", said.waiting, said.is_closed ? ", closed" : "");
   }

@@ -57,6 +57,7 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       close_job{job_end::succeeded, ""},
       close_job{job_end::failed, "no"},
       ask_status{},
+      report{"{\"a\": \"b\\n\"}"},
   };
   for (const auto& said : requests) {
     const std::string text = to_text(said);
@@ -77,6 +78,9 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       closed{job_end::failed, "over"},
       alive{},
       status{3, true},
+      report_wanted{elastic::report_demand::nothing},
+      report_wanted{elastic::report_demand::changes},
+      report_wanted{elastic::report_demand::progress},
   };
   for (const auto& said : answers) {
     const std::string text = to_text(said);
@@ -205,6 +209,10 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
       {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 1,
            "served": 1})",
        "\"served\""},
+      {R"({"kind": "report"})", "\"text\""},
+      {R"({"kind": "report", "text": ")" +
+           std::string(elastic::limits::node_report_bytes + 1, 'a') + "\"}",
+       "has a report of over 30720 bytes"},
       {std::string(elastic::limits::rendezvous_message_bytes + 1, ' '), "bytes long"},
   };
   for (const refusal& one : all) {

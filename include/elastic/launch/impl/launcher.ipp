@@ -11,10 +11,12 @@
 #include <elastic/base/log.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/detail/gpu_nodes.hpp>
+#include <elastic/launch/detail/monitored_services.hpp>
 #include <elastic/launch/detail/numa_placement.hpp>
 #include <elastic/launch/detail/processor_topology.hpp>
 #include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/observe/job_monitor.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
@@ -179,7 +181,11 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
                                  config.signals.preempt.end());
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
-  const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
+  rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
+  if (parameters.max_nodes > 1) {
+    detail::add_monitor(services);
+    parameters.reports = services.monitor;
+  }
   options.meeting = detail::meeting_of(parameters);
   if (parameters.min_nodes < parameters.max_nodes) workers.standby.job_may_grow = true;
   options.rendezvous = backends.make(parameters);

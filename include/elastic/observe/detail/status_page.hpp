@@ -106,7 +106,7 @@ const make = (tag, kind, text) => {
   if (text !== undefined) made.textContent = text;
   return made;
 };
-let job = null, skew = 0, selected = null, cells = null, source = null;
+let job = null, skew = 0, selected = null, cells = null, source = null, ranks = new Map();
 let fetching = false, stale = false, fetched = 0;
 const now = () => Date.now() * 1000 + skew;
 const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
@@ -120,6 +120,19 @@ const over = () => ["succeeded", "failed", "stopped"].includes(job.state);
 const last = () => job.attempts[job.attempts.length - 1];
 const slow = worker => worker.ratio > 1.25 && worker.state === "running";
 
+// Every worker that is known, with its node, by rank.
+function rankAll() {
+  ranks = new Map();
+  const add = (workers, on) => {
+    for (const worker of workers) ranks.set(worker.rank, Object.assign(worker, { on }));
+  };
+  // Those of the round that runs come last: a rank may have been another node's before.
+  const nodes = job.whole ? [...job.whole.nodes].reverse() : [];
+  for (const node of nodes) add(node.workers, node.host);
+  add(job.workers, job.node);
+}
+const workers = () => [...ranks.values()];
+
 function showHead() {
   document.title = job.state + " · " + job.run_id;
   $("job").textContent = job.run_id;
@@ -130,6 +143,15 @@ function showHead() {
   if (last() && last().round >= 0) {
     facts.push(["round", last().round], ["world", last().world_size + " workers"],
       ["node", job.node + " (" + job.group_rank + " of " + last().nodes + ")"]);
+  }
+  if (job.whole) {
+    const { active, waiting, lost, min_nodes: min, max_nodes: max } = job.whole;
+    let text = active + waiting + " of " + min + (max > min ? " to " + max : "");
+    if (!job.whole.complete && active + waiting < min) {
+      text += ", " + (min - active - waiting) + " missing";
+    } else if (waiting) text += ", " + waiting + " waiting";
+    if (lost) text += ", " + lost + " lost";
+    facts.push(["nodes", text]);
   }
   facts.push(["restarts", job.restarts + " of " + job.max_restarts]);
   if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
@@ -142,7 +164,7 @@ function showHead() {
 }
 
 function showProgress() {
-  const at = job.progress, slowest = job.workers.filter(w => w.step >= 0)
+  const at = job.progress, slowest = workers().filter(w => w.step >= 0)
     .reduce((a, b) => a && a.step <= b.step ? a : b, null);
   $("progress").hidden = !slowest;
   if (!slowest) return;
@@ -157,7 +179,7 @@ function showProgress() {
     }
   }
   if (at.text) text += " · " + at.text;
-  const stragglers = job.workers.filter(slow);
+  const stragglers = workers().filter(slow);
   if (stragglers.length) {
     text += " · slow: " + stragglers.slice(0, 8).map(w => "rank " + w.rank + " (" +
       w.ratio.toFixed(1) + " × the median)").join(", ");
@@ -217,7 +239,17 @@ function layOut() {
       rows.push({ name: at ? "" : name, first: first + at, count: Math.min(fit, count - at) });
     }
   };
-  if (even) {
+  if (job.whole) {
+    for (const node of job.whole.nodes) {
+      const count = node.own ? own : node.workers.length;
+      if (count) {
+        add(node.host, node.own ? job.base_rank : node.base_rank, count);
+        continue;
+      }
+      const since = node.presence === "lost" ? " " + clock(node.since_us) : "";
+      rows.push({ name: node.host, first: -1, count: 0, note: node.presence + since });
+    }
+  } else if (even) {
     for (let node = 0; node < nodes; ++node) {
       add(node === job.group_rank ? "this node" : "node " + node, node * own, own);
     }
@@ -247,11 +279,12 @@ function drawGrid() {
     pen.textAlign = "left";
     pen.fillStyle = text;
     pen.font = "12px system-ui, sans-serif";
-    pen.fillText(row.name, 0, y * size + size / 2);
+    pen.fillText(row.name, 0, y * size + size / 2, label - 6);
+    if (row.note) pen.fillText(row.note, label, y * size + size / 2);
     pen.textAlign = "center";
     pen.font = "bold " + (size - 9) + "px system-ui, sans-serif";
     for (let x = 0; x < row.count; ++x) {
-      const worker = job.workers[row.first + x - job.base_rank];
+      const worker = ranks.get(row.first + x);
       const left = label + x * size + 1, top = y * size + 1, side = size - 3;
       if (!worker) {
         pen.strokeStyle = faint;
@@ -273,26 +306,27 @@ function drawGrid() {
     }
   });
   const counts = {};
-  for (const worker of job.workers) counts[worker.state] = (counts[worker.state] || 0) + 1;
+  for (const worker of ranks.values()) counts[worker.state] = (counts[worker.state] || 0) + 1;
   const words = Object.entries(counts).map(([state, count]) =>
     count + " " + state + (glyphs[state] ? " " + glyphs[state] : ""));
-  const lagging = job.workers.filter(slow).length;
+  const lagging = workers().filter(slow).length;
   if (lagging) words.push(lagging + " slow ◧");
-  const others = (last() ? last().world_size : 0) - job.workers.length;
+  const others = (last() ? last().world_size : 0) - ranks.size;
   if (others > 0) words.push(others + " on other nodes, which show them ▢");
+  if (job.whole && job.whole.lost) words.push(job.whole.lost + " nodes lost");
   $("legend").textContent = words.join(" · ");
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
 function showRank() {
   const box = $("rank");
-  const worker = selected === null ? null : job.workers[selected - job.base_rank];
+  const worker = selected === null ? null : ranks.get(selected);
   if (!worker) {
     box.replaceChildren();
     if (selected !== null) box.append(make("p", "", "rank " + selected + " is another node's"));
     return;
   }
-  let head = "rank " + worker.rank + " · " + job.node + " · local " + worker.local_rank;
+  let head = "rank " + worker.rank + " · " + worker.on + " · local " + worker.local_rank;
   if (worker.pid) head += " · pid " + worker.pid;
   head += " · " + worker.state;
   if (worker.exit_code !== undefined) head += " · exit code " + worker.exit_code;
@@ -330,12 +364,13 @@ $("grid").addEventListener("click", event => {
 
 $("grid").addEventListener("keydown", event => {
   if (!cells || !cells.rows.length) return;
-  const wide = cells.rows[0].count;
+  const wide = cells.rows[0].count, full = cells.rows.filter(row => row.count);
+  if (!full.length) return;
   const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[event.key];
   if (event.key === "Escape") return select(null);
   if (step === undefined) return;
   event.preventDefault();
-  const first = cells.rows[0].first, end = cells.rows[cells.rows.length - 1];
+  const first = full[0].first, end = full[full.length - 1];
   const most = end.first + end.count - 1;
   const next = selected === null ? job.base_rank : selected + step;
   select(Math.min(most, Math.max(first, next)));
@@ -344,6 +379,7 @@ $("grid").addEventListener("keydown", event => {
 // ---- what the agent tells -----------------------------------------------------------------------
 
 function showAll() {
+  rankAll();
   showHead();
   showProgress();
   showAttempts();
@@ -394,7 +430,7 @@ function tell(record) {
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
   let text = record.kind.replaceAll("_", " ");
-  for (const name of ["round", "rank", "exit_code", "signal", "state"]) {
+  for (const name of ["peer", "round", "rank", "exit_code", "signal", "state"]) {
     if (record[name] !== undefined) text += " · " + name.replace("_", " ") + " " + record[name];
   }
   if (record.seconds !== undefined) text += " · " + span(record.seconds);
@@ -416,15 +452,16 @@ function follow() {
     refresh();
   };
   source.addEventListener("reset", refresh);
+  source.addEventListener("changed", refresh);
   source.addEventListener("progress", event => {
-    for (const [local, step, total, seconds] of JSON.parse(event.data).workers) {
-      const worker = job && job.workers[local];
+    for (const [rank, step, total, seconds] of JSON.parse(event.data).workers) {
+      const worker = ranks.get(rank);
       if (!worker) continue;
       Object.assign(worker, { step, total, step_seconds: seconds, progress_us: now() });
       if (job.progress.step_seconds) worker.ratio = seconds / job.progress.step_seconds;
     }
     if (!job) return;
-    const spans = job.workers.map(w => w.step_seconds || 0).filter(s => s > 0);
+    const spans = workers().map(w => w.step_seconds || 0).filter(s => s > 0);
     spans.sort((a, b) => a - b);
     if (spans.length) job.progress.step_seconds = spans[spans.length >> 1];
     showProgress();

@@ -106,6 +106,10 @@ inline std::string line_of(const job_event& event) {
                          span_words(seconds), because(event));
     case kind::agent_ended:
       return fmt::format("the agent ended, {}{}", printable_text(event.state), because(event));
+    case kind::node_told:
+      return fmt::format("on {}: {}{}{}", printable_text(event.peer), printable_text(event.state),
+                         event.rank ? fmt::format(" of rank {}", *event.rank) : std::string(),
+                         because(event));
     case kind::rendezvous_started:
     case kind::workers_starting:
     case kind::exit_barrier_started:

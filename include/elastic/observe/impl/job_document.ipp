@@ -89,25 +89,77 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   return json.text();
 }
 
-/// How long the job still takes, if its workers say how many steps there are.
-inline std::optional<double> seconds_left(const job_view& view) {
-  const viewed_worker* const slowest = view.slowest();
-  const double median = view.median_step_seconds();
-  if (!slowest || median <= 0 || slowest->total <= slowest->step) return std::nullopt;
-  return median * (static_cast<double>(slowest->total) - static_cast<double>(slowest->step));
+/// How far all workers are that are known here.
+struct known_progress {
+  /// The furthest behind; null: none reports steps.
+  const viewed_worker* slowest = nullptr;
+  double median_seconds = 0;
+
+  /// How long the job still takes, if its workers say how many steps there are.
+  std::optional<double> seconds_left() const {
+    if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+    const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+    return median_seconds * steps;
+  }
+};
+
+inline known_progress progress_of(const job_view& view) {
+  known_progress progress;
+  std::vector<const viewed_worker*> workers;
+  for (const viewed_worker& worker : view.workers()) workers.push_back(&worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence != node_presence::active) continue;
+    for (const viewed_worker& worker : node.workers) workers.push_back(&worker);
+  }
+  for (const viewed_worker* const worker : workers) {
+    if (worker->step < 0) continue;
+    if (!progress.slowest || worker->step < progress.slowest->step) progress.slowest = worker;
+  }
+  progress.median_seconds = median_step_seconds(workers);
+  return progress;
 }
 
-inline std::string progress_part(const job_view& view) {
+inline std::string progress_part(const known_progress& progress) {
   json_object json;
-  if (const viewed_worker* const slowest = view.slowest()) {
+  if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
     json.add("progress_us", slowest->progress_us);
     if (!slowest->text.empty()) json.add("text", cut_text(slowest->text, 256));
-    const double median = view.median_step_seconds();
-    if (median > 0) json.add("step_seconds", rounded(median));
-    if (const auto left = seconds_left(view)) json.add("seconds_left", rounded(*left));
+    if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
+    if (const auto left = progress.seconds_left()) json.add("seconds_left", rounded(*left));
   }
   return json.text();
+}
+
+inline std::string node_json(const viewed_node& node, double median, text_budget& budget) {
+  json_object json;
+  json.add("host", budget.spend(node.entry.host, 256))
+      .add("name", budget.spend(node.entry.name, 300));
+  json.add("presence", to_string(node.entry.presence)).add("group_rank", node.entry.group_rank);
+  json.add("since_us", node.since_us).add("own", node.is_own);
+  if (node.epoch != 0) json.add("state", to_string(node.activity));
+  if (!node.reason.empty()) json.add("reason", budget.spend(node.reason, 240));
+  json.add("base_rank", node.base_rank);
+  std::vector<std::string> workers;
+  for (const viewed_worker& worker : node.workers) {
+    workers.push_back(worker_json(worker, median, budget));
+  }
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"workers\": {}}}", text, json_list(workers));
+}
+
+inline std::string whole_part(const viewed_job& whole, double median, text_budget& budget) {
+  if (!whole.is_known()) return "null";
+  json_object json;
+  json.add("round", whole.round()).add("complete", whole.is_complete());
+  json.add("min_nodes", whole.min_nodes()).add("max_nodes", whole.max_nodes());
+  json.add("active", whole.active()).add("waiting", whole.waiting()).add("lost", whole.lost());
+  std::vector<std::string> nodes;
+  for (const viewed_node& node : whole.nodes()) nodes.push_back(node_json(node, median, budget));
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"nodes\": {}}}", text, json_list(nodes));
 }
 
 inline std::string uses_part(const job_view& view, std::int64_t now_us) {
@@ -198,6 +250,22 @@ inline std::string workers_text(const job_view& view) {
   return text;
 }
 
+/// Of the other nodes only workers of which there is something to be said.
+inline std::string other_workers_text(const job_view& view) {
+  constexpr int most_lines = 16;
+  const double median = progress_of(view).median_seconds;
+  std::string text;
+  int lines = 0;
+  for (const viewed_node& node : view.whole().nodes()) {
+    for (const viewed_worker& worker : node.workers) {
+      if (!is_remarkable(worker, median) || ++lines > most_lines) continue;
+      text += fmt::format("  {}{}", one_line(node.entry.host, 100), worker_line(worker, median));
+    }
+  }
+  if (lines > most_lines) text += fmt::format("  and {} more\n", lines - most_lines);
+  return text.empty() ? text : "workers of other nodes\n" + text;
+}
+
 inline std::string headline(const job_view& view, std::int64_t now_us) {
   std::string line =
       fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
@@ -214,14 +282,38 @@ inline std::string headline(const job_view& view, std::int64_t now_us) {
   return line + "\n";
 }
 
+/// "nodes 2 of 2 to 4: node0 node1  lost: node2 (12.0 s ago)"; empty: not known here.
+inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
+  if (!whole.is_known()) return {};
+  constexpr std::size_t most_names = 8;
+  const int there = whole.active() + whole.waiting();
+  const std::string most =
+      whole.max_nodes() > whole.min_nodes() ? fmt::format(" to {}", whole.max_nodes()) : "";
+  std::string line = fmt::format("nodes {} of {}{}", there, whole.min_nodes(), most);
+  for (const node_presence presence : {node_presence::active, node_presence::waiting,
+                                       node_presence::standing_by, node_presence::lost}) {
+    std::size_t count = 0;
+    for (const viewed_node& node : whole.nodes()) {
+      if (node.entry.presence != presence || ++count > most_names) continue;
+      line += count > 1 ? " " : fmt::format("  {}: ", to_string(presence));
+      line += one_line(node.entry.name, 100);
+      if (presence != node_presence::lost) continue;
+      line += fmt::format(" ({} ago)", span_text(seconds_between(node.since_us, now_us)));
+    }
+    if (count > most_names) line += fmt::format(" and {} more", count - most_names);
+  }
+  return line + "\n";
+}
+
 inline std::string progress_line_of(const job_view& view) {
-  const viewed_worker* const slowest = view.slowest();
+  const known_progress progress = progress_of(view);
+  const viewed_worker* const slowest = progress.slowest;
   if (!slowest) return {};
   std::string line = fmt::format("step {}", slowest->step);
   if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
-  const double median = view.median_step_seconds();
+  const double median = progress.median_seconds;
   if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto left = seconds_left(view)) line += fmt::format("  {} left", span_text(*left));
+  if (const auto left = progress.seconds_left()) line += fmt::format("  {} left", span_text(*left));
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
   return line + "\n";
 }
@@ -244,35 +336,44 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   }
   std::vector<std::string> workers;
   detail::text_budget budget;
-  const double median = view.median_step_seconds();
+  const detail::known_progress progress = detail::progress_of(view);
   for (const viewed_worker& worker : view.workers()) {
-    workers.push_back(detail::worker_json(worker, median, budget));
+    workers.push_back(detail::worker_json(worker, progress.median_seconds, budget));
   }
+  const std::string whole = detail::whole_part(view.whole(), progress.median_seconds, budget);
   std::string text = head.text();
   text.pop_back();
   return fmt::format(
-      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {}}}\n", text,
-      detail::uses_part(view, now_us), detail::progress_part(view), detail::json_list(attempts),
-      detail::json_list(workers));
+      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
+      "\"whole\": {}}}\n",
+      text, detail::uses_part(view, now_us), detail::progress_part(progress),
+      detail::json_list(attempts), detail::json_list(workers), whole);
 }
 
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
-  std::string text = detail::headline(view, now_us) + detail::progress_line_of(view);
+  std::string text = detail::headline(view, now_us) + detail::nodes_line_of(view.whole(), now_us) +
+                     detail::progress_line_of(view);
   if (!view.attempts().empty()) text += "attempts (UTC)\n";
   for (const viewed_attempt& attempt : view.attempts()) {
     text += detail::attempt_line(attempt, view, now_us);
   }
   if (!view.workers().empty()) text += "workers of this node\n";
-  return text + detail::workers_text(view);
+  return text + detail::workers_text(view) + detail::other_workers_text(view);
 }
 
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us) {
   std::vector<std::string> workers;
-  for (const viewed_worker& worker : view.workers()) {
-    if (worker.step < 0 || worker.progress_us < since_us) continue;
-    workers.push_back(fmt::format("[{},{},{},{}]", worker.local_rank, worker.step, worker.total,
+  const auto add = [&](const viewed_worker& worker) {
+    if (worker.step < 0 || worker.progress_us < since_us) return;
+    workers.push_back(fmt::format("[{},{},{},{}]", worker.rank, worker.step, worker.total,
                                   detail::rounded(worker.step_seconds)));
+  };
+  for (const viewed_worker& worker : view.workers()) add(worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence == node_presence::active) {
+      std::for_each(node.workers.begin(), node.workers.end(), add);
+    }
   }
   return fmt::format("{{\"time_us\": {}, \"workers\": [{}]}}", now_us, fmt::join(workers, ","));
 }
@@ -282,6 +383,32 @@ ELASTIC_DECL std::string why_not_ready(const job_view& view) {
   std::string why(to_string(view.activity()));
   if (!view.reason().empty()) why += ": " + detail::one_line(view.reason(), 300);
   return why;
+}
+
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
+  using condition = viewed_worker::condition;
+  const auto line = [](bool is_good, std::string_view name, const std::string& what) {
+    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, what);
+  };
+  const std::size_t all = view.workers().size();
+  const auto running =
+      std::count_if(view.workers().begin(), view.workers().end(),
+                    [](const viewed_worker& worker) { return worker.state == condition::running; });
+  const std::string why = why_not_ready(view);
+  const bool has_round = !view.attempts().empty() && view.attempts().back().round >= 0;
+  std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
+  text += line(has_round, "round",
+               has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
+  text += line(running > 0 && static_cast<std::size_t>(running) == all, "workers",
+               fmt::format("{} of {} run", running, all));
+  std::string nodes = detail::nodes_line_of(view.whole(), now_us);
+  if (!nodes.empty()) {
+    nodes.pop_back();
+    const viewed_job& whole = view.whole();
+    const bool is_enough = whole.active() + whole.waiting() >= whole.min_nodes();
+    text += line(is_enough, "rendezvous", nodes);
+  }
+  return text + (why.empty() ? "ready\n" : "not ready\n");
 }
 
 }  // namespace elastic

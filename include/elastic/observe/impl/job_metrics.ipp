@@ -101,14 +101,33 @@ inline void write_state(metrics_writer& to, const job_view& view) {
   to.sample(static_cast<double>(view.attempts().back().round));
 }
 
+/// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
+inline bool tells_of_whole_job(const job_view& view) {
+  return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
+}
+
+inline void write_nodes(metrics_writer& to, const job_view& view) {
+  const viewed_job& whole = view.whole();
+  const bool is_running = view.activity() == agent_activity::running;
+  if (!is_running && !whole.is_known()) return;
+  to.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  if (is_running) {
+    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+  } else {
+    to.sample(whole.active(), label("state", "active"));
+  }
+  if (!whole.is_known()) return;
+  to.sample(whole.waiting(), label("state", "waiting"));
+  to.sample(whole.lost(), label("state", "lost"));
+}
+
 inline void write_whole_job(metrics_writer& to, const job_view& view) {
-  if (view.group_rank() != 0) return;
+  if (!tells_of_whole_job(view)) return;
   if (view.activity() == agent_activity::running) {
     to.family("elastic_world_size", "gauge", "Workers of the round.");
     to.sample(static_cast<double>(view.attempts().back().world_size));
-    to.family("elastic_nodes", "gauge", "Nodes of the round.");
-    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
   }
+  write_nodes(to, view);
   to.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
   to.sample(static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
   to.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
@@ -123,8 +142,8 @@ inline void write_time(metrics_writer& to, const job_view& view, std::int64_t no
   to.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
   to.sample(view.seconds(time_use::training, now_us));
   to.family("elastic_lost_seconds", "counter", "Time that went to something else.");
-  for (const time_use use :
-       {time_use::rendezvous, time_use::start, time_use::stop, time_use::exit_barrier}) {
+  for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
+                             time_use::exit_barrier, time_use::rollback}) {
     to.sample(view.seconds(use, now_us),
               label("phase", time_use_names[static_cast<std::size_t>(use)]));
   }

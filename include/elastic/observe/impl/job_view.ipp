@@ -39,7 +39,10 @@ ELASTIC_DECL void duration_histogram::add(double seconds) {
 ELASTIC_DECL void job_view::take(const journal_record& record) {
   if (record.epoch == epoch_ && record.sequence <= sequence_) return;
   if (record.epoch != epoch_) {
-    *this = job_view();
+    job_view anew;
+    anew.whole_ = std::move(whole_);
+    anew.is_shown_elsewhere_ = is_shown_elsewhere_;
+    *this = std::move(anew);
     began_us_ = record.time_us;
     use_began_us_ = record.time_us;
   }
@@ -80,7 +83,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
     case job_event_kind::workers_stopping:
       is_stopping_ = true;
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
-      if (use_ == time_use::training) use_time(time_use::stop, record.time_us);
+      if (is_working()) use_time(time_use::stop, record.time_us);
       break;
     case job_event_kind::workers_stopped: note_stopped(record); break;
     case job_event_kind::exit_barrier_started:
@@ -92,7 +95,8 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
     case job_event_kind::checkpoint_ended:
     case job_event_kind::fence_reached:
     case job_event_kind::fault_injected:
-    case job_event_kind::exit_barrier_ended: break;
+    case job_event_kind::exit_barrier_ended:
+    case job_event_kind::node_told: break;
   }
 }
 
@@ -136,6 +140,7 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
   if (!is_open_ || workers_.empty()) join_round(record);
   if (event.seconds) starts_.add(*event.seconds);
   use_time(time_use::training, record.time_us);
+  former_step_ = std::max(former_step_, std::exchange(step_, -1));
   activity_ = agent_activity::running;
   reason_.clear();
   is_stopping_ = false;
@@ -214,7 +219,7 @@ ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_en
   }
   ++ends_[static_cast<std::size_t>(end)];
   if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
-  if (use_ == time_use::training) use_time(time_use::stop, record.time_us);
+  if (is_working()) use_time(time_use::stop, record.time_us);
   activity_ = agent_activity::stopping;
   reason_ = attempt.reason;
 }
@@ -258,9 +263,19 @@ ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const 
   return seconds(time_use::training, now_us) / whole;
 }
 
+/// What the workers did until their first step went to the same as that.
+ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
+  if (step <= step_) return;
+  const bool is_first = std::exchange(step_, step) < 0;
+  const bool repeats = step < former_step_;
+  if (is_first && repeats && use_ == time_use::training) use_ = time_use::rollback;
+  if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
+}
+
 ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
+  note_step(progress.step, now_us);
   viewed_worker& worker = workers_[place];
   const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
   if (worker.step >= 0 && steps > 0) {
@@ -285,10 +300,16 @@ ELASTIC_DECL const viewed_worker* job_view::slowest() const {
 }
 
 ELASTIC_DECL double job_view::median_step_seconds() const {
+  std::vector<const viewed_worker*> workers;
+  for (const viewed_worker& worker : workers_) workers.push_back(&worker);
+  return elastic::median_step_seconds(workers);
+}
+
+ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers) {
   std::vector<double> spans;
-  for (const viewed_worker& worker : workers_) {
-    const bool runs = worker.state == viewed_worker::condition::running;
-    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+  for (const viewed_worker* const worker : workers) {
+    const bool runs = worker->state == viewed_worker::condition::running;
+    if (runs && worker->step_seconds > 0) spans.push_back(worker->step_seconds);
   }
   if (spans.empty()) return 0;
   const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);

@@ -28,7 +28,7 @@ struct event_field {
 
 inline constexpr event_field<std::string> event_texts[] = {
     {"reason", &job_event::reason},   {"state", &job_event::state}, {"run_id", &job_event::run_id},
-    {"backend", &job_event::backend}, {"role", &job_event::role},
+    {"backend", &job_event::backend}, {"role", &job_event::role},   {"peer", &job_event::peer},
 };
 
 inline constexpr event_field<std::optional<std::int64_t>> event_numbers[] = {

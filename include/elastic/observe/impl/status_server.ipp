@@ -95,6 +95,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     options_.monitor->on_change([weak = weak_from_this()] {
       if (const auto core = weak.lock()) core->note_change();
     });
+    options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
       if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
     });
@@ -270,6 +271,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                            const http_request_parser& parser) {
     const http_request_head& request = parser.head();
     const bool is_refused = parser.current() == http_request_parser::state::refused;
+    if (request.path == "/api/v1/job") self->options_.monitor->look();
     status_answer made = is_refused
                              ? refusal_answer(parser.refusal(), parser.problem())
                              : answer_of(request, self->gate_, self->options_.monitor->view(),
@@ -304,12 +306,16 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   class follower_count {
    public:
     explicit follower_count(status_server_core* core) : core_(core) {
-      if (core_) ++core_->followers_;
+      if (!core_) return;
+      ++core_->followers_;
+      core_->options_.monitor->begin_following();
     }
     follower_count(const follower_count&) = delete;
     follower_count& operator=(const follower_count&) = delete;
     ~follower_count() {
-      if (core_) --core_->followers_;
+      if (!core_) return;
+      --core_->followers_;
+      core_->options_.monitor->end_following();
     }
 
    private:
@@ -331,12 +337,15 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
   static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
+    constexpr std::chrono::milliseconds short_tick(200);
     time_source& time = *self->options_.time;
     job_monitor& monitor = *self->options_.monitor;
     time_point heartbeat = time.now() + limits::status_heartbeat;
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
     std::int64_t progress_sent_us = monitor.now_us();
+    std::int64_t changes = monitor.changes();
+    time_point next_change = time.now();
     co_await send(self, to, "retry: 1000\n\n");
     for (;;) {
       std::string text = self->new_events(cursor);
@@ -352,6 +361,14 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         look_again = next_tick;
       } else if (has_progress) {
         look_again = next_tick;
+      }
+      const bool has_changed = monitor.changes() != changes;
+      if (has_changed && now >= next_change) {
+        changes = monitor.changes();
+        text += "event: changed\ndata: {}\n\n";
+        next_change = now + short_tick;
+      } else if (has_changed) {
+        look_again = std::min(look_again, next_change);
       }
       if (text.empty() && now >= heartbeat) text = ":\n\n";
       if (!text.empty()) {

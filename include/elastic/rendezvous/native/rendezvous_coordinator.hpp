@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -100,6 +101,25 @@ class rendezvous_coordinator {
   /// The answers since the last call, in their order.
   std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
 
+  // ---- for those who look at the job ------------------------------------------------------------
+
+  /// A node's report. @see job_roster::entry::key
+  struct told_report {
+    std::int64_t node;
+    std::string text;
+  };
+
+  /// Asks each node that can tell of itself for this much from now on.
+  ELASTIC_DECL void demand_reports(report_demand demand);
+
+  /// What nodes have told since the last call; nothing if nothing was asked for.
+  std::vector<told_report> take_reports() { return std::exchange(reports_, {}); }
+
+  ELASTIC_DECL job_roster roster() const;
+
+  /// Another number means that the roster may have changed.
+  std::uint64_t roster_version() const { return roster_version_; }
+
   /// The connections to close since the last call.
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
 
@@ -129,6 +149,9 @@ class rendezvous_coordinator {
     /// The server is its own.
     bool hosts = false;
     std::optional<rendezvous_messages::former_round> former;
+    /// In the roster.
+    std::int64_t key = 0;
+    bool has_reports = false;
   };
 
   struct ending {
@@ -167,6 +190,8 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& request,
                          time_point now);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::report& request,
+                         time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::failed& request,
                          time_point);
@@ -231,6 +256,12 @@ class rendezvous_coordinator {
   // not know by which address the others reach it; we do, by the way that they came.
   ELASTIC_DECL void choose_master();
 
+  // ---- who is there ---------------------------------------------------------------------------
+
+  ELASTIC_DECL void list(const node_id& node, member& entry);
+  ELASTIC_DECL void note_lost(const node_id& node, const member& entry);
+  ELASTIC_DECL node_presence presence_of(const node_id& node) const;
+
   // ---- time -----------------------------------------------------------------------------------
 
   void wake_at(time_point when) { next_ = std::min(next_, when); }
@@ -277,6 +308,11 @@ class rendezvous_coordinator {
   std::vector<std::uint64_t> kept_members_;
   std::uint64_t own_node_ = 0;
   time_point next_ = time_point::max();
+  report_demand demand_ = report_demand::nothing;
+  std::vector<told_report> reports_;
+  std::int64_t last_key_ = 0;
+  std::deque<job_roster::entry> lost_;
+  std::uint64_t roster_version_ = 0;
   std::vector<sending> answers_;
   std::vector<connection> dropped_;
 };

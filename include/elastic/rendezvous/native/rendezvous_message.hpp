@@ -7,6 +7,7 @@
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/telemetry/report_exchange.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -51,6 +52,8 @@ struct hello {
   /// The greatest term of a server that has welcomed this node; 0: none.
   std::int64_t most_term = 0;
   std::optional<former_round> former = {};
+  /// It can tell the server of itself, if that wants to hear it.
+  bool has_reports = false;
 };
 
 /// The only word of a second connection of a node that the server has welcomed: that it ends
@@ -93,6 +96,11 @@ struct close_job {
 };
 
 struct ask_status {};
+
+/// What the node tells of itself for those who look at the job.
+struct report {
+  std::string text;
+};
 
 // ---- from the server ------------------------------------------------------------------------
 
@@ -154,17 +162,26 @@ struct status {
   bool is_closed = false;
 };
 
+/// How much the server wants to hear of the node from now on; before the first one, nothing.
+struct report_wanted {
+  report_demand demand = report_demand::nothing;
+};
+
 }  // namespace rendezvous_messages
 
-using rendezvous_request = std::variant<
-    rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
-    rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
-    rendezvous_messages::leave, rendezvous_messages::close_job, rendezvous_messages::ask_status>;
+using rendezvous_request =
+    std::variant<rendezvous_messages::hello, rendezvous_messages::witness,
+                 rendezvous_messages::join, rendezvous_messages::keep_alive,
+                 rendezvous_messages::failed, rendezvous_messages::finished,
+                 rendezvous_messages::leave, rendezvous_messages::close_job,
+                 rendezvous_messages::ask_status, rendezvous_messages::report>;
 
-using rendezvous_answer = std::variant<
-    rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
-    rendezvous_messages::placed, rendezvous_messages::changed, rendezvous_messages::all_finished,
-    rendezvous_messages::closed, rendezvous_messages::alive, rendezvous_messages::status>;
+using rendezvous_answer =
+    std::variant<rendezvous_messages::welcome, rendezvous_messages::refused,
+                 rendezvous_messages::peers, rendezvous_messages::placed,
+                 rendezvous_messages::changed, rendezvous_messages::all_finished,
+                 rendezvous_messages::closed, rendezvous_messages::alive,
+                 rendezvous_messages::status, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);

@@ -26,7 +26,8 @@ namespace elastic {
 ///
 /// Give it to one server, as its extension.
 /// Thread-safety: as the server's extensions have it.
-class rendezvous_service final : public store_extension {
+class rendezvous_service final : public store_extension,
+                                 public std::enable_shared_from_this<rendezvous_service> {
  public:
   /// What nodes begin with.
   static constexpr std::string_view first_words = "elastic rendezvous\n";
@@ -39,6 +40,12 @@ class rendezvous_service final : public store_extension {
   ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
                                   std::function<bool(const rendezvous_coordinator&)> may_speak,
                                   logger log, std::shared_ptr<time_source> time);
+
+  ELASTIC_DECL ~rendezvous_service() override;
+
+  /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
+  /// on a service that is held by a shared pointer.
+  ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
@@ -87,6 +94,10 @@ class rendezvous_service final : public store_extension {
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
 
+  // What nodes have told of themselves, and who is there.
+  ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
+  ELASTIC_DECL void pass_demand();
+
   // ---- time -----------------------------------------------------------------------------------
 
   ELASTIC_DECL time_point next_deadline() const;
@@ -99,6 +110,11 @@ class rendezvous_service final : public store_extension {
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
+  std::string shown_job_;
+  std::shared_ptr<report_exchange> reports_;
+  std::uint64_t listed_version_ = 0;
+  time_point listed_at_ = time_point::min();
+  bool is_listing_due_ = false;
   std::optional<event_flag> earlier_;
   time_point planned_ = time_point::max();
   std::string frame_;

@@ -70,16 +70,35 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   return answer;
 }
 
+/// Whether a query names a parameter, with a value or without.
+inline bool has_parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view part = query.substr(0, end);
+    if (part.substr(0, part.find('=')) == name) return true;
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 /// Alive is who answers. Ready is whose workers run; why they do not is for those who may look.
 inline status_answer probe_answer(const http_request_head& request, const job_view& view,
-                                  bool may_look) {
+                                  bool may_look, std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
-  if (request.path == "/livez") return answer;
+  const bool is_verbose = may_look && has_parameter(request.query, "verbose");
+  if (request.path == "/livez") {
+    if (is_verbose) answer.body = "[+]loop answers\nok\n";
+    return answer;
+  }
   const std::string why = why_not_ready(view);
-  if (why.empty()) return answer;
-  answer.status = 503;
-  answer.body = fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+  if (!why.empty()) {
+    answer.status = 503;
+    answer.body =
+        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+  }
+  if (is_verbose) answer.body = ready_checks(view, now_us);
   return answer;
 }
 
@@ -111,7 +130,7 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   const admission verdict = admission_of(request, gate);
   const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
   if (is_probe(request.path) && (may_look || verdict == admission::token_needed)) {
-    return probe_answer(request, view, may_look);
+    return probe_answer(request, view, may_look, now_us);
   }
   if (!may_look) return refused_admission(verdict);
   const std::optional<status_answer> content = content_of(request, view, now_us);

@@ -46,6 +46,8 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
+    /// What nodes tell of themselves while this one leads; null: nothing is asked for.
+    std::shared_ptr<report_exchange> reports = {};
     std::shared_ptr<time_source> time;
     logger log;
   };

@@ -13,6 +13,7 @@
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/telemetry/report_exchange.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -51,9 +52,15 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// @param host_grace  how long a server that was reached before may be gone, if another can take
   ///                    up its job
+  /// @param reports     what this node can tell the server of itself; null: nothing
   ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
                                rendezvous_messages::hello greeting, duration host_grace,
-                               std::shared_ptr<time_source> time, logger log);
+                               std::shared_ptr<time_source> time, logger log,
+                               std::shared_ptr<report_exchange> reports = nullptr);
+  ELASTIC_DECL ~rendezvous_link();
+
+  rendezvous_link(const rendezvous_link&) = delete;
+  rendezvous_link& operator=(const rendezvous_link&) = delete;
 
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
@@ -138,11 +145,16 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> keep_witness();
   ELASTIC_DECL task<void> attend_witness();
 
+  /// Tells the server of this node, as much as it wants to hear and whenever there is news.
+  ELASTIC_DECL task<void> report();
+  ELASTIC_DECL bool say_reports();
+
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
   ELASTIC_DECL void take(const rendezvous_messages::status& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::report_wanted& reply);
   ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
@@ -181,6 +193,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::string last_problem_;
   int hang_ups_ = 0;
   int silences_ = 0;
+  std::shared_ptr<report_exchange> reports_;
+  std::optional<event_flag> has_report_;
 };
 
 }  // namespace elastic::detail

@@ -198,7 +198,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   greeting.settings = settings_;
   greeting.hosts = hosts();
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
-                                                    parameters_.time, parameters_.log);
+                                                    parameters_.time, parameters_.log,
+                                                    parameters_.reports);
   link_->start(executor, settings_.join_timeout);
 }
 
@@ -284,6 +285,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.node = node;
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
+  options.reports = parameters_.reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
   return std::make_shared<detail::candidate>(std::move(options));

@@ -143,9 +143,14 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
+  node.has_reports = request.has_reports;
   wake_at(now + settings_.silence());
   take_over(request, node, now);
+  list(request.node, node);
   answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
+  if (node.has_reports && demand_ != report_demand::nothing) {
+    answer(request.node, rendezvous_messages::report_wanted{demand_});
+  }
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node);
 }
@@ -326,6 +331,13 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
          rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
 }
 
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::report& request,
+                                               time_point) {
+  if (demand_ == report_demand::nothing) return;
+  reports_.push_back({members_.at(node).key, request.text});
+}
+
 ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
   return {"former", 0, 0, {number, 0}};
 }
@@ -379,6 +391,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   detail::apply(state_, action, node, settings_, now);
+  ++roster_version_;
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
   const bool frees_place = action == detail::round_action::leave_round ||
@@ -460,6 +473,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
                                                  time_point now) {
   if (members_.at(node).witness) drop(*members_.at(node).witness);
   const bool has_finished = members_.at(node).has_finished;
+  if (how != "left") note_lost(node, members_.at(node));
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);
   joining_.erase(node);
@@ -534,6 +548,8 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   has_made_round_ = true;
+  // Nobody is missing.
+  if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
   world_ = static_cast<int>(state_.participants.size());
   host_rank_ = host_rank();
   round_restarts_ = restarts_;
@@ -567,6 +583,73 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
     master_.address = other->second.ends.here;
     return;
   }
+}
+
+// ---- for those who look at the job --------------------------------------------------------------
+
+ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
+  if (std::exchange(demand_, demand) == demand) return;
+  for (const auto& [node, entry] : members_) {
+    if (entry.has_reports) answer(node, rendezvous_messages::report_wanted{demand});
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
+  ++roster_version_;
+  if (entry.key != 0) return;
+  entry.key = ++last_key_;
+  // Who comes to a host comes for one that was lost there.
+  const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
+    return gone.host == node.host;
+  });
+  if (former != lost_.end()) lost_.erase(former);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
+  ++roster_version_;
+  if (entry.key == 0) return;
+  if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
+  lost_.push_back({entry.key, node.host, node.text(), node_presence::lost, -1});
+}
+
+ELASTIC_DECL node_presence rendezvous_coordinator::presence_of(const node_id& node) const {
+  if (state_.participants.count(node) != 0) {
+    return state_.complete ? node_presence::active : node_presence::waiting;
+  }
+  if (state_.wait_list.count(node) != 0) return node_presence::waiting;
+  return state_.redundancy_list.count(node) != 0 ? node_presence::standing_by
+                                                 : node_presence::meeting;
+}
+
+ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
+  job_roster roster;
+  roster.round = state_.round;
+  roster.is_complete = state_.complete;
+  roster.min_nodes = settings_.min_nodes;
+  roster.max_nodes = settings_.max_nodes;
+  std::vector<job_roster::entry> others;
+  for (const auto& [node, entry] : members_) {
+    // One of a former server's round, that has said nothing yet.
+    if (entry.key == 0) continue;
+    const node_presence presence = presence_of(node);
+    const bool is_active = presence == node_presence::active;
+    if (is_active) ++roster.active;
+    if (presence == node_presence::waiting || presence == node_presence::standing_by) {
+      ++roster.waiting;
+    }
+    const int rank = is_active ? state_.participants.at(node) : -1;
+    (is_active ? roster.nodes : others)
+        .push_back({entry.key, node.host, node.text(), presence, rank});
+  }
+  std::sort(roster.nodes.begin(), roster.nodes.end(),
+            [](const auto& left, const auto& right) { return left.group_rank < right.group_rank; });
+  roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
+  if (roster.active + roster.waiting < settings_.max_nodes) {
+    roster.lost = static_cast<int>(lost_.size());
+    roster.nodes.insert(roster.nodes.end(), lost_.begin(), lost_.end());
+  }
+  roster.nodes.resize(std::min(roster.nodes.size(), limits::viewed_nodes));
+  return roster;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {

@@ -63,7 +63,9 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
-    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
+    options.extension = std::move(meeting);
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");

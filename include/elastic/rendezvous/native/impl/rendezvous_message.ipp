@@ -76,6 +76,20 @@ inline const char* text_of(change_kind kind) {
   return "";
 }
 
+inline report_demand read_demand(const json_fields& fields) {
+  const std::string demand = fields.text("demand");
+  for (std::size_t at = 0; at < report_demand_names.size(); ++at) {
+    if (demand == report_demand_names[at]) return static_cast<report_demand>(at);
+  }
+  fields.refuse(fmt::format("has an unknown \"demand\": '{:.40}'", demand));
+}
+
+inline std::string read_report(const json_fields& fields) {
+  std::string text = fields.text("text");
+  if (text.size() <= limits::node_report_bytes) return text;
+  fields.refuse(fmt::format("has a report of over {} bytes", limits::node_report_bytes));
+}
+
 inline change_kind read_change_kind(const json_fields& fields) {
   const std::string kind = fields.text("change");
   for (const change_kind known :
@@ -152,6 +166,7 @@ struct message_writer {
         .add("hosts", message.hosts)
         .add("most_term", message.most_term);
     add_former(object, message);
+    if (message.has_reports) object.add("reports", true);
     if (!settings.node_counts.empty())
       object.add("node_counts", node_counts_text(settings.node_counts));
     if (settings.scale_up_delay > duration::zero()) {
@@ -186,6 +201,9 @@ struct message_writer {
   }
   std::string operator()(const rendezvous_messages::ask_status&) const {
     return of_kind("ask_status").text();
+  }
+  std::string operator()(const rendezvous_messages::report& message) const {
+    return of_kind("report").add("text", message.text).text();
   }
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
@@ -231,6 +249,10 @@ struct message_writer {
         .add("waiting", message.waiting)
         .add("closed", message.is_closed)
         .text();
+  }
+  std::string operator()(const rendezvous_messages::report_wanted& message) const {
+    const auto demand = static_cast<std::size_t>(message.demand);
+    return of_kind("report_wanted").add("demand", report_demand_names[demand]).text();
   }
 };
 
@@ -305,6 +327,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   settings.node_counts = read_node_counts(fields, settings);
   if (fields.has("scale_up_ms")) settings.scale_up_delay = milliseconds(fields, "scale_up_ms");
   message.hosts = fields.has("hosts") && fields.flag("hosts");
+  message.has_reports = fields.has("reports") && fields.flag("reports");
   message.most_term = read_term(fields, "most_term");
   if (fields.has("last_round")) message.former = read_former(fields);
   read_patience(fields, settings);
@@ -353,6 +376,7 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   if (kind == "leave") return messages::leave{};
   if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
   if (kind == "ask_status") return messages::ask_status{};
+  if (kind == "report") return messages::report{detail::read_report(fields)};
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 
@@ -401,6 +425,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     return messages::status{fields.small_number("waiting", 0, limits::nodes),
                             fields.flag("closed")};
   }
+  if (kind == "report_wanted") return messages::report_wanted{detail::read_demand(fields)};
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 

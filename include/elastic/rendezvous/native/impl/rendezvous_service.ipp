@@ -33,12 +33,30 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(
   jobs_.emplace(run_id, std::move(job));
 }
 
+ELASTIC_DECL rendezvous_service::~rendezvous_service() {
+  if (reports_) reports_->end_serving(this);
+}
+
+ELASTIC_DECL void rendezvous_service::show(std::string run_id,
+                                           std::shared_ptr<report_exchange> reports) {
+  shown_job_ = std::move(run_id);
+  reports_ = std::move(reports);
+}
+
 ELASTIC_DECL void rendezvous_service::speak() {
   for (auto& [run_id, job] : jobs_) deliver(*job);
 }
 
 ELASTIC_DECL task<void> rendezvous_service::run() {
-  earlier_.emplace(co_await asio::this_coro::executor);
+  auto executor = co_await asio::this_coro::executor;
+  earlier_.emplace(executor);
+  if (reports_) {
+    reports_->begin_serving(this, [executor, weak = weak_from_this()] {
+      asio::post(executor, [weak] {
+        if (const auto service = weak.lock()) service->pass_demand();
+      });
+    });
+  }
   for (;;) {
     earlier_->reset();
     planned_ = next_deadline();
@@ -121,6 +139,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
   last_term_ = std::max(last_term_ + 1, milliseconds);
   auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
+  if (run_id == shown_job_) listed_version_ = 0;
   jobs_.emplace(run_id, job);
   return job;
 }
@@ -136,7 +155,29 @@ ELASTIC_DECL void rendezvous_service::make_room() {
                           limits::rendezvous_jobs));
 }
 
+ELASTIC_DECL void rendezvous_service::pass_demand() {
+  const auto job = jobs_.find(shown_job_);
+  if (job != jobs_.end()) deliver(*job->second);
+}
+
+ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) {
+  if (!reports_ || job.run_id() != shown_job_) return;
+  job.demand_reports(reports_->demand());
+  const bool is_new = job.roster_version() != listed_version_;
+  const time_point now = time_->now();
+  const bool is_early =
+      listed_at_ != time_point::min() && now < listed_at_ + limits::node_report_pause;
+  is_listing_due_ = is_new && is_early;
+  if (is_new && !is_early) {
+    listed_version_ = job.roster_version();
+    listed_at_ = now;
+    reports_->listed(job.roster());
+  }
+  for (const auto& report : job.take_reports()) reports_->reported(report.node, report.text);
+}
+
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  pass_reports(job);
   if (may_speak_ && !may_speak_(job)) return;
   for (const auto& answer : job.take_answers()) {
     const auto to = connections_.find(answer.to);
@@ -154,11 +195,15 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   time_point next = time_point::max();
   for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
+  if (is_listing_due_) next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
   return next;
 }
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
-  if (earlier_ && job.next_deadline() < planned_) earlier_->set();
+  if (!earlier_) return;
+  if (job.next_deadline() < planned_ || (is_listing_due_ && next_deadline() < planned_)) {
+    earlier_->set();
+  }
 }
 
 }  // namespace elastic

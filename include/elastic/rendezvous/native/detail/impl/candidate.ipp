@@ -414,6 +414,7 @@ ELASTIC_DECL void candidate::open_office() {
   office_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
+  if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
   office_end_ = std::make_shared<event_flag>(*executor_);
   tasks_->spawn(serve(office_, office_end_));
   for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {

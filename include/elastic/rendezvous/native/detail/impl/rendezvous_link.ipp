@@ -22,17 +22,33 @@ namespace elastic::detail {
 ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector> connector,
                                               rendezvous_messages::hello greeting,
                                               duration host_grace,
-                                              std::shared_ptr<time_source> time, logger log)
+                                              std::shared_ptr<time_source> time, logger log,
+                                              std::shared_ptr<report_exchange> reports)
     : connector_(std::move(connector)),
       greeting_(std::move(greeting)),
       host_grace_(host_grace),
       settings_(greeting_.settings),
       time_(std::move(time)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      reports_(std::move(reports)) {
+  greeting_.has_reports = reports_ != nullptr;
+}
+
+ELASTIC_DECL rendezvous_link::~rendezvous_link() {
+  if (reports_) reports_->on_report({});
+}
 
 ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duration patience) {
   news_.emplace(executor);
   ended_.emplace(executor);
+  has_report_.emplace(executor);
+  if (reports_) {
+    reports_->on_report([executor, weak = weak_from_this()] {
+      asio::post(executor, [weak] {
+        if (const auto link = weak.lock()) link->has_report_->set();
+      });
+    });
+  }
   auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
     self->known_.broken = failure;
     self->notify();
@@ -97,7 +113,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     channel_ = co_await connect_until(deadline);
     std::string why;
     try {
-      co_await race(listen(), keep_alive(), keep_witness());
+      co_await race(listen(), keep_alive(), keep_witness(), report());
     } catch (const error& failure) {
       // A word that makes no sense will make none the next time.
       if (failure.code() == errc::protocol_violation && !known_.closed) throw;
@@ -106,6 +122,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     channel_->close();
     channel_.reset();
     is_welcome_ = false;
+    if (reports_) reports_->demanded(report_demand::nothing);
     if (known_.closed) {
       // The job is over; the server may leave before us.
       co_return;
@@ -313,6 +330,34 @@ ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
   // Nothing is said there; its end is an error.
   co_await channel->receive();
+}
+
+ELASTIC_DECL task<void> rendezvous_link::report() {
+  if (!reports_) co_await time_->sleep_until(time_point::max());
+  for (;;) {
+    has_report_->reset();
+    if (say_reports()) {
+      const time_point next = time_->now() + limits::node_report_pause;
+      co_await time_->sleep_until(next);
+    } else {
+      co_await has_report_->wait();
+    }
+  }
+}
+
+ELASTIC_DECL bool rendezvous_link::say_reports() {
+  bool has_said = false;
+  for (int part = 0; part < limits::node_reports_per_second / 4; ++part) {
+    std::string text = reports_->next_report();
+    if (text.empty()) break;
+    say(rendezvous_messages::report{std::move(text)});
+    has_said = true;
+  }
+  return has_said;
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::report_wanted& reply) {
+  if (reports_) reports_->demanded(reply.demand);
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {

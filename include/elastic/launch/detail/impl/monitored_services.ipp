@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/detail/monitored_services.hpp>
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/job_monitor.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL void add_monitor(agent_services& services) {
+  if (services.monitor) return;
+  if (!services.journal) {
+    job_journal_options recording;
+    recording.node = host_name();
+    recording.time = services.time;
+    recording.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(recording));
+  }
+  services.monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  services.journal->add(services.monitor);
+  services.observer = services.monitor;
+}
+
+}  // namespace elastic::detail
