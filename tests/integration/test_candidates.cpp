@@ -188,7 +188,8 @@ TEST_CASE("candidates: a node that names one of several endpoints is told so",
           "[integration][nodes]") {
   const std::string list = free_endpoints(3);
   const std::string only = list.substr(0, list.find(','));
-  job_of_nodes right("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", list}, "");
+  job_of_nodes right("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", list},
+                     "last_call_timeout=0.3");
   const auto one = right.node();
   const auto two = right.node();
   for (const auto* node : {&one, &two}) (*node)->await_world(2);
