@@ -6,8 +6,10 @@ if(ELASTIC_WARNINGS_AS_ERRORS)
 endif()
 
 # With a sanitizer, or if it optimizes, g++ 12 sees a mismatch of new and delete in the frames of
-# coroutines, and uninitialised memory in std::function, std::optional and std::variant, where there is none.
+# coroutines, and uninitialised memory in std::function, std::optional and std::variant, where
+# there is none.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
     AND (CMAKE_CXX_FLAGS MATCHES "-fsanitize=" OR CMAKE_BUILD_TYPE MATCHES "^Rel"))
-  target_compile_options(elastic_warnings INTERFACE -Wno-mismatched-new-delete -Wno-maybe-uninitialized)
+  target_compile_options(elastic_warnings INTERFACE
+    -Wno-mismatched-new-delete -Wno-maybe-uninitialized)
 endif()

@@ -26,7 +26,7 @@ def code_lines(text):
 
 
 def public_types(text):
-    """The types that a header defines in namespace elastic itself, outside of the namespaces in it."""
+    """The types that a header defines in namespace elastic itself, not in a namespace in it."""
     names = set()
     inner = None
     for line in text.splitlines():
