@@ -772,7 +772,7 @@ TIME_TEST("agent: nodes that never tell about their workers end the run", "[agen
 }
 
 /// A store whose host is gone.
-class gone_store final : public elastic::store {
+class gone_store : public elastic::store {
  public:
   task<void> set(std::string, std::string) override { return fail<void>(); }
   task<std::string> get(std::string) override { return fail<std::string>(); }
@@ -818,6 +818,37 @@ TIME_TEST("agent: where the agents' store is gone, the change that follows count
   REQUIRE(stage.launcher->running() == 2);
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.is_clean());
+}
+
+/// The connection to its host has broken unseen; the next one will do.
+class stale_store final : public gone_store {
+ public:
+  task<void> set(std::string key, std::string value) override {
+    if (std::exchange(is_stale_, false)) return gone_store::set(key, value);
+    return inner_.set(std::move(key), std::move(value));
+  }
+  task<std::string> get(std::string key) override { return inner_.get(std::move(key)); }
+  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    return inner_.multi_get(std::move(keys));
+  }
+  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    return inner_.multi_set(std::move(pairs));
+  }
+
+ private:
+  elastic::memory_store inner_;
+  bool is_stale_ = true;
+};
+
+TIME_TEST("agent: a connection to the agents' store that had broken unseen ends no job",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->agents = std::make_shared<stale_store>();
+  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.is_clean());

@@ -617,15 +617,19 @@ class agent_run {
     telemetry_.set_restarts(ledger_.failures());
   }
 
-  /// A store that is gone, with the node that hosted it, makes the round end soon: then that is
-  /// what counts, and not the store's error.
+  /// A connection that is left from the last round may have broken unseen: so it is tried twice. A
+  /// store that is gone, with the node that hosted it, makes the round end soon: then that is what
+  /// counts, and not the store's error.
   task<assigned_ranks> exchange_ranks_or_wait() {
+    constexpr int tries = 2;
     std::exception_ptr failure;
-    try {
-      co_return co_await exchange_ranks_in_round();
-    } catch (const error& thrown) {
-      if (thrown.code() != errc::connection_failed) throw;
-      failure = std::current_exception();
+    for (int failures = 0; failures < tries; ++failures) {
+      try {
+        co_return co_await exchange_ranks_in_round();
+      } catch (const error& thrown) {
+        if (thrown.code() != errc::connection_failed) throw;
+        failure = std::current_exception();
+      }
     }
     co_await time_.sleep_until(deadline_after(time_.now(), limits::rendezvous_reconnect_timeout));
     std::rethrow_exception(failure);
