@@ -104,6 +104,7 @@ TEST_CASE("observe: the story of a run with a failure and a restart", "[observe]
   run.fail(600);
   run.end_round(true);
   run.start();
+  run.journal.records.back().event.reason = "3 warm; 1 cold, because no standby was ready";
   run.tell(kind::workers_judged, 3000, "", "succeeded");
   run.end("succeeded");
   CHECK(run.explained() ==
@@ -118,7 +119,8 @@ TEST_CASE("observe: the story of a run with a failure and a restart", "[observe]
         "             22:23:22  restart: 1 of 5 restarts used\n"
         "             22:23:22  3 workers were stopped in 0.5 s\n"
         "             22:23:23  round 2: node 0 of 2, ranks 4 to 7 of 8, met in 1 s\n"
-        "             22:23:24  attempt 1: the workers run, started in 1 s\n"
+        "             22:23:24  attempt 1: the workers run, started in 1 s: "
+        "3 warm; 1 cold, because no standby was ready\n"
         "             23:13:24  all workers of this node succeeded\n"
         "             23:13:24  the agent ended, succeeded\n"
         "\n"
