@@ -4,6 +4,7 @@
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/fencing.hpp>
 #include <elastic/rendezvous/native/detail/vote_machine.hpp>
 
 #include <algorithm>
@@ -66,9 +67,14 @@ class vote_world {
       }
       judge();
     }
-    const auto serves = [](const life& of) { return of.is_alive && of.core->serves(); };
+    const auto serves = [this](const life& of) {
+      return of.is_alive && of.core->serves() && of.core->term() >= most_term_;
+    };
     if (complaint_.empty() && std::none_of(lives_.begin(), lives_.end(), serves)) {
-      complain("nobody leads, and nothing prevents it");
+      complain(
+          fmt::format("nobody leads whom nodes take that know of term {}, and nothing prevents "
+                      "it",
+                      most_term_));
     }
     return complaint_;
   }
@@ -77,6 +83,18 @@ class vote_world {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  /// The workers of a node, in a round that was made by the candidate `maker`. Until when they may
+  /// run follows from when that came out of reach, and when the node heard an end.
+  struct run_of_node {
+    std::uint64_t maker;
+    std::size_t place;
+    std::int64_t round;
+    /// Its workers end when they are told to, rather than when they are killed.
+    bool ends_at_once = true;
+    std::optional<time_point> out_since = std::nullopt;
+    std::optional<time_point> ended_at = std::nullopt;
+  };
+
   struct life {
     std::optional<machine> core;
     bool is_alive = false;
@@ -90,11 +108,19 @@ class vote_world {
     bool acts = false;
     std::optional<time_point> workers_until;
     bool has_met = false;
+    time_point woken_at = time_point::min();
+    // While it leads: since when, by its clock, and who is to be in the next round.
+    time_point leads_since;
+    std::optional<std::vector<std::uint64_t>> placing;
+    /// What its node's workers run in; none: there are none.
+    std::optional<run_of_node> run;
   };
 
   /// One connection, from who asks to who answers.
   struct wire {
     bool is_up = false;
+    /// Who connected knows that it is not.
+    bool is_known_down = false;
     std::uint64_t generation = 0;
     bool is_cut = false;
     std::deque<std::function<void()>> held;
@@ -171,11 +197,7 @@ class vote_world {
     of.is_alive = false;
     of.acts = false;
     of.workers_until.reset();
-    for (std::size_t other = 0; other < lives_.size(); ++other) {
-      if (other == place) continue;
-      end_wire(place, other, true);
-      end_wire(other, place, true);
-    }
+    end_wires(place);
     if (below(3) != 0)
       at(milliseconds(1 + below(below(2) == 0 ? 1000 : 20'000)), [this, place] { start(place); });
   }
@@ -219,12 +241,32 @@ class vote_world {
       lives_[to].core->left(static_cast<int>(from), clock(lives_[to]));
     };
     const auto here = [this, from, to] {
+      between(from, to).is_known_down = true;
       lives_[from].core->lost(static_cast<int>(to), clock(lives_[from]));
     };
     after_end(to, generation, from, to, {}, there);
     after_end(from, generation, from, to, later, here);
     if (!may_reconnect) return;
     at(later + milliseconds(25) + delay(), [this, from, to] { connect(from, to); });
+  }
+
+  void end_wires(std::size_t place) {
+    for (std::size_t other = 0; other < lives_.size(); ++other) {
+      if (other == place) continue;
+      end_wire(place, other, true);
+      end_wire(other, place, true);
+    }
+  }
+
+  // The machine is there, and reaches nobody.
+  void end_wires_for(std::size_t place, duration span) {
+    for (std::size_t other = 0; other < lives_.size(); ++other) {
+      if (other == place) continue;
+      end_wire(place, other, false);
+      end_wire(other, place, false);
+      at(span, [this, place, other] { connect(place, other); });
+      at(span, [this, place, other] { connect(other, place); });
+    }
   }
 
   void after_end(std::size_t place, std::uint64_t generation, std::size_t from, std::size_t to,
@@ -299,7 +341,9 @@ class vote_world {
     const std::size_t place = below(lives_.size());
     const std::size_t other = (place + 1 + below(lives_.size() - 1)) % lives_.size();
     const duration span = milliseconds(1 + below(25'000));
-    switch (below(8)) {
+    switch (below(10)) {
+      case 8: seek(); break;
+      case 9: end_two_leaders(place, span); break;
       case 0:
       case 1: kill(place); break;
       case 2:
@@ -320,12 +364,27 @@ class vote_world {
         cut(place, other, span);
         cut(other, place, span);
         break;
-      default:
-        for (std::size_t each = 0; each < lives_.size(); ++each) {
-          if (each == place) continue;
-          cut(place, each, span);
-          cut(each, place, span);
-        }
+      default: cut_off(place, span);
+    }
+  }
+
+  // A leader is cut off, and the one that follows it leads for a moment only.
+  void end_two_leaders(std::size_t place, duration span) {
+    is_next_cut_ = true;
+    cut_off(leader_or(place), span + settings_.silence());
+  }
+
+  std::size_t leader_or(std::size_t other) const {
+    const auto acts = [](const life& of) { return of.is_alive && of.acts; };
+    const auto leader = std::find_if(lives_.begin(), lives_.end(), acts);
+    return leader == lives_.end() ? other : static_cast<std::size_t>(leader - lives_.begin());
+  }
+
+  void cut_off(std::size_t place, duration span) {
+    for (std::size_t other = 0; other < lives_.size(); ++other) {
+      if (other == place) continue;
+      cut(place, other, span);
+      cut(other, place, span);
     }
   }
 
@@ -343,10 +402,19 @@ class vote_world {
     for (const auto& what : held) what();
   }
 
+  // Nodes that have a leader no more ask all candidates.
+  void seek() {
+    for (std::size_t place = 0; place < lives_.size(); ++place) {
+      tell(place,
+           [this, place] { lives_[place].core->told_term(most_term_, clock(lives_[place])); });
+    }
+  }
+
   void wake(std::size_t place) {
     life& of = lives_[place];
     if (!of.is_alive || of.paused_until > now_) return;
     of.paused_until = time_point::min();
+    of.woken_at = now_;
     // Time first: a process that wakes looks at the clock before it believes what it reads.
     of.core->advance(clock(of));
     flush(place);
@@ -362,6 +430,7 @@ class vote_world {
       lives_[place].paused_until = time_point::min();
       wake(place);
     }
+    seek();
   }
 
   // ---- what a leader does, and the judge --------------------------------------------------------
@@ -372,33 +441,158 @@ class vote_world {
     machine& core = *of.core;
     if (!core.serves()) {
       of.has_met = false;
+      of.placing.reset();
       return;
     }
-    if (!std::exchange(of.has_met, true) && core.value().round < kept_round_ &&
-        !core.value().is_uncertain) {
+    const bool is_first = !std::exchange(of.has_met, true);
+    if (is_first) of.leads_since = clock(of);
+    if (is_first && std::exchange(is_next_cut_, false)) {
+      at(milliseconds(below(1000)), [this, place] { end_wires_for(place, milliseconds(400)); });
+    }
+    const bool may_run = now_ - acted_ < settings_.silence() * 97 / 100;
+    if (is_first && core.value().round < kept_round_ && !core.value().is_uncertain && may_run) {
       complain(fmt::format("{} leads on from round {}, and a majority had kept {}", place,
                            core.value().round, kept_round_));
     }
     if (!core.is_kept() || core.value().is_uncertain) return;
     // Nobody knows it any more, nor does anybody run it.
     const bool is_forgotten = core.value().round < kept_round_;
-    if (is_forgotten && now_ - acted_ < settings_.silence() * 97 / 100) {
+    if (is_forgotten && may_run) {
       complain(fmt::format("{} begins anew at round {}, while round {} may run", place,
                            core.value().round, kept_round_));
     }
     kept_round_ = core.value().round;
     most_rounds_ = std::max(most_rounds_, kept_round_);
+    place_nodes(place);
+    meet_after(place, milliseconds(below(below(2) == 0 ? 400 : 4000)));
+  }
+
+  void meet_after(std::size_t place, duration delay) {
     if (is_asked_) return;
     is_asked_ = true;
-    at(milliseconds(below(4000)), [this, place, number = of.number] {
+    at(delay, [this, place, number = lives_[place].number] {
       is_asked_ = false;
-      life& later = lives_[place];
-      if (later.number != number || !later.is_alive || later.paused_until > now_) return;
-      detail::round_register next = later.core->value();
-      ++next.round;
-      later.core->propose(next, clock(later));
-      flush(place);
+      if (lives_[place].number == number && is_awake(place)) meet(place);
     });
+  }
+
+  // The next round, of all nodes that are reached, once none of the last can have workers.
+  void meet(std::size_t place) {
+    life& of = lives_[place];
+    if (!of.core->serves()) return;
+    detail::round_register next = of.core->value();
+    std::vector<std::uint64_t> joined;
+    for (std::size_t other = 0; other < lives_.size(); ++other) {
+      life& node = lives_[other];
+      if (!node.is_alive) continue;
+      const auto is_it = [&](std::uint64_t member) { return member == node.number; };
+      const bool is_member = std::any_of(next.members.begin(), next.members.end(), is_it);
+      if (may_join(other, place)) {
+        node.run.reset();
+        joined.push_back(node.number);
+      } else if (is_member && clock(of) < silent_since(node, of) + settings_.silence()) {
+        return meet_after(place, milliseconds(200));
+      }
+    }
+    ++next.round;
+    next.members = joined;
+    next.leader_node = of.number;
+    of.placing = joined;
+    of.core->propose(next, clock(of));
+    flush(place);
+  }
+
+  // As far as the leader can know: what it led itself it heard till the end.
+  time_point silent_since(const life& node, const life& leader) const {
+    const bool is_own = node.run && node.run->maker == leader.number && node.run->out_since;
+    if (!is_own) return leader.leads_since;
+    const duration passed = now_ - *node.run->out_since;
+    return clock(leader) - passed - passed / 100'000 * leader.drift;
+  }
+
+  bool is_awake(std::size_t place) const {
+    return lives_[place].is_alive && lives_[place].paused_until <= now_;
+  }
+
+  bool in_reach(std::size_t node, std::size_t leader) {
+    if (!is_awake(node) || !is_awake(leader)) return false;
+    if (node == leader) return true;
+    const wire& line = between(node, leader);
+    return line.is_up && !line.is_cut && !between(leader, node).is_cut;
+  }
+
+  // Whether a node has joined, which it does when it has given up the leader of its workers.
+  bool may_join(std::size_t place, std::size_t leader) {
+    if (!in_reach(place, leader)) return false;
+    const auto& run = lives_[place].run;
+    if (!run || run->maker == lives_[leader].number || run->ended_at) return true;
+    const duration notice = detail::fencing::of_silence(settings_.silence()).notice;
+    return run->ends_at_once && run->out_since && now_ >= *run->out_since + notice;
+  }
+
+  // A majority has the round: its workers start.
+  void place_nodes(std::size_t place) {
+    life& of = lives_[place];
+    if (!of.placing) return;
+    const auto members = *std::exchange(of.placing, std::nullopt);
+    const run_of_node started{of.number, place, of.core->value().round};
+    for (const std::uint64_t number : members) {
+      for (std::size_t other = 0; other < lives_.size(); ++other) {
+        const bool is_it = lives_[other].number == number && in_reach(other, place);
+        if (is_it) start_workers(other, started);
+      }
+    }
+  }
+
+  void start_workers(std::size_t place, const run_of_node& started) {
+    keep_runs();
+    for (std::size_t other = 0; other < lives_.size(); ++other) {
+      const life& with = lives_[other];
+      // Workers of a node that stood still end a moment after it wakes.
+      const bool stood_still =
+          !is_awake(other) || now_ < with.woken_at + std::chrono::milliseconds(250);
+      if (!with.run || stood_still) continue;
+      if (with.run->maker == started.maker && with.run->round == started.round) continue;
+      complain(fmt::format("{} starts workers of round {} while {} has some of round {}", place,
+                           started.round, other, with.run->round));
+    }
+    lives_[place].run = started;
+    lives_[place].run->ends_at_once = started.round % 2 == 0;
+  }
+
+  // Workers that nobody answers for any more end in time.
+  void keep_runs() {
+    for (std::size_t place = 0; place < lives_.size(); ++place) {
+      life& node = lives_[place];
+      if (!node.is_alive) node.run.reset();
+      if (!node.run) continue;
+      run_of_node& run = *node.run;
+      const life& maker = lives_[run.place];
+      const bool is_there = maker.is_alive && maker.number == run.maker;
+      const bool is_reached = is_there && in_reach(place, run.place);
+      if (is_reached && maker.acts) {
+        run.out_since.reset();
+        run.ended_at.reset();
+        continue;
+      }
+      if (!run.out_since) run.out_since = now_;
+      const bool is_own = place == run.place;
+      const bool is_hung_up = is_reached && !is_own && !maker.core->serves();
+      const bool hears_end = is_hung_up || between(place, run.place).is_known_down;
+      if (hears_end && is_awake(place) && !run.ended_at) run.ended_at = now_;
+      if (now_ >= last_moment(run, is_own)) node.run.reset();
+    }
+  }
+
+  // By which workers are gone, by the slowest clock.
+  time_point last_moment(const run_of_node& run, bool is_own) const {
+    const duration grace = settings_.reconnect_grace;
+    const auto slowly = [](duration time) { return time / 100 * 101; };
+    if (is_own) return *run.out_since + slowly(detail::fencing::of_step_down(grace).kill);
+    const duration silent = slowly(detail::fencing::of_silence(settings_.silence()).kill);
+    const time_point last = *run.out_since + silent;
+    if (!run.ended_at) return last;
+    return std::min(last, *run.ended_at + slowly(detail::fencing::of_end(grace).kill));
   }
 
   void judge() {
@@ -409,6 +603,7 @@ class vote_world {
       const bool acts = is_awake && of.core->serves() && clock(of) < of.core->lease_end();
       if (acts && of.core->value().round >= kept_round_) acted_ = now_;
       if (acts && !of.acts) {
+        most_term_ = std::max(most_term_, of.core->term());
         if (terms_.emplace(of.core->term(), of.number).first->second != of.number) {
           complain(fmt::format("{} leads in term {}, which was before", place, of.core->term()));
         }
@@ -428,6 +623,7 @@ class vote_world {
       }
       of.acts = acts;
     }
+    keep_runs();
   }
 
   detail::random_source random_;
@@ -443,12 +639,15 @@ class vote_world {
   std::uint64_t last_generation_ = 0;
   std::set<std::size_t> was_there_;
   bool is_asked_ = false;
+  bool is_next_cut_ = false;
   std::int64_t kept_round_ = -1;
   std::int64_t most_rounds_ = 0;
   /// When somebody led who knew the newest round.
   time_point acted_;
   /// Whose each was.
   std::map<std::int64_t, std::uint64_t> terms_;
+  /// The greatest that a node can know.
+  std::int64_t most_term_ = 0;
   std::string complaint_;
   std::vector<std::string> notes_;
 };

@@ -46,7 +46,7 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
   greeting.settings.keep_alive_interval = 250ms;
   const std::vector<candidate_request> requests = {
       greeting,
-      seek{"job", "a:1,b:2"},
+      seek{"job", "a:1,b:2", 5},
       vote{5, true, false},
       vote{6, false, true},
       said::write{7, 99, {}},

@@ -65,7 +65,7 @@ struct server {
     uncertain_for = uncertain;
   }
 
-  void begin() { job.inherit(kept, settings, begun, begun + uncertain_for); }
+  void begin() { job.inherit(kept, own_node, settings, begun, begun + uncertain_for); }
 
   static node_id name(std::uint64_t number) { return {"host", 7, 0, {number, number + 100}}; }
 
@@ -91,6 +91,7 @@ struct server {
 
   rendezvous_settings settings;
   round_register kept;
+  std::uint64_t own_node = 2;
   duration uncertain_for{};
   time_point begun{1h};
   rendezvous_coordinator job{"job"};
@@ -185,6 +186,22 @@ TEST_CASE("inherited round: what a server needs to know is what its nodes were t
   at.kept.leader_node = 9;
   at.begin();
   CHECK(elastic::detail::has_same_content(at.job.content(), at.kept));
+}
+
+TEST_CASE("inherited round: the server's own node is named with a round that this server made",
+          "[rendezvous]") {
+  server at;
+  SECTION("in which it is") {}
+  SECTION("in which it is not") { at.own_node = 3; }
+  at.begin();
+  // Its workers of the round before live by the lease of the server before.
+  CHECK(at.job.content().leader_node == 0);
+  for (const std::uint64_t node : {1, 2}) {
+    at.greet(node);
+    at.ask(node, 4);
+  }
+  REQUIRE(at.job.content().round == 5);
+  CHECK(at.job.content().leader_node == (at.own_node == 2 ? 2U : 0U));
 }
 
 TEST_CASE("inherited round: a node with other sizes is refused", "[rendezvous]") {

@@ -4,9 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/observe/journal_record.hpp>
-#include <elastic/observe/viewed_worker.hpp>
+#include <elastic/observe/viewed_job.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -68,10 +68,11 @@ class rendezvous_coordinator {
   /// Takes the job up as another server left it. Its newest round ends: each of its nodes counts
   /// as silent from now on, until it joins. Call it first, on a coordinator of which nobody asks
   /// anything but by `hello`.
+  /// @param own_node  the number of the node that ends with this server; 0: none does
   /// @param settings  the job's
   /// @param begin     no round begins before
-  ELASTIC_DECL void inherit(const detail::round_register& kept, const rendezvous_settings& settings,
-                            time_point now, time_point begin);
+  ELASTIC_DECL void inherit(const detail::round_register& kept, std::uint64_t own_node,
+                            const rendezvous_settings& settings, time_point now, time_point begin);
 
   /// What another server needs to know to take the job up, whatever was said to nodes so far.
   ELASTIC_DECL detail::round_register content() const;
@@ -306,6 +307,7 @@ class rendezvous_coordinator {
   /// Of the newest round that was complete.
   std::int64_t kept_round_ = -1;
   std::vector<std::uint64_t> kept_members_;
+  std::uint64_t kept_leader_node_ = 0;
   std::uint64_t own_node_ = 0;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;

@@ -37,6 +37,8 @@ struct peer {
 struct seek {
   std::string run_id;
   std::string list;
+  /// The greatest term of a leader that the node met; 0: none.
+  std::int64_t most_term = 0;
 };
 
 struct vote {

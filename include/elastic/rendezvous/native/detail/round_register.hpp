@@ -38,7 +38,8 @@ struct round_register {
   std::int64_t round = -1;
   /// Its nodes: `node_number::high` of each.
   std::vector<std::uint64_t> members;
-  /// The leader's own node, which lives no longer than its lease.
+  /// Of these the own node of the leader that made the round: its workers live no longer than that
+  /// leader's lease. 0: none is.
   std::uint64_t leader_node = 0;
   int restarts = 0;
   /// The leader may not know the newest round: until that is over it begins none.

@@ -55,6 +55,7 @@ class vote_machine {
     rendezvous_settings settings;
     /// This agent's own node.
     std::uint64_t node = 0;
+    /// It was a candidate of the job before, in another life that did not end in order.
     bool has_restarted = false;
     /// Whether the end of a leader's connections frees its voters sooner than its silence.
     bool fast_takeover = true;
@@ -72,9 +73,10 @@ class vote_machine {
   ELASTIC_DECL void lost(int peer, time_point now);
 
   /// Another candidate's connection to us begins, or ends.
-  /// @param life  its agent's number: another one than before shows that the former agent is gone,
-  ///              since this one has its port
-  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now);
+  /// @param life         the number of its agent, which serves at the candidate's address
+  /// @param is_in_place  another agent than before has that at the same host: so its port, and the
+  ///                     former is gone
+  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now, bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
 
   ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
@@ -82,6 +84,9 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::resign& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
+
+  /// A node knows a leader of this term, and takes no other of one before.
+  ELASTIC_DECL void told_term(std::int64_t term, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
@@ -124,7 +129,7 @@ class vote_machine {
   ELASTIC_DECL bool is_kept() const;
 
   /// What holds, of the leader's values; of a leader, what it began with, without the node of the
-  /// leader before.
+  /// leader that made the round.
   const round_register& value() const { return value_; }
 
   /// No round may begin before: one that this leader does not know may run until then.
@@ -136,15 +141,19 @@ class vote_machine {
   bool is_blank() const { return is_blank_; }
 
   /// This one and those that it has a connection to are a majority.
-  bool reaches_majority() const { return count_reached() + 1 >= majority(); }
+  bool reaches_majority() const { return spare_candidates() >= 0; }
+
+  /// How many of those may be lost, so that a majority stays; below 0: there is none.
+  int spare_candidates() const { return count_reached() + 1 - majority(); }
 
   /// The leader has said that all nodes know of the job's end.
   bool is_done() const { return is_done_; }
 
  private:
-  /// To whom this candidate is bound.
+  /// To whom this candidate is bound: an agent, of which another may serve at the same place later.
   struct promise {
     int to;
+    std::uint64_t life;
     std::int64_t term;
     /// When it was renewed; for itself, until when it holds if it does not lead any more.
     time_point since;
@@ -173,6 +182,8 @@ class vote_machine {
 
   ELASTIC_DECL bool may_vote_for(int peer, const candidate_messages::vote& request,
                                  time_point now) const;
+  ELASTIC_DECL bool is_bound_to(int peer) const;
+  std::uint64_t life_of(int peer) const { return others_[static_cast<std::size_t>(peer)].life; }
   /// When the promise is void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);

@@ -28,13 +28,15 @@ ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, 
     : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
 
 ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& kept,
+                                                  std::uint64_t own_node,
                                                   const rendezvous_settings& settings,
                                                   time_point now, time_point begin) {
   settings_ = settings;
   has_settings_ = true;
-  own_node_ = kept.leader_node;
+  own_node_ = own_node;
   kept_round_ = kept.round;
   kept_members_ = kept.members;
+  kept_leader_node_ = kept.leader_node;
   restarts_ = kept.restarts;
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
@@ -57,7 +59,7 @@ ELASTIC_DECL detail::round_register rendezvous_coordinator::content() const {
   detail::round_register value;
   value.round = kept_round_;
   value.members = kept_members_;
-  value.leader_node = own_node_;
+  value.leader_node = kept_leader_node_;
   value.restarts = restarts_;
   value.all_finished = all_finished_;
   if (ending_) value.ending = detail::register_ending{ending_->how, ending_->why};
@@ -557,6 +559,9 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   kept_round_ = state_.round;
   kept_members_.clear();
   for (const auto& [node, rank] : state_.participants) kept_members_.push_back(node.number.high);
+  const auto is_own = [this](std::uint64_t number) { return number == own_node_; };
+  const bool has_own = std::any_of(kept_members_.begin(), kept_members_.end(), is_own);
+  kept_leader_node_ = has_own ? own_node_ : 0;
   if (!state_.redundancy_list.empty()) {
     log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
               state_.round, world_, state_.redundancy_list.size());

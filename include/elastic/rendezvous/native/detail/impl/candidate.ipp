@@ -264,6 +264,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   const std::string why = objection(request.run_id, request.list);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.seeks = true;
+  votes_.told_term(request.most_term, chosen_.time->now());
   if (office_ && votes_.serves()) {
     from.say(candidate_messages::leads{votes_.term()});
   } else {
@@ -410,7 +411,7 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> office,
 ELASTIC_DECL void candidate::open_office() {
   const time_point now = chosen_.time->now();
   job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
-  job_->inherit(votes_.value(), chosen_.settings, now, votes_.uncertain_until());
+  job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
   office_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);

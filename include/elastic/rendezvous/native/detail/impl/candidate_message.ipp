@@ -35,7 +35,11 @@ struct candidate_message_writer {
         .text();
   }
   std::string operator()(const candidate_messages::seek& message) const {
-    return of_candidate_kind("seek").add("run_id", message.run_id).add("list", message.list).text();
+    return of_candidate_kind("seek")
+        .add("run_id", message.run_id)
+        .add("list", message.list)
+        .add("most_term", message.most_term)
+        .text();
   }
   std::string operator()(const candidate_messages::vote& message) const {
     return of_candidate_kind("vote")
@@ -127,7 +131,9 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
   const std::string kind = fields.text("kind");
   if (kind == "hello" || kind == "witness") return std::nullopt;
   if (kind == "peer") return read_peer(fields);
-  if (kind == "seek") return messages::seek{fields.text("run_id"), fields.text("list")};
+  if (kind == "seek") {
+    return messages::seek{fields.text("run_id"), fields.text("list"), fields.count("most_term")};
+  }
   if (kind == "vote") {
     return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
   }

@@ -55,7 +55,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
   const auto connector = chosen_.candidates[static_cast<std::size_t>(leader_)];
   const std::shared_ptr<message_channel> channel = co_await connector->connect();
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
   channel->send(candidate_text(question));
   const std::string message = co_await channel->receive();
   const candidate_answer answer = parse_candidate_answer(message);
@@ -106,7 +106,7 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
 
 ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
                                                    std::shared_ptr<message_channel> channel) {
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
   constexpr int most_silences = 2;
   try {
     for (int silences = 0; silences < most_silences;) {

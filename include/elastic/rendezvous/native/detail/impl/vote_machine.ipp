@@ -48,11 +48,12 @@ ELASTIC_DECL void vote_machine::lost(int peer, time_point now) {
   step(now);
 }
 
-ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now) {
+ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now,
+                                        bool is_in_place) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  const std::uint64_t former = std::exchange(entry.life, life);
-  const bool is_another = former != 0 && former != life;
-  if (is_another && promise_ && promise_->to == peer) promise_->gone_at = now;
+  const bool shows_end = is_bound_to(peer) && entry.life != life && is_in_place;
+  if (shows_end) promise_->gone_at = now;
+  entry.life = life;
   entry.left_at.reset();
   step(now);
 }
@@ -76,7 +77,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
   answer.own_term = term_;
   if (answer.yes && !request.is_try) {
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, request.term, now};
+    promise_ = promise{peer, life_of(peer), request.term, now};
     if (role_ == vote_role::asks) role_ = vote_role::follows;
     if (!is_blank_) answer.value = value_;
     notes_.push_back(fmt::format("votes for candidate {} in term {}", peer, request.term));
@@ -98,7 +99,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     role_ = vote_role::follows;
     is_resignation_due_ = false;
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, request.term, now};
+    promise_ = promise{peer, life_of(peer), request.term, now};
     try_at_.reset();
     pause_ = {};
     if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
@@ -113,7 +114,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::resign& request,
                                          time_point now) {
   is_done_ = is_done_ || request.is_done;
-  if (promise_ && promise_->to == peer && promise_->term <= request.term) promise_.reset();
+  if (is_bound_to(peer) && promise_->term <= request.term) promise_.reset();
   step(now);
 }
 
@@ -149,6 +150,15 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
     has_begun_ = true;
     notes_.push_back(fmt::format("leads in term {}", term_));
   }
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::told_term(std::int64_t term, time_point now) {
+  look_at_lease(now);
+  if (term <= term_) return step(now);
+  if (role_ == vote_role::leads) step_down(fmt::format("a node knows of term {}", term), now);
+  if (role_ == vote_role::runs) lose("a node knows of a later term", now);
+  term_ = term;
   step(now);
 }
 
@@ -218,7 +228,7 @@ ELASTIC_DECL void vote_machine::plan(time_point now) {
 ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages::vote& request,
                                              time_point now) const {
   if (is_retired_) return false;
-  const bool is_bound = promise_ && promise_->to != peer && chosen_.rules.promises;
+  const bool is_bound = promise_ && !is_bound_to(peer) && chosen_.rules.promises;
   if (is_bound) return false;
   if (!request.is_try && request.term <= term_ && chosen_.rules.terms) return false;
   return may_promise_blank(now) || (is_blank_ && request.is_fresh);
@@ -228,12 +238,18 @@ ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
   return !is_blank_ || now >= started_ + silence() || !chosen_.rules.blank_waits;
 }
 
+ELASTIC_DECL bool vote_machine::is_bound_to(int peer) const {
+  return promise_ && promise_->to == peer && promise_->life == life_of(peer);
+}
+
 ELASTIC_DECL time_point vote_machine::freed_at() const {
   if (promise_->to == chosen_.self) return promise_->since;
   const other& leader = others_.at(static_cast<std::size_t>(promise_->to));
   const time_point silent = promise_->since + silence();
   if (!chosen_.fast_takeover) return silent;
   if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
+  // The connections that end are another agent's.
+  if (!is_bound_to(promise_->to)) return silent;
   if (!leader.lost_at || !leader.left_at) return silent;
   const time_point last = std::max(*leader.lost_at, *leader.left_at);
   // An end that only one of both connections has is a fault of the network, not of the leader. But
@@ -321,7 +337,7 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
 ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
   term_ = std::max(term_ + 1, wall_ + elapsed.count());
-  promise_ = promise{chosen_.self, term_, now};
+  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
   is_fresh_ = is_fresh;
   notes_.push_back(fmt::format("runs in term {}", term_));
   ask(false, is_fresh, now);
@@ -377,9 +393,11 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   if (value_.is_uncertain) {
     notes_.push_back("may not know the newest round: waits until that is over");
   }
-  // The leader before had given up, and its workers were gone, before this one was elected.
+  // The leader that made the round had given up, and its own workers were gone, before this one was
+  // elected. The own node of this one lives by that leader's lease, too, until it is in a new
+  // round.
   std::erase(value_.members, value_.leader_node);
-  value_.leader_node = chosen_.node;
+  value_.leader_node = 0;
   value_.term = term_;
   value_.sequence = 1;
   is_blank_ = false;
@@ -438,7 +456,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   is_resignation_due_ = true;
   // Its own node's workers end first.
   const duration stop = chosen_.rules.own_stop ? grace() / 2 : duration::zero();
-  promise_ = promise{chosen_.self, term_, now + stop};
+  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + stop};
 }
 
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& what) {
