@@ -19,3 +19,4 @@
 #include <elastic/observe/status_server.hpp>
 #include <elastic/observe/trace_file.hpp>
 #include <elastic/observe/viewed_job.hpp>
+#include <elastic/observe/viewed_worker.hpp>

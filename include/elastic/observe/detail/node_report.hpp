@@ -4,8 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/observe/journal_record.hpp>
-#include <elastic/observe/viewed_job.hpp>
+#include <elastic/observe/viewed_worker.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
