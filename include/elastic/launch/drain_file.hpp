@@ -9,6 +9,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,7 +17,8 @@ namespace elastic {
 
 /// Waits until a file is there by which somebody takes this node out of the job. The kernel tells
 /// of it (inotify), so the file must come to be on this host: no network file system tells of what
-/// another one does.
+/// another one does. In a directory in which every user may make files, such as /tmp, one counts
+/// that belongs to this user or to root; another one is passed over, with a line in the log.
 ///
 /// If its directory goes away, the log says so, and nothing ends the wait any more.
 /// Result: the reason: the file's name, and what stands in it, on one line; or why that cannot be
@@ -35,6 +37,12 @@ struct drain_text {
 };
 
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
+
+/// Whether a drain file counts: whoever may write in its directory may take the node out of the
+/// job, unless that is everybody.
+/// @param owner  the user that the file belongs to; `self` is the one of this process
+/// @param directory_mode  the permissions of its directory
+ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode);
 
 }  // namespace detail
 

@@ -11,10 +11,13 @@
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
+#include <support/skip.hpp>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +50,24 @@ TEST_CASE("drain file: its text is the reason, on one line and bounded", "[launc
       {{"", "it cannot be read: x"}, "the drain file '/run/d' is there (it cannot be read: x)"},
   };
   for (const row& entry : rows) CHECK(drain_reason("/run/d", entry.content) == entry.reason);
+}
+
+TEST_CASE("drain file: in a directory of everybody's it has to be the user's or root's",
+          "[launch]") {
+  constexpr std::uint32_t own = 1000;
+  constexpr std::uint32_t other = 1001;
+  struct row {
+    std::uint32_t owner;
+    std::uint32_t mode;
+    bool counts;
+  };
+  const std::vector<row> rows = {{own, 01777, true},   {0, 01777, true},     {other, 01777, false},
+                                 {other, 0777, false}, {other, 0775, true}, {other, 0755, true},
+                                 {own, 0700, true}};
+  for (const row& entry : rows) {
+    CAPTURE(entry.owner, entry.mode);
+    CHECK(elastic::detail::may_drain(entry.owner, own, entry.mode) == entry.counts);
+  }
 }
 
 /// A wait for a file in a directory of its own.
@@ -144,6 +165,24 @@ CO_TEST("drain file: what is no file with a text counts, and holds up nothing", 
   co_await stage.wait();
   CHECK(stage.reason ==
         drain_reason(stage.path, {"", "it cannot be read: it is not a file with a text"}));
+}
+
+CO_TEST("drain file: another user's in a directory of everybody's is passed over", "[launch]") {
+  if (::geteuid() != 0) co_return elastic::test::skip("it takes root");
+  drain_stage stage;
+  std::filesystem::permissions(stage.folder.path(), std::filesystem::perms::all |
+                                                        std::filesystem::perms::sticky_bit);
+  stage.write(stage.path, "not you\n");
+  REQUIRE(::chown(stage.path.c_str(), 4711, 4711) == 0);
+  task<void> waiting = warned(stage.log, "is passed over: it belongs to user 4711");
+  co_await elastic::race(stage.wait(), std::move(waiting));
+  REQUIRE_FALSE(stage.reason);
+  const std::string own = stage.folder / "own";
+  stage.write(own, "mine");
+  const std::function<void()> replace = [&] { std::filesystem::rename(own, stage.path); };
+  task<void> replacing = then(replace);
+  co_await elastic::race(stage.wait(), std::move(replacing));
+  CHECK(stage.reason == stage.expected("mine"));
 }
 
 CO_TEST("drain file: a link to nothing counts, and says so", "[launch]") {

@@ -41,6 +41,26 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
   return text.empty() ? what : fmt::format("{}: {}", what, text);
 }
 
+ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode) {
+  return owner == self || owner == 0 || (directory_mode & S_IWOTH) == 0;
+}
+
+/// Whether the file is there, and by somebody who may take this node out of the job.
+/// @param log  is told once that it is there and does not count
+inline bool is_drained(const std::string& path, const std::string& directory, logger& log) {
+  struct stat file{};
+  struct stat folder{};
+  if (::lstat(path.c_str(), &file) != 0) return false;
+  const bool is_known = ::stat(directory.c_str(), &folder) == 0;
+  if (is_known && may_drain(file.st_uid, ::geteuid(), folder.st_mode)) return true;
+  log.warning(
+      "the drain file {} is passed over: it belongs to user {}, and everybody may make files in "
+      "its directory",
+      in_quotes(path), file.st_uid);
+  log = logger();
+  return false;
+}
+
 inline drain_text read_drain_file(const std::string& path) {
   const auto failed = [] {
     drain_text content;
@@ -136,8 +156,8 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
   const std::string name = file.filename().string();
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   detail::name_watch watch(executor, directory, name);
-  struct stat status{};
-  while (::lstat(path.c_str(), &status) != 0) {
+  logger once = log;
+  while (!detail::is_drained(path, directory, once)) {
     if (watch.is_lost()) {
       log.warning("the drain file {} is not waited for any more: its directory is gone",
                   in_quotes(path));
