@@ -5,6 +5,7 @@
 
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/early_exit.hpp>
+#include <elastic/launch/send_command.hpp>
 #include <elastic/launch/status_command.hpp>
 #include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_reader.hpp>
@@ -17,6 +18,7 @@
 #include <exception>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include <asio/co_spawn.hpp>
@@ -74,27 +76,40 @@ int leave(const elastic::early_exit& exit) {
   return exit.code;
 }
 
-int show_status(const strings& arguments) {
-  const auto parsed = elastic::parse_status_command(arguments, elastic::environment_from(environ));
-  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+/// Runs something to its end. Result: what the program exits with.
+int run_to_end(elastic::task<int> work) {
   asio::io_context context(1);
   int code = 1;
   std::exception_ptr failure;
-  const auto shown = [](std::string_view text) { print(std::string(text)); };
-  asio::co_spawn(context,
-                 elastic::run_status_command(std::get<elastic::status_query>(parsed), shown),
-                 [&](std::exception_ptr thrown, int result) {
-                   failure = thrown;
-                   code = result;
-                 });
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown, int result) {
+    failure = thrown;
+    code = result;
+  });
   context.run();
   if (failure) std::rethrow_exception(failure);
   return code;
 }
 
+void show(std::string_view text) { print(std::string(text)); }
+
+int show_status(const strings& arguments) {
+  const auto parsed = elastic::parse_status_command(arguments, elastic::environment_from(environ));
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  return run_to_end(elastic::run_status_command(std::get<elastic::status_query>(parsed), show));
+}
+
+template <elastic::job_command::kind what>
+int send(const strings& arguments) {
+  const auto parsed = elastic::parse_command_call(what, arguments);
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  return run_to_end(elastic::send_command(std::get<elastic::command_call>(parsed), show));
+}
+
 /// Another command is another line, and one in `command_rows`.
 const std::map<std::string_view, int (*)(const strings&)>& functions() {
   static const std::map<std::string_view, int (*)(const strings&)> table{
+      {"checkpoint", send<elastic::job_command::kind::checkpoint>},
+      {"drain", send<elastic::job_command::kind::drain>},
       {"explain", explain},
       {"status", show_status},
       {"trace", trace},
@@ -110,8 +125,8 @@ int run_command(const elastic::command_row& command, const strings& arguments) {
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
     return leave({0, usage, false});
   }
-  const bool needs_argument = command.arguments[0] != '[';
-  if (arguments.empty() && needs_argument) {
+  const bool needs_logs = std::string_view(command.arguments).starts_with("LOGDIR");
+  if (arguments.empty() && needs_logs) {
     return leave(
         elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
   }

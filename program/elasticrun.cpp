@@ -108,17 +108,35 @@ elastic::task<elastic::run_result> run_agent(elastic::local_agent& agent,
   co_return result;
 }
 
+/// The agent that commands are for, once there is one.
+using commanded_agent = std::shared_ptr<std::weak_ptr<elastic::local_agent>>;
+
+/// What a client of the status server commands.
+elastic::task<elastic::command_outcome> carry_out(commanded_agent target,
+                                                  elastic::job_command command) {
+  const auto agent = target->lock();
+  if (agent) co_return co_await agent->carry_out(std::move(command));
+  elastic::command_outcome outcome;
+  outcome.text = "no job runs";
+  co_return outcome;
+}
+
 /// Runs the job, and disturbs it if that is what the user wants.
 elastic::task<elastic::run_result> run_job(elastic::launch_config config,
-                                           elastic::agent_services services) {
+                                           elastic::agent_services services,
+                                           commanded_agent target) {
   if (config.chaos.empty()) {
-    const auto agent = elastic::make_agent(config, services, every_backend());
+    const std::shared_ptr<elastic::local_agent> agent =
+        elastic::make_agent(config, services, every_backend());
+    *target = agent;
     co_return co_await run_agent(*agent, config, services.log);
   }
   const auto chaos = std::make_shared<elastic::chaos_monkey>(
       co_await asio::this_coro::executor, config.chaos, services, [] { std::raise(SIGKILL); });
   services.observer = chaos;
-  const auto agent = elastic::make_agent(config, services, every_backend());
+  const std::shared_ptr<elastic::local_agent> agent =
+      elastic::make_agent(config, services, every_backend());
+  *target = agent;
   elastic::run_result result;
   co_await elastic::race(keep(run_agent(*agent, config, services.log), result), chaos->run(*agent));
   co_return result;
@@ -127,8 +145,12 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
 /// Runs the job, and shows what it does if that is what the user wants.
 elastic::task<elastic::run_result> run_shown_job(const elastic::launch_config& config,
                                                  elastic::agent_services services) {
-  const auto status = elastic::show_job(services.worker_parent, config, services);
-  elastic::task<elastic::run_result> running = run_job(config, services);
+  const auto target = std::make_shared<std::weak_ptr<elastic::local_agent>>();
+  const elastic::command_handler commands = [target](elastic::job_command command) {
+    return carry_out(target, std::move(command));
+  };
+  const auto status = elastic::show_job(services.worker_parent, config, services, commands);
+  elastic::task<elastic::run_result> running = run_job(config, services, target);
   if (!status) co_return co_await std::move(running);
   std::fputs(("Status: " + status->url() + "\n").c_str(), stderr);
   elastic::task<void> ending = status->stop();

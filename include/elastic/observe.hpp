@@ -5,6 +5,7 @@
 // Opt-in: following what a job does: its journal, and what is made of it.
 
 #include <elastic/observe/explanation.hpp>
+#include <elastic/observe/job_command.hpp>
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_metrics.hpp>

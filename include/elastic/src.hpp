@@ -110,6 +110,7 @@
 #include <elastic/launch/impl/program_setup.ipp>
 #include <elastic/launch/impl/progress_bar.ipp>
 #include <elastic/launch/impl/run_with_signals.ipp>
+#include <elastic/launch/impl/send_command.ipp>
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/launch/impl/status_command.ipp>
 #include <elastic/net/detail/impl/cut_links.ipp>
@@ -130,6 +131,7 @@
 #include <elastic/net/impl/tcp_stream.ipp>
 #include <elastic/net/impl/tls_stream.ipp>
 #include <elastic/observe/detail/impl/advice.ipp>
+#include <elastic/observe/detail/impl/command_request.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
 #include <elastic/observe/detail/impl/node_report.ipp>
 #include <elastic/observe/detail/impl/record_writer.ipp>

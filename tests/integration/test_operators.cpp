@@ -157,6 +157,43 @@ TEST_CASE("operators: a drain file takes its node out of the job, and the others
   CHECK(job.left.processes().empty());
 }
 
+/// What `elasticrun COMMAND unix:SOCKET` says.
+program_result command(words arguments) {
+  arguments.insert(arguments.begin(), ELASTIC_ELASTICRUN);
+  return running_program(arguments).wait();
+}
+
+TEST_CASE("operators: a command takes its node out of the job, and the others go on",
+          "[integration]") {
+  operated_job job;
+  const std::string work = "sleep 60";
+  const auto host = job.start({}, work);
+  host->await_out("world 1\n");
+  const std::string socket = "unix:" + (job.folder / "status");
+  const auto node = job.start({"--status", socket}, work);
+  host->await_out("world 2\n");
+  node->await_out("world 2\n");
+  const program_result nothing = command({"checkpoint", socket});
+  CHECK(nothing.code == 1);
+  CHECK(nothing.out == "no worker wants to be asked for a checkpoint\n");
+  const program_result done = command({"drain", socket, "GPU 3", "is hot"});
+  INFO(done.err);
+  CHECK(done.code == 0);
+  CHECK(done.out == "this node leaves the job\n");
+  const program_result drained = node->wait();
+  INFO(drained.err);
+  CHECK(drained.code == 128 + SIGTERM);
+  CHECK(has_text(drained.err,
+                 fmt::format("drained by user {}: GPU 3 is hot: ", ::geteuid())));
+  host->await_out("world 1\n", 2);
+  const program_result late = command({"drain", socket});
+  CHECK(late.code == 2);
+  CHECK(has_text(late.err, "/status': "));
+  host->signal(SIGTERM);
+  CHECK(host->wait().code == 128 + SIGTERM);
+  CHECK(job.left.processes().empty());
+}
+
 TEST_CASE("operators: a drain file that cannot be is refused before anything is started",
           "[integration]") {
   operated_job job;

@@ -9,6 +9,7 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/observe/job_command.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <memory>
@@ -40,7 +41,8 @@ struct agent_options {
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop`, `signal` and `ask` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal`, `ask` and `carry_out` from any thread; the rest from one
+/// thread at a time.
 /// `run` makes a strand of its caller's executor and does everything there, so the executor may be
 /// a thread pool's (but see agent_services::worker_parent).
 class local_agent {
@@ -89,6 +91,14 @@ class local_agent {
   /// other. Only workers that run and have connected hear of it; their answers are logged. May be
   /// called before and after `run` without effect.
   ELASTIC_DECL void ask(worker_request request);
+
+  /// Carries out a command, such as one that a status_server takes. May be awaited before `run`,
+  /// which it then waits for, and after it; the agent may be gone by then.
+  ///
+  /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
+  /// begun to leave.
+  /// Cancellation: all types; the command may be carried out all the same.
+  ELASTIC_DECL task<command_outcome> carry_out(job_command command);
 
  private:
   ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);

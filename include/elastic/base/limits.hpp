@@ -185,7 +185,7 @@ inline constexpr int control_complaints = 20;
 inline constexpr std::size_t learned_names = 256;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
-/// The head of a request to the status server, its headers, and a body, which is skipped.
+/// The head of a request to the status server, its headers, and its body.
 inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
 inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
@@ -201,6 +201,10 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a server that stops waits for those who follow events to take the last.
 inline constexpr std::chrono::milliseconds status_farewell{200};
+/// Commands that it carries out at a time, the reason in one, and the time that one may give.
+inline constexpr std::size_t status_commands = 4;
+inline constexpr std::size_t command_reason_bytes = 400;
+inline constexpr std::chrono::seconds command_time{3600};
 /// How long it rests if the system has no room for a connection.
 inline constexpr std::chrono::milliseconds status_pause{200};
 /// What clients of a server have to know that others can reach.

@@ -8,6 +8,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
+#include <elastic/observe/job_command.hpp>
 #include <elastic/observe/status_server.hpp>
 
 #include <memory>
@@ -18,11 +19,13 @@ namespace elastic {
 /// of the services if they have none, follows it, and becomes their observer, in front of the one
 /// that they have. Call it before the agent is made, and stop the server after its run.
 ///
+/// @param commands  see status_server_options; empty: nothing can be commanded
 /// Result: the server; null if the configuration names no place.
 /// Errors: those of `parse_status_address`, `read_status_token` and `status_server`.
 ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
                                                      const launch_config& config,
-                                                     agent_services& services);
+                                                     agent_services& services,
+                                                     command_handler commands = {});
 
 }  // namespace elastic
 

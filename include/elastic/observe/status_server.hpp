@@ -6,6 +6,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/observe/job_command.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_monitor.hpp>
 #include <elastic/observe/status_address.hpp>
@@ -33,14 +34,17 @@ struct status_server_options {
   std::string token = {};
   /// The names of this host that requests may use, besides the one that it has.
   std::vector<std::string> host_names = {};
+  /// Carries out what clients command over a Unix socket, on the server's strand, several at a time
+  /// (see `local_agent::carry_out`); empty: nothing can be commanded.
+  command_handler commands = {};
   /// Null: `system_time`.
   std::shared_ptr<time_source> time = {};
   logger log = {};
 };
 
 /// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
-/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. It only
-/// reads: no request changes anything.
+/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. Over TCP
+/// it only shows: no request changes anything. Over a Unix socket this user and root may command.
 ///
 /// It listens from the moment that it is made and answers also before the job begins and while it
 /// waits. The job never waits for a client: connections, requests and answers are bounded, and who
@@ -72,7 +76,8 @@ class status_server {
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// Listens no more; those who follow events get the last, within `limits::status_farewell`; then
+  /// Listens no more; those who follow events or wait for a command get the last, within
+  /// `limits::status_farewell`; then
   /// everybody is disconnected. Nothing of the server runs when this returns. May be called again.
   ///
   /// Errors: none; what went wrong with the server is logged, for the job is none the worse for it.

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/launch/command_word.hpp>
 
+#include <elastic/launch/send_command.hpp>
 #include <elastic/launch/status_command.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -55,6 +57,34 @@ TEST_CASE("command word: what Python could run is a script", "[launch]") {
   CHECK(elastic::is_script(folder / "package"));
   CHECK_FALSE(elastic::is_script(folder / "empty"));
   CHECK_FALSE(elastic::is_script(folder / "missing"));
+}
+
+TEST_CASE("command call: which job, and why", "[launch]") {
+  using kind = elastic::job_command::kind;
+  const auto parsed = [](kind what, const strings& arguments) {
+    const auto read = elastic::parse_command_call(what, arguments);
+    if (const auto* exit = std::get_if<elastic::early_exit>(&read)) return exit->text;
+    const auto& call = std::get<elastic::command_call>(read);
+    return call.socket + "|" + call.command.reason + "|" +
+           std::to_string(call.command.within / std::chrono::milliseconds(1));
+  };
+  CHECK(parsed(kind::drain, {"unix:/run/a"}) == "/run/a||60000");
+  CHECK(parsed(kind::drain, {"unix:a", "GPU 3", "is hot"}) == "a|GPU 3 is hot|60000");
+  CHECK(parsed(kind::checkpoint, {"--within", "0.5", "unix:a", "now"}) == "a|now|500");
+  const std::string which =
+      ": which job? Name the Unix socket that --status was given, as unix:PATH\n";
+  CHECK(parsed(kind::drain, {}) == "elasticrun: error: drain" + which);
+  CHECK(parsed(kind::drain, {"9400", "unix:a"}) == "elasticrun: error: drain" + which);
+  CHECK(parsed(kind::drain, {"--within", "1", "unix:a"}) == "elasticrun: error: drain" + which);
+  CHECK(parsed(kind::checkpoint, {"--within", "1"}) == "elasticrun: error: checkpoint" + which);
+  for (const char* time : {"0", "-1", "nan", "inf", "3601", "1s", ""}) {
+    CAPTURE(time);
+    CHECK(parsed(kind::checkpoint, {"--within", time, "unix:a"}) ==
+          std::string("elasticrun: error: --within '") + time +
+              "': over 0 and at most 3600 seconds are needed\n");
+  }
+  CHECK(parsed(kind::drain, {"unix:a", std::string(401, 'x')}) ==
+        "elasticrun: error: drain: the reason has over 400 bytes\n");
 }
 
 TEST_CASE("status command: no log directory tells whether workers run", "[launch]") {

@@ -10,6 +10,7 @@
 #include <support/http_peer.hpp>
 #include <support/journal_story.hpp>
 #include <support/raw_client.hpp>
+#include <support/run_program.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,7 +68,8 @@ class fast_time final : public elastic::time_source {
 /// A server on a thread of its own, and the job that it shows.
 class stage {
  public:
-  explicit stage(std::string address = "0", bool is_fast = false, std::string token = {}) {
+  explicit stage(std::string address = "0", bool is_fast = false, std::string token = {},
+                 elastic::command_handler commands = {}) {
     elastic::job_journal_options options;
     options.node = "node0";
     journal = std::make_shared<job_journal>(options);
@@ -78,6 +80,7 @@ class stage {
     serving.journal = journal;
     serving.monitor = monitor;
     serving.token = std::move(token);
+    serving.commands = std::move(commands);
     if (is_fast) serving.time = std::make_shared<fast_time>();
     server.emplace(context_.get_executor(), std::move(serving));
     thread_ = std::thread([this] { context_.run(); });
@@ -322,6 +325,83 @@ TEST_CASE("status server: events come as they happen, and again from where one w
   shown.journal->record(end);
   shown.stop();
   CHECK_THAT(peer.rest(), contains_text("agent_ended"));
+}
+
+elastic::task<elastic::command_outcome> echo(elastic::job_command command) {
+  if (command.reason.ends_with("fail")) throw elastic::error(errc::invalid_argument, "broken");
+  elastic::command_outcome outcome;
+  outcome.is_done = true;
+  outcome.text = fmt::format("{} {}", to_string(command.what), command.reason);
+  co_return outcome;
+}
+
+/// A command that goes on until the test says so.
+struct long_command {
+  std::atomic<std::size_t> begun = 0;
+  std::atomic<bool> may_end = false;
+};
+
+elastic::task<elastic::command_outcome> carry_out(std::shared_ptr<long_command> work) {
+  elastic::system_time time;
+  ++work->begun;
+  while (!work->may_end) co_await time.sleep_until(time.now() + std::chrono::milliseconds(1));
+  elastic::command_outcome outcome;
+  outcome.is_done = true;
+  outcome.text = "waited";
+  co_return outcome;
+}
+
+std::string posted(http_peer& peer, const std::string& name, const std::string& body) {
+  peer.send(fmt::format("POST /api/v1/commands/{} HTTP/1.1\r\nHost: localhost\r\n"
+                        "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                        name, body.size(), body));
+  return peer.answer();
+}
+
+TEST_CASE("status server: commands are carried out over a Unix socket", "[observe]") {
+  const elastic::test::temporary_directory folder;
+  const std::string path = folder / "job";
+  stage shown("unix:" + path, false, {}, echo);
+  http_peer peer(path);
+  const std::string self = std::to_string(::geteuid());
+  CHECK_THAT(posted(peer, "drain", R"({"reason": "hot"})"),
+             contains_text(fmt::format("{{\"done\": true, \"text\": \"drain by user {}: hot\"}}",
+                                       self)));
+  CHECK_THAT(posted(peer, "drain", R"({"reason": "fail"})"),
+             contains_text("\"done\": false, \"text\": \"broken\""));
+  CHECK_THAT(posted(peer, "reboot", ""), contains_text("HTTP/1.1 404 "));
+  CHECK_THAT(peer.get("/api/v1/commands/drain"), contains_text("HTTP/1.1 405 "));
+  CHECK_THAT(peer.get("/livez"), contains_text(ok));
+}
+
+TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[observe]") {
+  stage shown("0", false, {}, echo);
+  http_peer peer(shown.port());
+  const std::string answer = posted(peer, "drain", "");
+  CHECK_THAT(answer, contains_text("HTTP/1.1 403 "));
+  CHECK_THAT(answer, contains_text("over a Unix socket alone"));
+}
+
+TEST_CASE("status server: who waits for a command is told what came of it, also at the end",
+          "[observe]") {
+  const elastic::test::temporary_directory folder;
+  const std::string path = folder / "job";
+  const auto work = std::make_shared<long_command>();
+  stage shown("unix:" + path, false, {}, [work](elastic::job_command) { return carry_out(work); });
+  std::vector<std::unique_ptr<http_peer>> waiting;
+  for (std::size_t i = 0; i < elastic::limits::status_commands; ++i) {
+    waiting.push_back(std::make_unique<http_peer>(path));
+    waiting.back()->send("POST /api/v1/commands/drain HTTP/1.1\r\nHost: a\r\n\r\n");
+  }
+  CHECK(comes_true([&] { return work->begun == elastic::limits::status_commands; }));
+  http_peer more(path);
+  CHECK_THAT(posted(more, "drain", ""), contains_text("HTTP/1.1 503 "));
+  CHECK_THAT(more.get("/livez"), contains_text(ok));
+  work->may_end = true;
+  for (const auto& peer : waiting) {
+    CHECK_THAT(peer->answer(), contains_text("\"text\": \"waited\""));
+  }
+  shown.stop();
 }
 
 TEST_CASE("status server: progress comes by itself", "[observe]") {

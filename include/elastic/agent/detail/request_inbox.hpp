@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/base/config.hpp>
@@ -32,7 +33,8 @@ struct rank_signal_request {
 };
 
 using agent_request =
-    std::variant<stop_request, signal_request, rank_signal_request, worker_request>;
+    std::variant<stop_request, signal_request, rank_signal_request, worker_request,
+                 std::shared_ptr<pending_command>>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.

@@ -197,7 +197,14 @@ class agent_run {
 
   /// A request to be passed on to the workers over the control channel.
   void take(const worker_request& request) {
-    if (group_.state() == worker_state::healthy) requests_.push(request);
+    if (group_.state() == worker_state::healthy) requests_.push({request, nullptr});
+  }
+
+  void take(const std::shared_ptr<pending_command>& pending) {
+    switch (pending->what().what) {
+      case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
+      case job_command::kind::drain: return drain(*pending);
+    }
   }
 
   /// A request to stop. The first is carried out by the coroutine that waits for it.
@@ -264,6 +271,31 @@ class agent_run {
     /// The journal has what became of the workers.
     bool is_judged = false;
   };
+
+  /// What workers are to be told, and who waits for what comes of it; null: nobody.
+  struct worker_order {
+    worker_request request;
+    std::shared_ptr<pending_command> asked;
+  };
+
+  // ---- commands ---------------------------------------------------------------------------------
+
+  void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
+    if (group_.state() != worker_state::healthy || stop_) {
+      return pending->settle(false, "no checkpoint: no workers run on this node now");
+    }
+    requests_.push({{worker_request::kind::checkpoint, pending->what().within}, pending});
+  }
+
+  /// As a drain file does.
+  void drain(pending_command& pending) {
+    if (stop_) return pending.settle(true, "this node leaves the job already");
+    stop_request request;
+    request.reason = "drained " + pending.what().reason;
+    request.escalates = false;
+    take(request);
+    pending.settle(true, "this node leaves the job");
+  }
 
   // ---- the journal ------------------------------------------------------------------------------
 
@@ -769,17 +801,22 @@ class agent_run {
   /// Tells the workers what `ask` asked for; ends by cancellation only.
   task<void> pass_on_requests() {
     for (;;) {
-      const worker_request request = co_await requests_.pop();
-      switch (request.what) {
+      const worker_order order = co_await requests_.pop();
+      switch (order.request.what) {
         case worker_request::kind::pause: group_.pause(); break;
         case worker_request::kind::resume: group_.resume(); break;
-        case worker_request::kind::checkpoint: co_await save(request.within); break;
+        case worker_request::kind::checkpoint: co_await save_as_ordered(order); break;
       }
     }
   }
 
+  task<void> save_as_ordered(worker_order order) {
+    const command_outcome outcome = co_await save(order.request.within);
+    if (order.asked) order.asked->settle(outcome.is_done, outcome.text);
+  }
+
   /// Has the workers save a checkpoint, and logs the outcome.
-  task<void> save(duration within) {
+  task<command_outcome> save(duration within) {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
@@ -789,13 +826,21 @@ class agent_run {
     event.count = outcome.saved;
     event.seconds = seconds_since(began);
     journal_.record(std::move(event));
+    command_outcome told;
     if (outcome.asked == 0) {
-      log_.info("no worker wants to be asked for a checkpoint");
-      co_return;
+      told.text = "no worker wants to be asked for a checkpoint";
+      log_.info("{}", told.text);
+      co_return told;
     }
-    for (const std::string& problem : outcome.problems) log_.warning("checkpoint: {}", problem);
-    log_.info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
-              worker_liveness::text_of(elapsed));
+    told.is_done = outcome.saved == outcome.asked;
+    told.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
+                            outcome.asked, worker_liveness::text_of(elapsed));
+    log_.info("{}", told.text);
+    for (const std::string& problem : outcome.problems) {
+      log_.warning("checkpoint: {}", problem);
+      told.text += "; " + problem;
+    }
+    co_return told;
   }
 
   // ---- the end of an attempt --------------------------------------------------------------------
@@ -1114,7 +1159,7 @@ class agent_run {
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.
-  mailbox<worker_request> requests_;
+  mailbox<worker_order> requests_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
   /// The job ended by itself, which ends it for the other nodes, too.
@@ -1170,6 +1215,49 @@ ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string rea
 }
 
 ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(request); }
+
+namespace detail {
+
+/// The answer to a command, on its way from the agent to who waits for it.
+struct command_reply {
+  explicit command_reply(asio::any_io_executor its_strand)
+      : strand(its_strand), is_there(std::move(its_strand)) {}
+
+  asio::any_io_executor strand;
+  event_flag is_there;
+  command_outcome outcome;
+};
+
+/// On a strand.
+inline task<command_outcome> reply_to(job_command command, std::shared_ptr<request_inbox> inbox) {
+  const asio::any_io_executor strand = co_await asio::this_coro::executor;
+  const auto reply = std::make_shared<command_reply>(strand);
+  const pending_command::answer_taker answer =
+      [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
+        const auto waiting = weak.lock();
+        if (!waiting) return;
+        asio::post(waiting->strand, [waiting, outcome = std::move(outcome)] {
+          waiting->outcome = outcome;
+          waiting->is_there.set();
+        });
+      };
+  inbox->push(std::make_shared<pending_command>(std::move(command), answer));
+  co_await reply->is_there.wait();
+  co_return reply->outcome;
+}
+
+inline task<command_outcome> reply_on_strand(job_command command,
+                                             std::shared_ptr<request_inbox> inbox) {
+  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  task<command_outcome> replying = reply_to(std::move(command), std::move(inbox));
+  co_return co_await asio::co_spawn(strand, std::move(replying), asio::use_awaitable);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) {
+  return detail::reply_on_strand(std::move(command), inbox_);
+}
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,9 @@ class json_fields {
 
   /// A field of any type.
   ELASTIC_DECL const nlohmann::json& field(const char* name) const;
+
+  /// Refuses the message if it has a field of another name.
+  ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
 
   /// Refuses the message: "<subject> <why>".
   [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;

@@ -11,6 +11,12 @@ namespace elastic {
 
 ELASTIC_DECL const std::vector<command_row>& command_rows() {
   static const std::vector<command_row> rows{
+      {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
+       "Have the workers of a node save a checkpoint now, over the socket of its --status "
+       "unix:PATH, and say what came of it; those that want to be asked."},
+      {"drain", "unix:PATH [REASON ...]",
+       "Take a node out of its job as a drain file does, over the socket of its --status "
+       "unix:PATH; the others go on."},
       {"explain", "LOGDIR|FILE ...",
        "Tell the story of a run from the journal in its log directory: what happened, why, where "
        "the time went, what would have helped."},

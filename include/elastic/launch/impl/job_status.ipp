@@ -15,7 +15,8 @@ namespace elastic {
 
 ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
                                                      const launch_config& config,
-                                                     agent_services& services) {
+                                                     agent_services& services,
+                                                     command_handler commands) {
   if (config.status.empty()) return nullptr;
   status_server_options options;
   options.address = parse_status_address(config.status);
@@ -27,6 +28,7 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
   options.monitor = monitored.monitor;
   options.time = services.time;
   options.log = services.log;
+  options.commands = std::move(commands);
   auto server = std::make_unique<status_server>(std::move(executor), std::move(options));
   services = std::move(monitored);
   return server;

@@ -11,11 +11,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
+
+/// A connection that was accepted.
+struct accepted_stream {
+  std::unique_ptr<byte_stream> stream;
+  /// The user of the process at the other end of a Unix socket, when it connected; none: TCP.
+  std::optional<std::uint32_t> user = {};
+};
 
 /// Accepts connections at a TCP port, or at a Unix socket in the file system.
 ///
@@ -46,7 +54,7 @@ class stream_listener {
   ///
   /// Errors: `errc::connection_failed` if the system has no room for it, or after `close`.
   /// Cancellation: all types.
-  ELASTIC_DECL task<std::unique_ptr<byte_stream>> accept();
+  ELASTIC_DECL task<accepted_stream> accept();
 
   /// Listens no more; the path is removed.
   ELASTIC_DECL void close();

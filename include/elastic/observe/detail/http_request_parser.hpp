@@ -29,7 +29,7 @@ struct http_request_head {
 
 /// Reads one HTTP/1.x request after the other from bytes that arrive in whatever pieces. It is
 /// strict: what could be understood in two ways is refused, chunks among them, and so is what is
-/// larger than it should be. Bodies are skipped: nothing that is served here takes one.
+/// larger than it should be.
 class http_request_parser {
  public:
   enum class state { incomplete, complete, refused };
@@ -45,6 +45,7 @@ class http_request_parser {
 
   /// Of a complete request.
   const http_request_head& head() const { return head_; }
+  const std::string& body() const { return body_; }
 
   /// Of one that was refused: the status of the answer, after which the connection ends, and a
   /// sentence that says what was wrong.
@@ -69,6 +70,7 @@ class http_request_parser {
   bool has_request_line_ = false;
   bool is_http_1_0_ = false;
   std::size_t body_left_ = 0;
+  std::string body_;
   int refusal_ = 0;
   std::string problem_;
 };

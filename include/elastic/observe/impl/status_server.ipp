@@ -14,6 +14,7 @@
 #include <elastic/net/byte_stream.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/observe/detail/command_request.hpp>
 #include <elastic/observe/detail/status_answer.hpp>
 #include <elastic/observe/job_document.hpp>
 
@@ -120,7 +121,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     self->listener_.close();
     self->changed_.set();
     for (const auto& entry : self->clients_) {
-      if (!entry->follows_events) entry->stream->close();
+      if (!entry->is_busy()) entry->stream->close();
     }
     try {
       if (!self->clients_.empty()) {
@@ -144,7 +145,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
  private:
   struct client {
     std::unique_ptr<byte_stream> stream;
+    /// See command_peer.
+    std::optional<std::uint32_t> user = {};
     bool follows_events = false;
+    /// It waits for what comes of a command.
+    bool awaits_command = false;
+
+    bool is_busy() const { return follows_events || awaits_command; }
   };
   using self_pointer = std::shared_ptr<status_server_core>;
   using client_pointer = std::shared_ptr<client>;
@@ -178,9 +185,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       bool is_admitted = false;
       std::string problem;
       try {
-        std::unique_ptr<byte_stream> stream = co_await self->listener_.accept();
+        accepted_stream accepted = co_await self->listener_.accept();
         if (self->is_stopping_) co_return;
-        self->admit(std::move(stream));
+        self->admit(std::move(accepted));
         is_admitted = true;
       } catch (const std::exception& failure) {
         pass_cancellation();
@@ -199,17 +206,18 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// A client that asks takes the place of one that has kept silent, the longest first.
-  void admit(std::unique_ptr<byte_stream> stream) {
+  void admit(accepted_stream accepted) {
     if (clients_.size() >= limits::status_connections) {
       const auto silent = std::find_if(clients_.begin(), clients_.end(),
-                                       [](const auto& entry) { return !entry->follows_events; });
+                                       [](const auto& entry) { return !entry->is_busy(); });
       if (silent == clients_.end()) return;
       (*silent)->stream->close();
       clients_.erase(silent);
     }
     gone_.reset();
     const auto made = std::make_shared<client>();
-    made->stream = std::move(stream);
+    made->stream = std::move(accepted.stream);
+    made->user = accepted.user;
     clients_.push_back(made);
     connected_ = clients_.size();
     tasks_.spawn(serve_to_end(shared_from_this(), made));
@@ -271,6 +279,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                            const http_request_parser& parser) {
     const http_request_head& request = parser.head();
     const bool is_refused = parser.current() == http_request_parser::state::refused;
+    if (!is_refused && is_command_path(request.path)) {
+      co_return co_await answer_command(self, served, parser);
+    }
     if (request.path == "/api/v1/job") self->options_.monitor->look();
     status_answer made = is_refused
                              ? refusal_answer(parser.refusal(), parser.problem())
@@ -290,6 +301,49 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     co_await send(self, served, std::move(text));
     if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
     co_return goes_on;
+  }
+
+  /// Result: whether the connection goes on.
+  static task<bool> answer_command(self_pointer self, client_pointer served,
+                                   const http_request_parser& parser) {
+    const http_request_head& request = parser.head();
+    const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
+    const auto read = read_command(request, parser.body(), peer);
+    status_answer made;
+    if (const auto* refused = std::get_if<status_answer>(&read)) {
+      made = *refused;
+    } else if (self->count_commands() >= limits::status_commands) {
+      made = refusal_answer(503, fmt::format("{} commands are carried out, which is all that may",
+                                             limits::status_commands));
+    } else {
+      served->awaits_command = true;
+      const command_outcome outcome = co_await carry_out(self, std::get<job_command>(read));
+      made = command_answer(request, outcome);
+    }
+    std::string text = response_text(made, request.method != "HEAD", request.keeps_connection);
+    co_await send(self, served, std::move(text));
+    served->awaits_command = false;
+    co_return request.keeps_connection;
+  }
+
+  std::size_t count_commands() const {
+    return static_cast<std::size_t>(
+        std::count_if(clients_.begin(), clients_.end(),
+                      [](const client_pointer& entry) { return entry->awaits_command; }));
+  }
+
+  static task<command_outcome> carry_out(self_pointer self, job_command command) {
+    const std::string_view name = to_string(command.what);
+    self->options_.log.info("command {} {}", name, command.reason);
+    command_outcome outcome;
+    try {
+      task<command_outcome> work = self->options_.commands(std::move(command));
+      outcome = co_await std::move(work);
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      outcome.text = failure.what();
+    }
+    co_return outcome;
   }
 
   /// Who does not read in time is left.

@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,6 +64,17 @@ ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
   const auto position = json_->find(name);
   if (position == json_->end()) refuse(fmt::format("has no \"{}\"", name));
   return *position;
+}
+
+ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> names) const {
+  for (const auto& [name, value] : json_->items()) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    std::string allowed;
+    for (const std::string_view each : names) {
+      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", each);
+    }
+    refuse(fmt::format("has a field other than {}", allowed));
+  }
 }
 
 ELASTIC_DECL void json_fields::refuse(const std::string& why) const {

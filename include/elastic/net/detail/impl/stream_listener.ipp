@@ -161,14 +161,25 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   return listener;
 }
 
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> stream_listener::accept() {
+/// The user of the process that connected to a Unix socket.
+inline std::optional<std::uint32_t> peer_user(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.uid;
+}
+
+ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
   for (;;) {
     unique_fd fd(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
       const int on = 1;
       if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      co_return make_stream(listening_.get_executor(), std::move(fd), family_);
+      accepted_stream accepted;
+      if (family_ == AF_UNIX) accepted.user = peer_user(fd.get());
+      accepted.stream = make_stream(listening_.get_executor(), std::move(fd), family_);
+      co_return accepted;
     }
     const int problem = errno;
     if (problem == EINTR || problem == ECONNABORTED) continue;

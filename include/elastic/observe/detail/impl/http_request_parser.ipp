@@ -62,6 +62,7 @@ ELASTIC_DECL std::size_t http_request_parser::feed(std::string_view bytes) {
       continue;
     }
     const std::size_t size = std::min(body_left_, bytes.size() - taken);
+    body_.append(bytes.substr(taken, size));
     taken += size;
     body_left_ -= size;
     if (body_left_ == 0) state_ = state::complete;

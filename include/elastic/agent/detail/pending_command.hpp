@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/observe/job_command.hpp>
+
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace elastic::detail {
+
+/// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
+class pending_command {
+ public:
+  using answer_taker = std::function<void(command_outcome)>;
+
+  pending_command(job_command what, answer_taker answer)
+      : what_(std::move(what)), answer_(std::move(answer)) {}
+  pending_command(const pending_command&) = delete;
+  pending_command& operator=(const pending_command&) = delete;
+  ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
+
+  const job_command& what() const { return what_; }
+
+  void settle(bool is_done, std::string text) {
+    if (!answer_) return;
+    const answer_taker answer = std::exchange(answer_, nullptr);
+    answer(command_outcome{is_done, std::move(text)});
+  }
+
+ private:
+  job_command what_;
+  answer_taker answer_;
+};
+
+}  // namespace elastic::detail

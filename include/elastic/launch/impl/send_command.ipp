@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/send_command.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/net/detail/http_connection.hpp>
+#include <elastic/net/detail/stream_listener.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+inline duration parse_command_time(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, seconds);
+  const double most = std::chrono::duration<double>(limits::command_time).count();
+  if (failure != std::errc() || stop != end || !(seconds > 0 && seconds <= most)) {
+    throw error(errc::invalid_argument,
+                fmt::format("--within {}: over 0 and at most {} seconds are needed",
+                            in_quotes(text), most));
+  }
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
+}
+
+inline command_call read_command_call(job_command::kind what,
+                                      const std::vector<std::string>& arguments) {
+  constexpr std::string_view unix_prefix = "unix:";
+  command_call call;
+  call.command.what = what;
+  std::size_t at = 0;
+  if (what == job_command::kind::checkpoint && arguments.size() >= 2 &&
+      arguments[0] == "--within") {
+    call.command.within = parse_command_time(arguments[1]);
+    at = 2;
+  }
+  if (at >= arguments.size() || !arguments[at].starts_with(unix_prefix)) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: which job? Name the Unix socket that --status was given, as "
+                            "unix:PATH",
+                            to_string(what)));
+  }
+  call.socket = arguments[at].substr(unix_prefix.size());
+  for (++at; at < arguments.size(); ++at) {
+    call.command.reason += (call.command.reason.empty() ? "" : " ") + arguments[at];
+  }
+  if (call.command.reason.size() <= limits::command_reason_bytes) return call;
+  throw error(errc::invalid_argument,
+              fmt::format("{}: the reason has over {} bytes", to_string(what),
+                          limits::command_reason_bytes));
+}
+
+inline http_request request_of(const job_command& command) {
+  json_object body;
+  if (!command.reason.empty()) body.add("reason", command.reason);
+  if (command.what == job_command::kind::checkpoint) {
+    body.add("within", std::chrono::duration<double>(command.within).count());
+  }
+  http_request request;
+  request.method = "POST";
+  request.target = fmt::format("/api/v1/commands/{}", to_string(command.what));
+  request.headers.emplace_back("Accept", "text/plain");
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.body = body.text();
+  return request;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
+    job_command::kind what, const std::vector<std::string>& arguments) {
+  try {
+    return detail::read_command_call(what, arguments);
+  } catch (const error& refusal) {
+    return refuse(refusal.what());
+  }
+}
+
+ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
+  std::unique_ptr<byte_stream> stream = co_await detail::connect_path(call.socket);
+  detail::http_connection connection(std::move(stream), "localhost");
+  detail::http_request request = detail::request_of(call.command);
+  const detail::http_response answer = co_await connection.exchange(std::move(request));
+  const std::string text = printable_line(answer.body);
+  if (answer.status != 200 && answer.status != 409) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: the server answers {}: {}", to_string(call.command.what),
+                            answer.status, text));
+  }
+  out(text + "\n");
+  co_return answer.status == 200 ? 0 : 1;
+}
+
+}  // namespace elastic

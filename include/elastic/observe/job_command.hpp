@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace elastic {
+
+/// What an agent is to do while its job runs, as somebody asks for it.
+struct job_command {
+  enum class kind {
+    /// The workers of this node save a checkpoint now, those that want to be asked.
+    checkpoint,
+    /// This node leaves the job in order, as at SIGTERM; the others go on.
+    drain,
+  };
+  kind what = kind::checkpoint;
+  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it has to be
+  /// printable and without line ends.
+  std::string reason = {};
+  /// How long the checkpoint may take.
+  duration within = std::chrono::seconds(60);
+};
+
+/// Their names in requests and on command lines.
+inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 2> job_command_names{{
+    {job_command::kind::checkpoint, "checkpoint"},
+    {job_command::kind::drain, "drain"},
+}};
+
+constexpr std::string_view to_string(job_command::kind kind) {
+  for (const auto& [value, name] : job_command_names) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_command::kind> job_command_of(std::string_view name) {
+  for (const auto& [value, text] : job_command_names) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+/// What came of a command.
+struct command_outcome {
+  bool is_done = false;
+  /// One sentence: what was done, or why not.
+  std::string text = {};
+};
+
+/// Carries out a command, and says what came of it. It may take as long as the command does.
+using command_handler = std::function<task<command_outcome>(job_command)>;
+
+}  // namespace elastic

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/agent/local_agent.hpp>
+
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <csignal>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace agent_commands_tests {
+
+using namespace elastic;
+using elastic::test::agent_stage;
+
+/// A command on its way, and what has come of it.
+class asked_command {
+ public:
+  asked_command(agent_stage& stage, job_command::kind what) {
+    job_command command;
+    command.what = what;
+    command.reason = "by a test";
+    asio::co_spawn(stage.time.context(), stage.agent().carry_out(command),
+                   [kept = outcome_](std::exception_ptr failure, command_outcome outcome) {
+                     CHECK_FALSE(failure);
+                     *kept = std::move(outcome);
+                   });
+  }
+
+  /// "done: text" or "not done: text"; empty: nothing yet.
+  std::string text() const {
+    if (!*outcome_) return {};
+    return ((*outcome_)->is_done ? "done: " : "not done: ") + (*outcome_)->text;
+  }
+
+ private:
+  std::shared_ptr<std::optional<command_outcome>> outcome_ =
+      std::make_shared<std::optional<command_outcome>>();
+};
+
+TIME_TEST("agent commands: drain stops the workers in order, once", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  const asked_command first(stage, job_command::kind::drain);
+  const asked_command second(stage, job_command::kind::drain);
+  co_await stage.quiet();
+  CHECK(first.text() == "done: this node leaves the job");
+  CHECK(second.text() == "done: this node leaves the job already");
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.result().stop_signal == SIGTERM);
+  CHECK(stage.result().reason == "drained by a test");
+}
+
+TIME_TEST("agent commands: a checkpoint needs workers that want to be asked", "[agent]") {
+  agent_stage stage(time);
+  const asked_command early(stage, job_command::kind::checkpoint);
+  co_await stage.quiet();
+  CHECK(early.text().empty());
+  stage.start();
+  co_await stage.quiet();
+  CHECK(early.text() == "not done: no checkpoint: no workers run on this node now");
+  const asked_command asked(stage, job_command::kind::checkpoint);
+  co_await stage.quiet();
+  CHECK(asked.text() == "not done: no worker wants to be asked for a checkpoint");
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  const asked_command late(stage, job_command::kind::checkpoint);
+  co_await stage.quiet();
+  CHECK(late.text() == "not done: not carried out: the workers, or the job, ended before");
+}
+
+}  // namespace agent_commands_tests

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/observe/detail/command_request.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace command_request_tests {
+
+using elastic::command_outcome;
+using elastic::job_command;
+using elastic::detail::command_answer;
+using elastic::detail::command_peer;
+using elastic::detail::http_request_head;
+using elastic::detail::read_command;
+using elastic::detail::status_answer;
+
+constexpr command_peer own{1000, 1000, true};
+
+http_request_head post(const std::string& name, const std::string& method = "POST") {
+  http_request_head request;
+  request.method = method;
+  request.path = "/api/v1/commands/" + name;
+  request.headers["content-type"] = "application/json";
+  return request;
+}
+
+/// "drain 60 by user 1000", or "400 why".
+std::string outcome_of(const http_request_head& request, const std::string& body,
+                       const command_peer& peer) {
+  const auto read = read_command(request, body, peer);
+  if (const auto* refused = std::get_if<status_answer>(&read)) {
+    return fmt::format("{} {}", refused->status, refused->body);
+  }
+  const auto& command = std::get<job_command>(read);
+  return fmt::format("{} {} {}", to_string(command.what),
+                     std::chrono::duration<double>(command.within).count(), command.reason);
+}
+
+TEST_CASE("command request: what a body may say", "[observe]") {
+  struct row {
+    const char* name;
+    std::string body;
+    std::string outcome;
+  };
+  const std::string much(elastic::limits::command_reason_bytes + 1, 'x');
+  const std::vector<row> rows = {
+      {"drain", "", "drain 60 by user 1000"},
+      {"drain", "{}", "drain 60 by user 1000"},
+      {"drain", R"({"reason": "GPU 3\nis hot \u001b[2J"})",
+       "drain 60 by user 1000: GPU 3 is hot \\x1b[2J"},
+      {"drain", R"({"reason": " "})", "drain 60 by user 1000"},
+      {"drain", R"({"reason": 3})", "400 the body has no text \"reason\"\n"},
+      {"drain", R"({"reason": ")" + much + "\"}",
+       "400 the body has a \"reason\" of over 400 bytes\n"},
+      {"drain", R"({"within": 3})", "400 the body has a field other than \"reason\"\n"},
+      {"drain", "[]", "400 the body is no JSON object\n"},
+      {"drain", "{", "400 the body is no JSON object\n"},
+      {"checkpoint", R"({"within": 0.5, "reason": "a"})", "checkpoint 0.5 by user 1000: a"},
+      {"checkpoint", R"({"with": 3})",
+       "400 the body has a field other than \"reason\", \"within\"\n"},
+      {"checkpoint", R"({"within": 0})",
+       "400 the body has a \"within\" that is not over 0 and at most 3600 seconds\n"},
+      {"checkpoint", R"({"within": 1e308})",
+       "400 the body has a \"within\" that is not over 0 and at most 3600 seconds\n"},
+      {"reboot", "", "404 there are these commands: checkpoint, drain\n"},
+      {"", "", "404 there are these commands: checkpoint, drain\n"},
+      {"drain/", "", "404 there are these commands: checkpoint, drain\n"},
+  };
+  for (const row& entry : rows) {
+    CAPTURE(entry.name, entry.body);
+    CHECK(outcome_of(post(entry.name), entry.body, own) == entry.outcome);
+  }
+}
+
+TEST_CASE("command request: who may command", "[observe]") {
+  const std::string granted = "drain 60 by user 1000";
+  CHECK(outcome_of(post("drain"), "", own) == granted);
+  CHECK(outcome_of(post("drain"), "", {0, 1000, true}) == "drain 60 by user 0");
+  CHECK(outcome_of(post("drain"), "", {1001, 1000, true}) ==
+        "403 commands are taken of user 1000 and of root, not of user 1001\n");
+  CHECK(outcome_of(post("drain"), "", {{}, 1000, true}) ==
+        "403 commands are taken over a Unix socket alone, such as that of --status unix:PATH\n");
+  CHECK(outcome_of(post("drain"), "", {1000, 1000, false}) ==
+        "501 this program takes no commands\n");
+  CHECK(outcome_of(post("drain", "GET"), "", own) == "405 a command is a POST\n");
+  CHECK(outcome_of(post("drain", "HEAD"), "", own) == "405 a command is a POST\n");
+  http_request_head form = post("drain");
+  form.headers["content-type"] = "application/x-www-form-urlencoded";
+  CHECK(outcome_of(form, "{}", own) == "415 a command's body is of the type application/json\n");
+  CHECK(outcome_of(form, "", own) == granted);
+}
+
+TEST_CASE("command request: the answer is JSON, or text for who wants that", "[observe]") {
+  http_request_head request = post("drain");
+  CHECK(command_answer(request, {true, "a \"b\""}).body ==
+        "{\"done\": true, \"text\": \"a \\\"b\\\"\"}\n");
+  CHECK(command_answer(request, {true, "a"}).status == 200);
+  request.headers["accept"] = "text/plain";
+  const status_answer refused = command_answer(request, {false, "why not"});
+  CHECK(refused.status == 409);
+  CHECK(refused.body == "why not\n");
+}
+
+}  // namespace command_request_tests
