@@ -47,7 +47,7 @@ SHARED = {
                "worker_channels_options", "worker_liveness"],
     "net": ["cut_links", "http_connection", "stream_listener"],
     "process": ["console_target", "console_writer", "core_file", "fork_launcher", "memory_room",
-                "oom_kills", "process_tree", "signal_number"],
+                "oom_kills", "process_tree", "signal_number", "tree_usage"],
     "rendezvous": ["gather", "master_keys", "solo_rendezvous"],
     "store": ["key_watch"],
 }

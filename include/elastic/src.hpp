@@ -15,6 +15,7 @@
 #include <elastic/agent/detail/impl/planned_restart.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
+#include <elastic/agent/detail/impl/worker_watch.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
 #include <elastic/agent/impl/failure_report_json.ipp>
 #include <elastic/agent/impl/hang_hook.ipp>
@@ -172,6 +173,7 @@
 #include <elastic/process/detail/impl/signal_number.ipp>
 #include <elastic/process/detail/impl/stop_ladder.ipp>
 #include <elastic/process/detail/impl/tee.ipp>
+#include <elastic/process/detail/impl/tree_usage.ipp>
 #include <elastic/process/impl/console_output.ipp>
 #include <elastic/process/impl/exit_selection.ipp>
 #include <elastic/process/impl/exit_status.ipp>

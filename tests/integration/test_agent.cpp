@@ -12,6 +12,8 @@
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/net/free_port.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/observe/journal_sink.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
@@ -104,6 +106,7 @@ class job {
   std::shared_ptr<screen> out = std::make_shared<screen>();
   std::shared_ptr<screen> err = std::make_shared<screen>();
   std::shared_ptr<log_recorder> log = std::make_shared<log_recorder>();
+  std::shared_ptr<job_journal> journal;
   std::unique_ptr<local_agent> agent;
   run_result result;
 
@@ -112,6 +115,7 @@ class job {
     services.console_out = out;
     services.console_err = err;
     services.log = log->log();
+    services.journal = journal;
     agent = make_agent(config, services);
   }
 
@@ -516,6 +520,34 @@ TEST_CASE("agent: a stopped worker follows a stop", "[integration][agent]") {
   const run_result result = one.run();
   CHECK(result.state == worker_state::stopped);
   CHECK(result.failures.empty());
+}
+
+/// Calls somebody for each worker that is suspected.
+class suspicion_reader final : public journal_sink {
+ public:
+  std::function<void(const job_event&)> on_suspicion;
+  void take(const journal_record& record) override {
+    if (record.event.kind == job_event_kind::worker_suspected) on_suspicion(record.event);
+  }
+};
+
+TEST_CASE("agent: a worker that was stopped is named, and lives", "[integration][agent]") {
+  job one({"on", "15", "exit", "0", "stop", "hang"});
+  one.config.workers.watch_interval = 10ms;
+  one.journal = std::make_shared<job_journal>(job_journal_options{});
+  const auto reader = std::make_shared<suspicion_reader>();
+  std::set<std::int64_t> stopped;
+  reader->on_suspicion = [&](const job_event& event) {
+    CHECK(event.state == "stopped");
+    stopped.insert(event.rank.value_or(-1));
+    if (stopped.size() == 2) one.agent->stop({});
+  };
+  one.journal->add(reader);
+  one.make();
+  const run_result result = one.run();
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.failures.empty());
+  CHECK(stopped == std::set<std::int64_t>{0, 1});
 }
 
 /// Takes nothing, ever.

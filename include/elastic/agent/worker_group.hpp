@@ -5,6 +5,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
+#include <elastic/agent/detail/worker_watch.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/rank_assignment.hpp>
@@ -41,6 +42,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +124,13 @@ class worker_group {
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
   ELASTIC_DECL task<void> watch_uninterruptible();
+
+  /// Looks at the workers, as often as the spec says, and tells the log and the journal which of
+  /// them begin or cease to hold up the others; it does nothing about them. If it is not to look,
+  /// it waits for the outcome, without a timer.
+  ///
+  /// Cancellation: all types; if it looks, nothing else ends it.
+  ELASTIC_DECL task<void> watch_work();
 
   /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
   /// then. To be called before a `stop` that has the time.
@@ -214,6 +223,11 @@ class worker_group {
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
 
+  using sights = std::vector<std::optional<detail::worker_sight>>;
+  ELASTIC_DECL task<sights> look_at_workers();
+  ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot) const;
+  ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
+
   // No hook looks into hung workers any more.
   ELASTIC_DECL void send_pending_kills();
   ELASTIC_DECL void pass_on(int local_rank, const detail::worker_messages::progress& progress);
@@ -230,7 +244,8 @@ class worker_group {
     }
   }
 
-  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason);
+  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason,
+                                    worker_suspicion suspicion = worker_suspicion::none);
   ELASTIC_DECL void note_end_in_journal(const process_end& end);
 
   // The worker that a process is or descends from. Its number may be another process's by now,
@@ -303,6 +318,22 @@ class worker_group {
     bool is_hopeless = false;
     std::optional<std::int64_t> furthest_step;
     std::optional<std::string> bad_node;
+    /// By local rank, the last step that was reported, and when it first was.
+    struct reported_step {
+      std::int64_t number = -1;
+      time_point at{};
+    };
+    std::vector<reported_step> steps;
+    /// By local rank, the files in the log directory that have the worker's output; empty: none.
+    struct output_files {
+      std::string out;
+      std::string err;
+    };
+    std::vector<output_files> files;
+    detail::worker_watch watch;
+    /// How many suspicions were told, and of which workers, which are told if they pass.
+    int suspicions = 0;
+    std::set<std::size_t> suspected;
     /// The signal that the workers were asked to end with.
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks look into, and the signals to end them then.

@@ -70,6 +70,10 @@ struct worker_spec {
   /// After how long a worker that says nothing over the control channel counts as hung, which is a
   /// failure. Default: never, but for time-outs that the worker itself names.
   liveness_settings liveness;
+  /// How often the agent looks at its workers, by what they report and in /proc, so as to say which
+  /// of them hold up the others (`job_event_kind::worker_suspected`); nothing is done about them.
+  /// 0: never.
+  duration watch_interval = duration::zero();
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
   elastic::hang_hook hang_hook = {};
   /// What looks at this node before each attempt. Default: nothing.

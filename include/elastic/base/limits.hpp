@@ -183,6 +183,11 @@ inline constexpr int control_lines_per_second = 10'000;
 inline constexpr int control_complaints = 20;
 /// Names of sections for which durations are learned.
 inline constexpr std::size_t learned_names = 256;
+/// How often workers may be looked at, at most; how many files of /proc are read for that at one
+/// look; and how many workers are suspected in one attempt before no more are.
+inline constexpr std::chrono::milliseconds least_watch_interval{10};
+inline constexpr std::size_t watched_files = 20'000;
+inline constexpr int worker_suspicions = 64;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
 /// The head of a request to the status server, its headers, and its body.

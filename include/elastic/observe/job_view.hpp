@@ -133,6 +133,7 @@ class job_view {
   ELASTIC_DECL void start_workers(const journal_record& record);
   ELASTIC_DECL void end_worker(const journal_record& record);
   ELASTIC_DECL void note_hung(const journal_record& record);
+  ELASTIC_DECL void suspect(const job_event& event);
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);

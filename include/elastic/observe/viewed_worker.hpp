@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/telemetry/job_event.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -64,6 +66,13 @@ struct viewed_worker {
   std::string text = {};
   /// What a step takes it, smoothed; 0: not known.
   double step_seconds = 0;
+  /// Whether it seems to hold up the others, and why.
+  worker_suspicion suspicion = worker_suspicion::none;
+  std::string suspicion_reason = {};
+
+  bool is_suspected() const {
+    return state == condition::running && suspicion != worker_suspicion::none;
+  }
 };
 inline constexpr std::array<std::string_view, 6> worker_condition_names{
     "waiting", "running", "succeeded", "failed", "hung", "stopped"};

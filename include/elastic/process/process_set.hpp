@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -166,6 +167,9 @@ class process_set {
 
   /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
+
+  /// How many bytes of output were copied of the process that runs in a slot; 0 if none does.
+  ELASTIC_DECL std::uint64_t copied(std::size_t index) const;
 
   /// The last lines of stderr of the process started last in a slot, if its plan said
   /// `keep_tail`; complete once the slot is cleared.

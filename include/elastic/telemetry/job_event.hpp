@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ enum class job_event_kind {
   workers_started,
   worker_ended,
   worker_hung,
+  worker_suspected,
   workers_judged,
   checkpoint_ended,
   round_ended,
@@ -39,7 +41,7 @@ enum class job_event_kind {
 };
 
 /// Their names in files and on pages.
-inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 21> job_event_kinds{{
+inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 22> job_event_kinds{{
     {job_event_kind::agent_started, "agent_started"},
     {job_event_kind::rendezvous_started, "rendezvous_started"},
     {job_event_kind::round_joined, "round_joined"},
@@ -47,6 +49,7 @@ inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 21> job
     {job_event_kind::workers_started, "workers_started"},
     {job_event_kind::worker_ended, "worker_ended"},
     {job_event_kind::worker_hung, "worker_hung"},
+    {job_event_kind::worker_suspected, "worker_suspected"},
     {job_event_kind::workers_judged, "workers_judged"},
     {job_event_kind::checkpoint_ended, "checkpoint_ended"},
     {job_event_kind::round_ended, "round_ended"},
@@ -77,6 +80,16 @@ constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name)
   return std::nullopt;
 }
 
+/// Why a worker seems to hold up the others: it takes longer than they do, does nothing while they
+/// work, waits in the kernel for what does not answer, or was stopped.
+enum class worker_suspicion { none, slow, idle, blocked, stopped };
+inline constexpr std::array<std::string_view, 5> worker_suspicion_names{"none", "slow", "idle",
+                                                                        "blocked", "stopped"};
+
+constexpr std::string_view to_string(worker_suspicion suspicion) {
+  return worker_suspicion_names[static_cast<std::size_t>(suspicion)];
+}
+
 /// One thing that an agent decided or that happened to it, with what is known of it. A field that
 /// an event does not have is empty.
 struct job_event {
@@ -85,7 +98,8 @@ struct job_event {
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended; of node_told, what happened there: the name of its kind.
+  /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; of node_told, what
+  /// happened there: the name of its kind.
   std::string state = {};
   /// Of node_told: the node, as the server of the rendezvous calls it.
   std::string peer = {};

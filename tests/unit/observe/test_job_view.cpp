@@ -65,6 +65,34 @@ TEST_CASE("job view: a job that runs", "[observe]") {
   CHECK(view.goodput(story.now_us).value() == approximately(10.0 / 13));
 }
 
+TEST_CASE("job view: a worker that seems to hold up the others", "[observe]") {
+  journal_story story;
+  story.begin().start(0, 2);
+  job_event event = journal_story::of(job_event_kind::worker_suspected, "it has <b>done nothing");
+  event.local_rank = 1;
+  event.state = "idle";
+  story.tell(event);
+  const job_view view = view_of(story.records);
+  CHECK(view.activity() == agent_activity::running);
+  CHECK(view.workers()[1].is_suspected());
+  CHECK_FALSE(view.workers()[0].is_suspected());
+  CHECK_THAT(elastic::job_text(view, story.now_us),
+             contains_text("  idle: it has <b>done nothing\n"));
+  const auto json = nlohmann::json::parse(elastic::job_json(view, story.now_us));
+  CHECK(json["workers"][1]["suspicion"] == "idle");
+  CHECK_FALSE(json["workers"][0].contains("suspicion"));
+  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, story.now_us),
+             contains_text("\nelastic_worker_suspected{rank=\"1\",state=\"idle\"} 1\n"));
+  // Whatever a file says; and a worker that ends, or does something, is suspected no more.
+  event.state = "cursed";
+  story.tell(event);
+  CHECK(view_of(story.records).workers()[1].is_suspected());
+  event.state = "none";
+  journal_story better = story;
+  CHECK_FALSE(view_of(better.tell(event).records).workers()[1].is_suspected());
+  CHECK_FALSE(view_of(story.end_worker(1, 0).records).workers()[1].is_suspected());
+}
+
 TEST_CASE("job view: what was lost by a restart, and why", "[observe]") {
   journal_story story;
   story.begin().start(1, 2).wait(10);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/process/detail/tree_usage.hpp>
 #include <support/catch.hpp>
 
 #include <unistd.h>
@@ -47,6 +48,7 @@ TEST_CASE("process_tree: reads a line of the process table whatever the name is"
     CHECK(entry->session == 4699);
     CHECK(entry->threads == 9);
     CHECK(entry->start_time == 123456);
+    CHECK(entry->processor_ticks == 5 + 6 + 7 + 8);
   }
 }
 
@@ -106,6 +108,21 @@ TEST_CASE("process_tree: this process is in the table of the machine", "[process
                       [&](const detail::process_entry& one) { return one.pid == self->pid; }) == 1);
   CHECK_FALSE(detail::read_process(-5));
   CHECK(detail::read_children(-5).empty());
+}
+
+TEST_CASE("process_tree: what a tree uses", "[process]") {
+  const auto usage = detail::look_at_tree(::getpid(), 1000);
+  REQUIRE(usage);
+  CHECK(usage->processes >= 1);
+  CHECK_FALSE(usage->is_cut);
+  CHECK(usage->stopped == 0);
+  // One more file is one too many: there is the list of children of at least one thread.
+  const auto cut = detail::look_at_tree(::getpid(), 1);
+  REQUIRE(cut);
+  CHECK(cut->processes == 1);
+  CHECK(cut->is_cut);
+  CHECK_FALSE(detail::look_at_tree(0, 1000));
+  CHECK_FALSE(detail::look_at_tree(2'000'000'000, 1000));
 }
 
 }  // namespace

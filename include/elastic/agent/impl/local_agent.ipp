@@ -703,7 +703,7 @@ class agent_run {
     try {
       co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    keep_standbys());
+                    group_.watch_work(), keep_standbys());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();

@@ -21,10 +21,13 @@
 #include <elastic/process/detail/core_file.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/process/detail/tree_usage.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -71,6 +74,11 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
   return !signal || *signal == stop_signal || *signal == SIGKILL || *signal == SIGTERM;
 }
 
+/// The path of a file in the log directory; of others nobody knows whether they hang: none.
+inline std::string path_in(const log_layout& layout, const std::string& path) {
+  return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+}
+
 }  // namespace detail
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
@@ -98,6 +106,9 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   attempt_.restart_count = restart_count;
   attempt_.started = time_->wall_now();
   attempt_.oom_kills = detail::count_oom_kills();
+  attempt_.watch = detail::worker_watch(spec_.watch_interval);
+  attempt_.steps.resize(static_cast<std::size_t>(spec_.nproc_per_node));
+  attempt_.files.resize(static_cast<std::size_t>(spec_.nproc_per_node));
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
   stop_plan at_once;
@@ -128,6 +139,79 @@ ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
       if (slept) end_stuck(slot, *slept);
     }
   }
+}
+
+ELASTIC_DECL task<void> worker_group::watch_work() {
+  const duration period = spec_.watch_interval;
+  if (period == duration::zero()) {
+    co_await wait_for_outcome();
+    co_return;
+  }
+  for (duration pause = period;;) {
+    co_await time_->sleep_until(deadline_after(time_->now(), pause));
+    const time_point began = time_->now();
+    const sights seen = co_await look_at_workers();
+    for (const detail::suspicion_change& change : attempt_.watch.look(seen, began)) {
+      note_suspicion(change);
+    }
+    // However many processes there are, no more than a hundredth of the time goes to them.
+    constexpr int part = 100;
+    pause = std::max(period, part * (time_->now() - began));
+  }
+}
+
+ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
+  auto executor = co_await asio::this_coro::executor;
+  sights seen(attempt_.workers.size());
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+    seen[slot] = look_at_worker(slot);
+    // What else there is to do gets its turn.
+    constexpr std::size_t at_once = 32;
+    if (slot % at_once == at_once - 1) co_await asio::post(executor, asio::use_awaitable);
+  }
+  co_return seen;
+}
+
+ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(
+    std::size_t slot) const {
+  const worker& entry = attempt_.workers[slot];
+  if (entry.end || entry.pid == 0) return std::nullopt;
+  detail::worker_sight sight;
+  sight.step = attempt_.steps[slot].number;
+  sight.step_at = attempt_.steps[slot].at;
+  sight.written = processes_.copied(slot);
+  if (!layout_.may_hang()) {
+    for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
+      std::error_code failure;
+      const std::uintmax_t size = path->empty() ? 0 : std::filesystem::file_size(*path, failure);
+      if (!failure) sight.written += size;
+    }
+  }
+  const std::size_t most_files = limits::watched_files / attempt_.workers.size();
+  const auto usage = detail::look_at_tree(entry.pid, std::max<std::size_t>(most_files, 1));
+  if (!usage) return sight;
+  if (!usage->is_cut) sight.processor_time = usage->processor_time;
+  sight.processes = usage->processes;
+  sight.stopped = usage->stopped;
+  sight.blocked = usage->blocked;
+  return sight;
+}
+
+ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
+  const bool is_none = change.suspicion == worker_suspicion::none;
+  if (is_none ? attempt_.suspected.erase(change.local_rank) == 0
+              : ++attempt_.suspicions > limits::worker_suspicions) {
+    return;
+  }
+  if (!is_none) attempt_.suspected.insert(change.local_rank);
+  const worker& entry = attempt_.workers[change.local_rank];
+  const std::string what =
+      is_none ? "is suspected no more" : fmt::format("seems {}", to_string(change.suspicion));
+  const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
+  log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
+               entry.identity.rank, change.local_rank, entry.pid, what, change.reason,
+               is_last ? "; no further one is told in this attempt" : "");
+  note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
@@ -301,6 +385,8 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
+  auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
+  if (last.number != progress.step) last = {progress.step, time_->now()};
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
@@ -406,6 +492,8 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   supervised_process process;
   process.process = process_of(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
+  attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
+  attempt_.files.at(slot).err = detail::path_in(layout_, output.err.file);
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
@@ -490,7 +578,7 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
 }
 
 ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worker& entry,
-                                                std::string reason) {
+                                                std::string reason, worker_suspicion suspicion) {
   if (!journal_) return;
   job_event event;
   event.kind = kind;
@@ -505,6 +593,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worke
     if (const auto signal = entry.end->status.signal()) event.signal = *signal;
     event.state = entry.end->status.success() ? "succeeded" : "failed";
   }
+  if (kind == job_event_kind::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
 }
 

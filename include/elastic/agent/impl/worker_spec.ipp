@@ -51,6 +51,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
   demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
+  demand(spec.watch_interval == duration::zero() ||
+             spec.watch_interval >= limits::least_watch_interval,
+         "watch_interval must be 0 (never) or 10 ms at least");
   validate(spec.hang_hook);
   validate(spec.node_check);
   const liveness_settings& liveness = spec.liveness;

@@ -24,6 +24,7 @@ struct option_target {
   bool no_python = false;
   bool run_path = false;
   bool no_progress = false;
+  bool watch_workers = false;
 };
 
 /// Which texts are values of an option, and what becomes of them.

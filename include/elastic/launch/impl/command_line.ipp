@@ -15,6 +15,7 @@
 #include <elastic/launch/detail/option_types.hpp>
 #include <elastic/launch/detail/slurm_step.hpp>
 
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -112,6 +113,8 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   config.rendezvous.use_ring = result.io != io_choice::epoll;
   config.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
   config.progress = !target.no_progress;
+  constexpr std::chrono::seconds usual_watch(5);
+  if (target.watch_workers || !config.status.empty()) config.workers.watch_interval = usual_watch;
   settle_nodes(given, config, result.warnings);
   check_workers(given, config);
   check_output(given, config, result.warnings);

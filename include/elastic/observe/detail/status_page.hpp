@@ -118,7 +118,8 @@ const span = seconds => {
 };
 const over = () => ["succeeded", "failed", "stopped"].includes(job.state);
 const last = () => job.attempts[job.attempts.length - 1];
-const slow = worker => worker.ratio > 1.25 && worker.state === "running";
+const slow = worker => worker.state === "running" && (worker.suspicion || worker.ratio > 1.25);
+const lags = worker => worker.suspicion || worker.ratio.toFixed(1) + " × the median";
 
 // Every worker that is known, with its node, by rank.
 function rankAll() {
@@ -179,11 +180,6 @@ function showProgress() {
     }
   }
   if (at.text) text += " · " + at.text;
-  const stragglers = workers().filter(slow);
-  if (stragglers.length) {
-    text += " · slow: " + stragglers.slice(0, 8).map(w => "rank " + w.rank + " (" +
-      w.ratio.toFixed(1) + " × the median)").join(", ");
-  }
   $("steps").textContent = text;
 }
 
@@ -290,10 +286,10 @@ function drawGrid() {
         pen.strokeStyle = faint;
         pen.strokeRect(left + .5, top + .5, side - 1, side - 1);
       } else {
-        const lags = slow(worker);
-        pen.fillStyle = lags ? lag : colours[worker.state];
+        const late = slow(worker);
+        pen.fillStyle = late ? lag : colours[worker.state];
         pen.fillRect(left, top, side, side);
-        const glyph = lags ? "◧" : glyphs[worker.state];
+        const glyph = late ? "◧" : glyphs[worker.state];
         pen.fillStyle = back;
         if (glyph && size > 14) pen.fillText(glyph, left + side / 2, top + side / 2 + 1);
       }
@@ -309,8 +305,11 @@ function drawGrid() {
   for (const worker of ranks.values()) counts[worker.state] = (counts[worker.state] || 0) + 1;
   const words = Object.entries(counts).map(([state, count]) =>
     count + " " + state + (glyphs[state] ? " " + glyphs[state] : ""));
-  const lagging = workers().filter(slow).length;
-  if (lagging) words.push(lagging + " slow ◧");
+  const lagging = workers().filter(slow);
+  if (lagging.length) {
+    words.push(lagging.length + " slow or stuck ◧: " + lagging.slice(0, 8)
+      .map(w => "rank " + w.rank + " (" + lags(w) + ")").join(", "));
+  }
   const others = (last() ? last().world_size : 0) - ranks.size;
   if (others > 0) words.push(others + " on other nodes, which show them ▢");
   if (job.whole && job.whole.lost) words.push(job.whole.lost + " nodes lost");
@@ -342,6 +341,9 @@ function showRank() {
     if (worker.ratio) text += " · " + worker.ratio.toFixed(2) + " × the median";
     if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
     lines.push(make("p", "", text));
+  }
+  if (worker.suspicion) {
+    lines.push(make("p", "mark", "seems " + worker.suspicion + ": " + worker.suspicion_reason));
   }
   if (worker.text) lines.push(make("p", "", worker.text));
   if (worker.reason) lines.push(make("pre", "", worker.reason));

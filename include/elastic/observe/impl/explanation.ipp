@@ -80,6 +80,11 @@ inline std::string line_of(const job_event& event) {
       if (event.state == "succeeded") return "";
       return worker_text(event) + " failed" + because(event);
     case kind::worker_hung: return worker_text(event) + " was hung" + because(event);
+    case kind::worker_suspected:
+      return fmt::format(
+          "{} {}{}", worker_text(event),
+          event.state == "none" ? "is suspected no more" : "seems " + printable_text(event.state),
+          because(event));
     case kind::workers_judged:
       if (event.state != "succeeded") return "";
       return "all workers of this node succeeded";

@@ -81,6 +81,10 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   if (worker.signal) json.add("signal", *worker.signal);
   if (worker.ended_us > 0) json.add("ended_us", worker.ended_us);
   if (!worker.reason.empty()) json.add("reason", budget.spend(worker.reason, 2048));
+  if (worker.is_suspected()) {
+    json.add("suspicion", to_string(worker.suspicion));
+    json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
+  }
   if (worker.step < 0) return json.text();
   json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
   if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
@@ -217,6 +221,10 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
   if (median > 0 && worker.step_seconds > median * straggler_ratio) {
     line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
   }
+  if (worker.is_suspected()) {
+    line += fmt::format("  {}: {}", to_string(worker.suspicion),
+                        one_line(worker.suspicion_reason, 200));
+  }
   if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
   if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
   if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
@@ -227,7 +235,8 @@ inline bool is_remarkable(const viewed_worker& worker, double median) {
   using condition = viewed_worker::condition;
   const bool is_usual = worker.state == condition::running || worker.state == condition::waiting ||
                         worker.state == condition::succeeded;
-  return !is_usual || (median > 0 && worker.step_seconds > median * straggler_ratio);
+  return !is_usual || worker.is_suspected() ||
+         (median > 0 && worker.step_seconds > median * straggler_ratio);
 }
 
 /// Each of a few workers, else only those of which there is something to be said.

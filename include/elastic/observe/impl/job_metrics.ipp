@@ -155,11 +155,26 @@ inline void write_time(metrics_writer& to, const job_view& view, std::int64_t no
   to.histogram(view.stop_durations());
 }
 
+/// A label for each of many would be a series for each of them.
+inline constexpr std::size_t most_named_ranks = 8;
+
+inline void write_suspicions(metrics_writer& to, const job_view& view) {
+  to.family("elastic_worker_suspected", "gauge", "1 for a rank that seems to hold up the others.");
+  std::size_t named = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if (!worker.is_suspected()) continue;
+    if (named++ == most_named_ranks) break;
+    to.sample(1,
+              fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
+  }
+}
+
 inline void write_workers(metrics_writer& to, const job_view& view) {
   to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
   for (const auto& [code, count] : view.exits()) {
     to.sample(static_cast<double>(count), label("code", code));
   }
+  write_suspicions(to, view);
   const viewed_worker* const slowest = view.slowest();
   if (!slowest) return;
   to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");
@@ -179,12 +194,10 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
   for (const viewed_worker& worker : view.workers()) {
     if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
   }
-  // A label for each of many would be a series for each of them.
-  constexpr std::size_t most_stragglers = 8;
   std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
     return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
   });
-  slow.resize(std::min(slow.size(), most_stragglers));
+  slow.resize(std::min(slow.size(), most_named_ranks));
   to.family("elastic_straggler_ratio", "gauge", "How often the median a step takes a slow rank.");
   for (const viewed_worker* const worker : slow) {
     to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));

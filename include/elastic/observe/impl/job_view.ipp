@@ -64,6 +64,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
     case job_event_kind::workers_started: start_workers(record); break;
     case job_event_kind::worker_ended: end_worker(record); break;
     case job_event_kind::worker_hung: note_hung(record); break;
+    case job_event_kind::worker_suspected: suspect(record.event); break;
     case job_event_kind::workers_judged:
       if (event.state == "succeeded") {
         end_attempt(record, attempt_end::success);
@@ -191,6 +192,17 @@ ELASTIC_DECL void job_view::note_hung(const journal_record& record) {
     worker->reason = record.event.reason;
   }
   end_attempt(record, attempt_end::hang);
+}
+
+ELASTIC_DECL void job_view::suspect(const job_event& event) {
+  viewed_worker* const worker = worker_of(event);
+  if (!worker) return;
+  const auto name =
+      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
+  if (name == worker_suspicion_names.end()) return;
+  worker->suspicion = static_cast<worker_suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == worker_suspicion::none;
+  worker->suspicion_reason = is_none ? std::string() : event.reason;
 }
 
 /// Those that ended because they were told to have no record of their own.

@@ -24,6 +24,8 @@ struct process_entry {
   int threads = 1;
   /// In ticks since the start of the machine: with the pid, it names one process for ever.
   std::uint64_t start_time = 0;
+  /// Processor time of all its threads and of the children that it has waited for, in ticks.
+  std::uint64_t processor_ticks = 0;
 
   /// Has ended and only waits for its parent to take note. (One whose first thread alone has
   /// ended looks the same but for its threads.)

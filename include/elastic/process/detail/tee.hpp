@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -81,6 +82,9 @@ class tee {
   /// stands still. The file still gets everything.
   ELASTIC_DECL void abandon_console();
 
+  /// How many bytes it has read.
+  std::uint64_t copied() const { return copied_; }
+
   /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
   std::vector<std::string> tail() const { return tail_.lines(); }
 
@@ -107,6 +111,7 @@ class tee {
   bool by_line_;
   line_tail tail_;
   asio::cancellation_signal showing_;
+  std::uint64_t copied_ = 0;
   bool finishing_ = false;
   std::size_t remaining_ = 0;
   // Most processes write little at a time; the large buffer exists while one writes much.

@@ -89,6 +89,12 @@ ELASTIC_DECL pid_t process_set::pid(std::size_t index) const {
   return slot ? slot->pid : 0;
 }
 
+ELASTIC_DECL std::uint64_t process_set::copied(std::size_t index) const {
+  const slot_pointer slot = find(*state_, index);
+  if (!slot) return 0;
+  return (slot->out ? slot->out->copied() : 0) + (slot->err ? slot->err->copied() : 0);
+}
+
 ELASTIC_DECL std::vector<std::string> process_set::tail(std::size_t index) const {
   const auto slot = find(*state_, index);
   return slot ? slot->tail() : std::vector<std::string>();

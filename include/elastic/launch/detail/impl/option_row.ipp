@@ -383,6 +383,15 @@ inline std::vector<option_row> make_option_rows() {
                "time observed times this factor. 0: nothing is learned.",
        .type = factor_type(),
        .is_own = true},
+      {.names = "--watch-workers",
+       .value = nullptr,
+       .heading = heading_failure,
+       .help =
+           "Look at the workers each 5 s, by the steps that they report and in /proc, and say in "
+           "the log and the journal which of them is slow, idle, blocked or stopped. Nothing is "
+           "done about them. --status includes it.",
+       .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
+       .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,

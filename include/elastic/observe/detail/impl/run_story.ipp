@@ -32,6 +32,7 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::worker_ended:
     case kind::worker_hung:
     case kind::fault_injected:
+    case kind::worker_suspected:
     case kind::checkpoint_ended:
     case kind::node_told: break;
   }

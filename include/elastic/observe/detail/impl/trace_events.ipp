@@ -117,7 +117,8 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   using kind = job_event_kind;
   const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
   const bool is_moment = is_end_of_failed || event.kind == kind::worker_hung ||
-                         event.kind == kind::round_ended || event.kind == kind::restart_decided ||
+                         event.kind == kind::worker_suspected || event.kind == kind::round_ended ||
+                         event.kind == kind::restart_decided ||
                          event.kind == kind::failure_decided ||
                          event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
                          event.kind == kind::fault_injected ||
@@ -126,8 +127,13 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   std::string text = std::string(to_string(event.kind));
   std::int64_t thread = 0;
   const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
-  if (event.rank && event.kind != kind::fault_injected)
-    text = fmt::format("rank {} {}", *event.rank, is_end_of_failed ? "failed" : "hung");
+  if (event.rank && event.kind != kind::fault_injected) {
+    std::string what = is_end_of_failed ? "failed" : "hung";
+    if (event.kind == kind::worker_suspected) {
+      what = event.state == "none" ? "suspected no more" : event.state;
+    }
+    text = fmt::format("rank {} {}", *event.rank, what);
+  }
   if (event.rank && has_thread) thread = *event.local_rank + 1;
   add({.type = 'i', .thread = thread, .name = text, .about = &event, .reason = event.reason});
 }

@@ -48,7 +48,13 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
       !read(field(), entry.session)) {
     return std::nullopt;
   }
-  for (int skipped = 7; skipped < 20; ++skipped) field();
+  for (int skipped = 7; skipped < 14; ++skipped) field();
+  for (int time = 14; time < 18; ++time) {
+    std::uint64_t ticks = 0;
+    if (!read(field(), ticks)) return std::nullopt;
+    entry.processor_ticks += ticks;
+  }
+  for (int skipped = 18; skipped < 20; ++skipped) field();
   if (!read(field(), entry.threads)) return std::nullopt;
   field();
   if (!read(field(), entry.start_time)) return std::nullopt;

@@ -94,6 +94,7 @@ ELASTIC_DECL ssize_t tee::read_some() {
   const std::size_t room = finishing_ ? std::min(remaining_, buffer_size()) : buffer_size();
   if (room == 0) return 0;
   const ssize_t size = ::read(pipe_.native_handle(), buffer(), room);
+  if (size > 0) copied_ += static_cast<std::uint64_t>(size);
   if (size > 0 && finishing_) remaining_ -= static_cast<std::size_t>(size);
   // More is coming than a line now and then.
   if (size == static_cast<ssize_t>(small_.size()) && !large_) wants_large_ = true;

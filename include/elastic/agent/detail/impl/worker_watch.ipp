@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/worker_watch.hpp>
+
+#include <elastic/observe/job_view.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// Of a processor: less is nothing, this much is work, and as much a median of those who compute.
+inline constexpr double idle_share = 0.02;
+inline constexpr double working_share = 0.2;
+inline constexpr double busy_share = 0.5;
+/// A median of fewer says nothing of any of them.
+inline constexpr std::size_t least_compared = 3;
+/// In periods: how long something is to last until it is told.
+inline constexpr int idle_patience = 6;
+inline constexpr int slow_patience = 12;
+inline constexpr int slow_step_patience = 3;
+
+inline double watched_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
+
+/// 0 of fewer than can be compared.
+inline double median_of_workers(std::vector<double> values) {
+  if (values.size() < least_compared) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The workers that run, together.
+struct worker_watch::crowd {
+  std::size_t running = 0;
+  std::size_t working = 0;
+  bool reports_steps = false;
+  /// 0: not known.
+  double median_pace = 0;
+  double median_share = 0;
+
+  std::size_t others() const { return running > 0 ? running - 1 : 0; }
+  std::size_t others_working(const record& entry) const { return working - (entry.works ? 1 : 0); }
+};
+
+ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
+    const std::vector<std::optional<worker_sight>>& sights, time_point now) {
+  const duration span = looked_ ? now - *looked_ : duration::zero();
+  looked_ = now;
+  records_.resize(sights.size());
+  for (std::size_t at = 0; at < sights.size(); ++at) {
+    records_[at].is_compared = false;
+    if (!sights[at]) {
+      records_[at] = {};
+    } else if (records_[at].last && span > duration::zero()) {
+      compare(records_[at], *sights[at], span);
+    }
+  }
+  const crowd others = survey();
+  std::vector<suspicion_change> changes;
+  for (std::size_t at = 0; at < sights.size(); ++at) {
+    record& entry = records_[at];
+    if (!sights[at]) continue;
+    if (entry.is_compared) {
+      count(entry, *sights[at], others, span);
+      const worker_suspicion suspicion = judge(entry, others);
+      if (suspicion != std::exchange(entry.suspicion, suspicion)) {
+        changes.push_back({at, suspicion, reason_of(entry, *sights[at], others)});
+      }
+    }
+    entry.last = sights[at];
+  }
+  return changes;
+}
+
+ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight, duration span) {
+  const worker_sight& last = *entry.last;
+  entry.is_compared = true;
+  entry.share.reset();
+  if (sight.processor_time && last.processor_time) {
+    // A process that ended may have taken its time with it.
+    const duration used = std::max(*sight.processor_time - *last.processor_time, duration::zero());
+    entry.share = watched_seconds(used) / watched_seconds(span);
+  }
+  const bool has_stepped = sight.step != last.step;
+  entry.works = has_stepped || entry.share.value_or(0) >= working_share;
+  entry.is_active = has_stepped || sight.written != last.written ||
+                    sight.processes != last.processes || entry.share.value_or(1) >= idle_share;
+  if (last.step < 0 || sight.step <= last.step) return;
+  constexpr double weight = 0.3;
+  const double steps = static_cast<double>(sight.step) - static_cast<double>(last.step);
+  const double each = watched_seconds(sight.step_at - last.step_at) / steps;
+  entry.pace = entry.pace > 0 ? weight * each + (1 - weight) * entry.pace : each;
+}
+
+ELASTIC_DECL auto worker_watch::survey() const -> crowd {
+  crowd all;
+  std::vector<double> paces;
+  std::vector<double> shares;
+  for (const record& entry : records_) {
+    if (!entry.is_compared) continue;
+    ++all.running;
+    if (entry.works) ++all.working;
+    if (entry.last->step >= 0) all.reports_steps = true;
+    if (entry.pace > 0) paces.push_back(entry.pace);
+    if (entry.share) shares.push_back(*entry.share);
+  }
+  all.median_pace = median_of_workers(std::move(paces));
+  all.median_share = median_of_workers(std::move(shares));
+  return all;
+}
+
+ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, const crowd& others,
+                                      duration span) const {
+  const auto lengthen = [span](duration& time, bool holds) {
+    time = holds ? time + span : duration::zero();
+  };
+  const bool uses_nothing = entry.share.value_or(1) < idle_share;
+  lengthen(entry.stopped, sight.stopped != 0 && sight.stopped == entry.last->stopped);
+  lengthen(entry.blocked,
+           sight.blocked != 0 && sight.blocked == entry.last->blocked && uses_nothing);
+  const bool others_work =
+      others.others() > 0 && others.others_working(entry) * 2 >= others.others();
+  // Once it is known to be idle, only what it does itself shows that it is not.
+  const bool is_known = entry.idle >= idle_patience * period_;
+  lengthen(entry.idle, !entry.is_active && (others_work || is_known));
+  bool is_slow = false;
+  if (others.median_pace > 0) {
+    is_slow = entry.pace > straggler_ratio * others.median_pace;
+  } else if (!others.reports_steps && others.median_share >= busy_share && entry.share) {
+    is_slow = *entry.share < others.median_share / 2;
+  }
+  lengthen(entry.slow, is_slow);
+  lengthen(entry.quick, !is_slow);
+}
+
+ELASTIC_DECL worker_suspicion worker_watch::judge(const record& entry, const crowd& others) const {
+  if (entry.stopped > duration::zero()) return worker_suspicion::stopped;
+  if (entry.blocked >= idle_patience * period_) return worker_suspicion::blocked;
+  if (entry.idle >= idle_patience * period_) return worker_suspicion::idle;
+  const int needed = others.median_pace > 0 ? slow_step_patience : slow_patience;
+  const bool was_slow = entry.suspicion == worker_suspicion::slow;
+  const bool is_slow =
+      was_slow ? entry.quick < slow_step_patience * period_ : entry.slow >= needed * period_;
+  return is_slow ? worker_suspicion::slow : worker_suspicion::none;
+}
+
+ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
+                                                 const crowd& others) {
+  switch (entry.suspicion) {
+    case worker_suspicion::none: break;
+    case worker_suspicion::stopped:
+      return fmt::format("process {} was stopped, by a signal or a debugger", sight.stopped);
+    case worker_suspicion::blocked:
+      return fmt::format("process {} has been in uninterruptible sleep for {:.0f} s", sight.blocked,
+                         watched_seconds(entry.blocked));
+    case worker_suspicion::idle:
+      return fmt::format("it has done nothing for {:.0f} s, while {} of {} others worked",
+                         watched_seconds(entry.idle), others.others_working(entry),
+                         others.others());
+    case worker_suspicion::slow:
+      if (others.median_pace > 0) {
+        return fmt::format("a step takes it {:.3g} s, {:.2f} times the median", entry.pace,
+                           entry.pace / others.median_pace);
+      }
+      return fmt::format("it got {:.0f} % of a processor, and the median worker {:.0f} %",
+                         entry.share.value_or(0) * 100, others.median_share * 100);
+  }
+  return "it works again";
+}
+
+}  // namespace elastic::detail
