@@ -46,8 +46,8 @@ SHARED = {
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
     "net": ["cut_links", "http_connection", "stream_listener"],
-    "process": ["console_target", "console_writer", "core_file", "fork_launcher", "memory_room",
-                "oom_kills", "process_tree", "signal_number", "tree_usage"],
+    "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
+                "memory_room", "oom_kills", "process_tree", "signal_number", "tree_usage"],
     "rendezvous": ["gather", "master_keys", "solo_rendezvous"],
     "store": ["key_watch"],
 }

@@ -16,6 +16,7 @@
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/observe/journal_sink.hpp>
 #include <elastic/observe/merged_trace.hpp>
+#include <elastic/observe/output_tails.hpp>
 #include <elastic/observe/status_address.hpp>
 #include <elastic/observe/status_server.hpp>
 #include <elastic/observe/trace_file.hpp>

@@ -151,6 +151,7 @@
 #include <elastic/observe/impl/journal_reader.ipp>
 #include <elastic/observe/impl/journal_record.ipp>
 #include <elastic/observe/impl/merged_trace.ipp>
+#include <elastic/observe/impl/output_tails.ipp>
 #include <elastic/observe/impl/status_address.ipp>
 #include <elastic/observe/impl/status_server.ipp>
 #include <elastic/observe/impl/trace_file.ipp>
@@ -158,6 +159,7 @@
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>
+#include <elastic/process/detail/impl/file_tail.ipp>
 #include <elastic/process/detail/impl/fork_launcher.ipp>
 #include <elastic/process/detail/impl/guard_file.ipp>
 #include <elastic/process/detail/impl/guarded_child.ipp>

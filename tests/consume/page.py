@@ -38,6 +38,7 @@ import os, sys, time
 sys.path.insert(0, {str(ROOT / "python")!r})
 from elasticrun import worker
 channel = worker.connect()
+print(sys.argv[1], "line at the end", file=sys.stderr, flush=True)
 for step in range(100000):
     channel.progress(step, 100000, text=sys.argv[1])
     if os.path.exists(sys.argv[2] + os.environ["RANK"]):
@@ -280,6 +281,10 @@ def check_details(browser, text):
     rank = browser.text("#rank")
     check("rank " in rank and "running" in rank, f"the chosen rank is shown as {rank!r}")
     comes_true("a rank shows what it says of itself", lambda: text in browser.text("#rank"))
+    comes_true("a rank shows what it wrote last",
+               lambda: text + " line at the end" in browser.run(
+                   "return [...document.querySelectorAll('#rank pre')]"
+                   ".map(part => part.textContent).join()"))
     check(text in browser.text("#steps"), "progress does not show what a worker says")
     made = browser.run("return document.querySelectorAll('img, script:not([src])').length")
     check(made == 0, "what a worker said became part of the page")

@@ -61,6 +61,18 @@ program_result ask(const elasticrun_stage& stage, const words& arguments) {
   return run_program(elasticrun_stage::elasticrun({{"status"}, arguments}), stage.environment());
 }
 
+TEST_CASE("status: what a failed worker left", "[integration][status]") {
+  const elasticrun_stage stage;
+  const words worker{"--no-python", "/bin/sh", "-c", "echo '<b>no luck</b>' >&2; exit 3"};
+  stage.run_command(elasticrun_stage::elasticrun({job, {"--log-dir", stage.logs()}, worker}));
+  const program_result told = ask(stage, {stage.log_root(), "--json"});
+  const nlohmann::json shown = nlohmann::json::parse(told.out);
+  REQUIRE(shown["attempts"].size() == 2);
+  for (const nlohmann::json& attempt : shown["attempts"]) {
+    CHECK(attempt["last_lines"] == "<b>no luck</b>\n");
+  }
+}
+
 TEST_CASE("status: a restart, its reason, and the end", "[integration][status]") {
   const elasticrun_stage stage;
   const words command =

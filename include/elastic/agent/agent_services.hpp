@@ -22,6 +22,7 @@ namespace elastic {
 class job_journal;
 class job_monitor;
 class logs_specs;
+class output_tails;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
@@ -60,6 +61,8 @@ struct agent_services {
   /// Where the output of workers goes. Default: what the launch_config names; else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
+  /// Offers the last lines of each worker to whoever shows the job. Default: to nobody.
+  std::shared_ptr<output_tails> tails = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};

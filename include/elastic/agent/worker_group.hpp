@@ -25,6 +25,7 @@
 #include <elastic/health/detail/worker_channels.hpp>
 #include <elastic/health/detail/worker_channels_options.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/observe/output_tails.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -90,6 +91,7 @@ class worker_group {
   /// `layout` must outlive the group. The services must be set, but for telemetry.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
+  ELASTIC_DECL ~worker_group();
 
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
@@ -201,6 +203,10 @@ class worker_group {
   /// The worker that ended first without success, as far as is known by now; null: none.
   ELASTIC_DECL const worker* first_failed() const;
 
+  /// The same with what it left; none if there is none, or it was stopped. To be asked after
+  /// `stop`.
+  ELASTIC_DECL std::optional<worker_failure> first_failure() const;
+
   /// The workers that did not end with success, in the order of their ends. To be asked after
   /// `stop`: what they wrote is known only then.
   ELASTIC_DECL std::vector<worker_failure> failures(const std::string& host) const;
@@ -225,8 +231,11 @@ class worker_group {
 
   using sights = std::vector<std::optional<detail::worker_sight>>;
   ELASTIC_DECL task<sights> look_at_workers();
-  ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot) const;
+  ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot);
   ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
+
+  /// How to come by what a worker of this node wrote last.
+  ELASTIC_DECL std::optional<output_reader> output_of(std::int64_t rank) const;
 
   // No hook looks into hung workers any more.
   ELASTIC_DECL void send_pending_kills();
@@ -322,6 +331,8 @@ class worker_group {
     struct reported_step {
       std::int64_t number = -1;
       time_point at{};
+      /// That of the last look.
+      std::int64_t looked = -1;
     };
     std::vector<reported_step> steps;
     /// By local rank, the files in the log directory that have the worker's output; empty: none.
@@ -351,6 +362,8 @@ class worker_group {
   std::shared_ptr<worker_observer> observer_;
   /// Null: nothing is told.
   std::shared_ptr<job_journal> journal_;
+  /// Null: nobody asks.
+  std::shared_ptr<output_tails> tails_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;

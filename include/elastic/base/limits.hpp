@@ -196,6 +196,10 @@ inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// One answer of the status server.
 inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
+/// What is shown of a line that a worker wrote.
+inline constexpr std::size_t shown_line_bytes = 2000;
+/// How long the log file of a worker is waited for whose last lines somebody wants to see.
+inline constexpr std::chrono::seconds shown_lines_patience{2};
 /// Connections to the status server, and those of them that follow events: there is always room for
 /// a probe.
 inline constexpr std::size_t status_connections = 16;

@@ -58,6 +58,9 @@ struct viewed_attempt {
   std::string reason = {};
   /// The first worker of this node that failed.
   std::optional<std::int64_t> failed_rank = {};
+  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
+  std::string cause = {};
+  std::string last_lines = {};
   /// What was decided then.
   std::string decision = {};
   /// From its end until workers ran again; empty: they do not, or not yet.

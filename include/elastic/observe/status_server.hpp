@@ -10,6 +10,7 @@
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_monitor.hpp>
 #include <elastic/observe/status_address.hpp>
+#include <elastic/observe/output_tails.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -29,6 +30,8 @@ struct status_server_options {
   std::shared_ptr<job_journal> journal = {};
   /// What follows that journal, and the workers; must be set.
   std::shared_ptr<job_monitor> monitor = {};
+  /// What the agent offers the output of its workers by; null: it is not shown.
+  std::shared_ptr<output_tails> tails = {};
   /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only this
   /// host can reach the server, else one that the server makes.
   std::string token = {};

@@ -27,6 +27,7 @@ enum class job_event_kind {
   workers_judged,
   checkpoint_ended,
   round_ended,
+  failure_described,
   restart_decided,
   failure_decided,
   stop_requested,
@@ -41,7 +42,7 @@ enum class job_event_kind {
 };
 
 /// Their names in files and on pages.
-inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 22> job_event_kinds{{
+inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 23> job_event_kinds{{
     {job_event_kind::agent_started, "agent_started"},
     {job_event_kind::rendezvous_started, "rendezvous_started"},
     {job_event_kind::round_joined, "round_joined"},
@@ -53,6 +54,7 @@ inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 22> job
     {job_event_kind::workers_judged, "workers_judged"},
     {job_event_kind::checkpoint_ended, "checkpoint_ended"},
     {job_event_kind::round_ended, "round_ended"},
+    {job_event_kind::failure_described, "failure_described"},
     {job_event_kind::restart_decided, "restart_decided"},
     {job_event_kind::failure_decided, "failure_decided"},
     {job_event_kind::stop_requested, "stop_requested"},
@@ -103,6 +105,8 @@ struct job_event {
   std::string state = {};
   /// Of node_told: the node, as the server of the rendezvous calls it.
   std::string peer = {};
+  /// The last lines that a worker wrote to stderr, of failure_described.
+  std::string lines = {};
   /// Of agent_started.
   std::string run_id = {};
   std::string backend = {};

@@ -40,6 +40,23 @@ http_request_head get(std::string target, std::string header = {}, std::string v
   return request;
 }
 
+TEST_CASE("status answer: whose output is asked for", "[observe]") {
+  const job_view view;
+  const auto asked = [&](std::string path) {
+    const status_answer answer = answer_of(get("/api/v1/ranks/" + path), {}, view, 0);
+    CHECK(answer.status == (answer.output_of_rank ? 200 : 404));
+    return answer.output_of_rank.value_or(-1);
+  };
+  CHECK(asked("0/output") == 0);
+  CHECK(asked("1023/output") == 1023);
+  for (const char* none :
+       {"", "output", "/output", "-1/output", "+1/output", "1/outputs", "1 /output", "0x1/output",
+        "1/2/output", "99999999999999999999/output", "1"}) {
+    CAPTURE(none);
+    CHECK(asked(none) == -1);
+  }
+}
+
 TEST_CASE("status address: what it may be", "[observe]") {
   struct row {
     const char* text;

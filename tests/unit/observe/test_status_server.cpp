@@ -31,6 +31,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace status_server_tests {
 
@@ -45,6 +46,7 @@ using elastic::test::comes_true;
 using elastic::test::contains_text;
 using elastic::test::http_peer;
 using elastic::test::journal_story;
+using namespace std::string_literals;
 
 /// A clock that goes a hundred times as fast, so that seconds are waited for in moments.
 class fast_time final : public elastic::time_source {
@@ -79,6 +81,7 @@ class stage {
     serving.address = elastic::parse_status_address(address);
     serving.journal = journal;
     serving.monitor = monitor;
+    serving.tails = tails;
     serving.token = std::move(token);
     serving.commands = std::move(commands);
     if (is_fast) serving.time = std::make_shared<fast_time>();
@@ -110,6 +113,9 @@ class stage {
 
   std::shared_ptr<job_journal> journal;
   std::shared_ptr<job_monitor> monitor;
+  std::shared_ptr<elastic::output_tails> tails = std::make_shared<elastic::output_tails>();
+
+  asio::any_io_executor executor() { return context_.get_executor(); }
 
  private:
   asio::io_context context_{1};
@@ -122,6 +128,38 @@ class stage {
 };
 
 const std::string ok = "HTTP/1.1 200 OK";
+
+TEST_CASE("status server: the last lines of a worker are text, whatever they are", "[observe]") {
+  for (const bool may_hang : {false, true}) {
+    stage shown;
+    const std::string target = "/api/v1/ranks/3/output";
+    CHECK(shown.first_line(target) == "HTTP/1.1 404 Not Found");
+    shown.tails->open(shown.executor(), [may_hang](std::int64_t rank) {
+      std::optional<elastic::output_reader> reader;
+      if (rank != 3) return reader;
+      reader.emplace();
+      reader->may_hang = may_hang;
+      reader->read = [] {
+        const std::string bytes = "</pre>\"\x1b[2J\xff\x00"s + std::string(10'000, 'x');
+        return std::vector<elastic::output_tail>{{"stderr", "/logs/stderr.log", {bytes, ""}}};
+      };
+      return reader;
+    });
+    const std::string answer = shown.get(target);
+    CHECK_THAT(answer, contains_text("Content-Type: application/json\r\n"));
+    const auto told = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+    CHECK(told["rank"] == 3);
+    const auto& stream = told["streams"].at(0);
+    CHECK(stream["name"] == "stderr");
+    CHECK(stream["path"] == "/logs/stderr.log");
+    CHECK(stream["lines"].size() == 2);
+    CHECK(stream["lines"][0].get<std::string>().starts_with("</pre>\"\x1b[2J\xef\xbf\xbd"));
+    CHECK(stream["lines"][0].get<std::string>().size() < 2100);
+    CHECK(shown.first_line("/api/v1/ranks/4/output") == "HTTP/1.1 404 Not Found");
+    shown.tails->close();
+    CHECK(shown.first_line(target) == "HTTP/1.1 404 Not Found");
+  }
+}
 
 /// Of a job of which nothing is known, at a port of this host.
 status_server_options bare_options() {

@@ -5,6 +5,7 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>

@@ -390,6 +390,26 @@ class agent_run {
     journal_.record(std::move(event));
   }
 
+  /// What the worker left whose failure ended the attempt.
+  void note_cause() {
+    if (const rendezvous_change* change = round_end(); change && change->on_other_node) return;
+    const std::optional<worker_failure> failure = group_.first_failure();
+    if (!failure) return;
+    job_event event = about(job_event_kind::failure_described);
+    event.rank = failure->rank;
+    event.local_rank = failure->local_rank;
+    event.pid = failure->pid;
+    if (failure->error) event.reason = failure->error->message;
+    for (const std::string& line : failure->last_stderr) event.lines += line + '\n';
+    // The end says most.
+    if (event.lines.size() > limits::journal_text_bytes) {
+      const std::size_t cut = event.lines.size() - limits::journal_text_bytes;
+      event.lines.erase(0, event.lines.find('\n', cut - 1) + 1);
+    }
+    if (event.reason.empty() && event.lines.empty()) return;
+    journal_.record(std::move(event));
+  }
+
   /// Notes how long it takes to stop the workers that run.
   task<void> stop_in_journal(stop_plan plan, task<void> stopping) {
     const auto& workers = group_.workers();
@@ -440,6 +460,7 @@ class agent_run {
         case action::give_up:
           log_change(*view.after_round);
           co_await stop_usually();
+          note_cause();
           if (!stop_) co_return finish_given_up(*view.after_round);
           break;
         case action::leave_job: co_return co_await leave_job();
@@ -934,6 +955,7 @@ class agent_run {
   /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
   task<void> restart(duration delay) {
     co_await stop_usually();
+    note_cause();
     if (delay > duration::zero() && !stop_) {
       co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait(),
                     make_standbys_ahead());

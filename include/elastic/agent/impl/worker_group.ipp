@@ -20,6 +20,7 @@
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/process/detail/core_file.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
+#include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/tree_usage.hpp>
 
@@ -89,11 +90,19 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
       log_(services.log),
       observer_(services.observer),
       journal_(services.journal),
+      tails_(services.tails),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
-      processes_(strand, process_services(services)) {}
+      processes_(strand, process_services(services)) {
+  if (!tails_) return;
+  tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+}
+
+ELASTIC_DECL worker_group::~worker_group() {
+  if (tails_) tails_->close();
+}
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) {
@@ -172,13 +181,15 @@ ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
   co_return seen;
 }
 
-ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(
-    std::size_t slot) const {
+ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(std::size_t slot) {
   const worker& entry = attempt_.workers[slot];
   if (entry.end || entry.pid == 0) return std::nullopt;
   detail::worker_sight sight;
-  sight.step = attempt_.steps[slot].number;
-  sight.step_at = attempt_.steps[slot].at;
+  auto& last = attempt_.steps[slot];
+  sight.step = last.number;
+  sight.step_at = last.at;
+  // Who goes on from step to step needs no further look.
+  if (std::exchange(last.looked, last.number) != last.number) return sight;
   sight.written = processes_.copied(slot);
   if (!layout_.may_hang()) {
     for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
@@ -195,6 +206,29 @@ ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(
   sight.stopped = usage->stopped;
   sight.blocked = usage->blocked;
   return sight;
+}
+
+ELASTIC_DECL std::optional<output_reader> worker_group::output_of(std::int64_t rank) const {
+  const std::int64_t slot = rank - attempt_.base_rank;
+  if (slot < 0 || slot >= static_cast<std::int64_t>(attempt_.files.size())) return std::nullopt;
+  const auto place = static_cast<std::size_t>(slot);
+  const auto of_file = [](std::string stream, const std::string& path) {
+    return output_tail{std::move(stream), path, detail::read_file_tail(path)};
+  };
+  output_reader reader;
+  reader.may_hang = layout_.may_hang();
+  reader.read = [files = attempt_.files[place], of_file,
+                 lines = processes_.tail_reader(place)]() -> std::vector<output_tail> {
+    std::vector<output_tail> tails;
+    if (!files.err.empty()) {
+      tails.push_back(of_file("stderr", files.err));
+    } else {
+      tails.push_back({"stderr", "", lines()});
+    }
+    if (!files.out.empty()) tails.push_back(of_file("stdout", files.out));
+    return tails;
+  };
+  return reader;
 }
 
 ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
@@ -239,6 +273,12 @@ ELASTIC_DECL const worker* worker_group::first_failed() const {
     if (!attempt_.workers[index].end->status.success()) return &attempt_.workers[index];
   }
   return nullptr;
+}
+
+ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
+  const worker* const first = first_failed();
+  if (!first || first->stopped_by_agent) return std::nullopt;
+  return describe(*first, {});
 }
 
 ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
@@ -386,7 +426,10 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
-  if (last.number != progress.step) last = {progress.step, time_->now()};
+  if (last.number != progress.step) {
+    last.number = progress.step;
+    last.at = time_->now();
+  }
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;

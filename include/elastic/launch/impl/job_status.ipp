@@ -8,6 +8,7 @@
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_monitor.hpp>
 #include <elastic/observe/status_address.hpp>
+#include <elastic/observe/output_tails.hpp>
 
 #include <utility>
 
@@ -26,6 +27,8 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
   detail::add_monitor(monitored);
   options.journal = monitored.journal;
   options.monitor = monitored.monitor;
+  if (!monitored.tails) monitored.tails = std::make_shared<output_tails>();
+  options.tails = monitored.tails;
   options.time = services.time;
   options.log = services.log;
   options.commands = std::move(commands);

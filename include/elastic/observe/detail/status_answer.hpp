@@ -8,6 +8,7 @@
 #include <elastic/observe/job_view.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,8 @@ struct status_answer {
   std::vector<std::pair<std::string, std::string>> headers = {};
   /// The body does not end: events follow.
   bool is_stream = false;
+  /// The body is what the worker of this rank wrote last, which is yet to be asked for.
+  std::optional<std::int64_t> output_of_rank = {};
 };
 
 /// What is answered, without I/O.

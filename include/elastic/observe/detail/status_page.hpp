@@ -211,6 +211,7 @@ function showAttempts() {
     let text = started ? " after " + ran : "";
     if (!attempt.end) text = started ? "runs for " + ran : "not yet running";
     if (attempt.reason && attempt.end !== "success") text += ": " + attempt.reason;
+    if (attempt.cause) text += " · " + attempt.cause;
     if (attempt.lost_seconds !== undefined) text += " · lost " + span(attempt.lost_seconds);
     if (attempt.decision) text += " · " + attempt.decision;
     why.append(make("span", "", text));
@@ -334,6 +335,8 @@ function showRank() {
   const attempt = job.attempts.filter(a => a.failed_rank === worker.rank).pop();
   if (attempt) {
     lines.push(make("p", "", "what ended round " + attempt.round + ": " + attempt.reason));
+    if (attempt.cause) lines.push(make("p", "", attempt.cause));
+    if (attempt.last_lines) lines.push(make("pre", "", attempt.last_lines));
   }
   if (worker.step >= 0) {
     let text = "step " + worker.step + (worker.total ? " of " + worker.total : "");
@@ -347,11 +350,34 @@ function showRank() {
   }
   if (worker.text) lines.push(make("p", "", worker.text));
   if (worker.reason) lines.push(make("pre", "", worker.reason));
+  if (wrote.rank === selected) {
+    for (const stream of wrote.streams) {
+      if (!stream.lines.length) continue;
+      lines.push(make("p", "hint", "last lines of " + stream.name + " " + stream.path),
+        make("pre", "", stream.lines.join("\n")));
+    }
+  }
   box.replaceChildren(...lines);
+  askOutput();
+}
+
+let wrote = {}, asking = 0;
+
+async function askOutput() {
+  const rank = selected;
+  if (rank === null || Date.now() - asking < 2000) return;
+  asking = Date.now();
+  try {
+    const answer = await fetch("api/v1/ranks/" + rank + "/output", { cache: "no-store" });
+    if (!answer.ok || rank !== selected) return;
+    wrote = await answer.json();
+    showRank();
+  } catch { /* The next one may come through. */ }
 }
 
 function select(rank) {
   selected = rank;
+  asking = 0;
   drawGrid();
   showRank();
 }
@@ -481,7 +507,11 @@ function follow() {
   };
 }
 
-setInterval(() => { if (job && !over() && !document.hidden) showAttempts(); }, 1000);
+setInterval(() => {
+  if (!job || over() || document.hidden) return;
+  showAttempts();
+  askOutput();
+}, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")
   .addEventListener("change", () => { if (job) drawGrid(); });

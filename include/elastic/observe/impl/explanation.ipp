@@ -99,6 +99,8 @@ inline std::string line_of(const job_event& event) {
                              ? fmt::format(", after {}", span_words(*event.allowed))
                              : std::string());
     case kind::failure_decided: return "the job is given up" + because(event);
+    case kind::failure_described:
+      return event.reason.empty() ? std::string() : worker_text(event) + " left" + because(event);
     case kind::stop_requested: return "a stop was asked for" + because(event);
     case kind::fence_reached: return "the workers were killed" + because(event);
     case kind::fault_injected: return "a fault was made on purpose" + because(event);

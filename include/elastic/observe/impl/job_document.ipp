@@ -46,7 +46,7 @@ inline std::string json_list(const std::vector<std::string>& entries) {
   return fmt::format("[{}]", fmt::join(entries, ",\n"));
 }
 
-inline std::string attempt_json(const viewed_attempt& attempt) {
+inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
   json_object json;
   json.add("round", attempt.round).add("attempt", attempt.number);
   json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
@@ -54,6 +54,10 @@ inline std::string attempt_json(const viewed_attempt& attempt) {
   json.add("ended_us", attempt.ended_us).add("end", name_of(attempt.end));
   if (attempt.failed_rank) json.add("failed_rank", *attempt.failed_rank);
   json.add("reason", cut_text(attempt.reason, 400));
+  if (!attempt.cause.empty()) json.add("cause", cut_text(attempt.cause, 400));
+  if (has_lines && !attempt.last_lines.empty()) {
+    json.add("last_lines", cut_text(attempt.last_lines, limits::journal_text_bytes));
+  }
   json.add("decision", cut_text(attempt.decision, 200));
   if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
   return json.text();
@@ -210,6 +214,7 @@ inline std::string attempt_line(const viewed_attempt& attempt, const job_view& v
   }
   if (is_over) line += fmt::format("  {}", name_of(attempt.end));
   if (!attempt.reason.empty()) line += ": " + one_line(attempt.reason, 300);
+  if (!attempt.cause.empty()) line += "; " + one_line(attempt.cause, 300);
   if (attempt.lost_seconds) line += fmt::format("  (lost {})", span_text(*attempt.lost_seconds));
   return line + "\n";
 }
@@ -340,8 +345,10 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", detail::rounded(*part));
   std::vector<std::string> attempts;
-  for (const viewed_attempt& attempt : view.attempts()) {
-    attempts.push_back(detail::attempt_json(attempt));
+  constexpr std::size_t with_lines = 8;
+  for (std::size_t at = 0; at < view.attempts().size(); ++at) {
+    const bool has_lines = at + with_lines >= view.attempts().size();
+    attempts.push_back(detail::attempt_json(view.attempts()[at], has_lines));
   }
   std::vector<std::string> workers;
   detail::text_budget budget;

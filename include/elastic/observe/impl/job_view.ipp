@@ -80,6 +80,11 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
       break;
     case job_event_kind::restart_decided:
     case job_event_kind::failure_decided: decide(record); break;
+    case job_event_kind::failure_described:
+      if (attempts_.empty()) break;
+      attempts_.back().cause = event.reason;
+      attempts_.back().last_lines = event.lines;
+      break;
     case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
     case job_event_kind::workers_stopping:
       is_stopping_ = true;

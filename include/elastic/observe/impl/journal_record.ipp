@@ -29,6 +29,7 @@ struct event_field {
 inline constexpr event_field<std::string> event_texts[] = {
     {"reason", &job_event::reason},   {"state", &job_event::state}, {"run_id", &job_event::run_id},
     {"backend", &job_event::backend}, {"role", &job_event::role},   {"peer", &job_event::peer},
+    {"lines", &job_event::lines},
 };
 
 inline constexpr event_field<std::optional<std::int64_t>> event_numbers[] = {

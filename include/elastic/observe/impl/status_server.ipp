@@ -5,6 +5,7 @@
 #include <elastic/observe/status_server.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -31,7 +32,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <list>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -291,6 +294,10 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
                                              limits::status_followers));
     }
+    if (made.output_of_rank) {
+      task<status_answer> showing = show_output(self, *made.output_of_rank);
+      made = co_await std::move(showing);
+    }
     const bool has_body = request.method != "HEAD" || is_refused;
     const bool follows = made.is_stream && has_body;
     const bool goes_on = !is_refused && !made.is_stream && request.keeps_connection;
@@ -344,6 +351,42 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       outcome.text = failure.what();
     }
     co_return outcome;
+  }
+
+  /// What a worker wrote last, if it can be known soon enough.
+  static task<status_answer> show_output(self_pointer self, std::int64_t rank) {
+    time_source& time = *self->options_.time;
+    const time_point deadline = time.now() + limits::shown_lines_patience;
+    std::optional<std::string> text;
+    task<void> reading = read_output(self, rank, text);
+    const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
+    status_answer shown;
+    if (text) {
+      shown.type = "application/json";
+      shown.body = std::move(*text);
+    } else if (is_in_time) {
+      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
+    } else {
+      shown = refusal_answer(503, "the log directory does not answer");
+    }
+    co_return shown;
+  }
+
+  static task<void> read_output(self_pointer self, std::int64_t rank,
+                                std::optional<std::string>& text) {
+    if (!self->options_.tails) co_return;
+    task<std::optional<output_reader>> asking = self->options_.tails->of(rank);
+    const std::optional<output_reader> reader = co_await std::move(asking);
+    if (!reader) co_return;
+    if (!reader->may_hang) {
+      text = output_json(rank, reader->read());
+      co_return;
+    }
+    std::function<std::vector<output_tail>()> work = reader->read;
+    task<std::vector<output_tail>> running =
+        run_blocking<std::vector<output_tail>>(std::move(work));
+    const std::vector<output_tail> tails = co_await std::move(running);
+    text = output_json(rank, tails);
   }
 
   /// Who does not read in time is left.

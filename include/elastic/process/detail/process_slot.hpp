@@ -29,9 +29,6 @@
 
 namespace elastic::detail {
 
-/// The last lines of a file, as many as a report shows; none if it cannot be read.
-ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
-
 /// One process of a set with the copying of its output, from its start until its place is free.
 /// Shared with the coroutines that work for it.
 class process_slot : public std::enable_shared_from_this<process_slot> {

@@ -9,6 +9,7 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/child.hpp>
+#include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 
 #include <algorithm>

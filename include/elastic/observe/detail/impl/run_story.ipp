@@ -33,6 +33,7 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::worker_hung:
     case kind::fault_injected:
     case kind::worker_suspected:
+    case kind::failure_described:
     case kind::checkpoint_ended:
     case kind::node_told: break;
   }

@@ -41,6 +41,21 @@ inline std::string_view status_words(int status) {
 
 inline bool is_probe(std::string_view path) { return path == "/livez" || path == "/readyz"; }
 
+/// The rank in "/api/v1/ranks/3/output"; none: it is another path.
+inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
+  constexpr std::string_view begin = "/api/v1/ranks/";
+  constexpr std::string_view end = "/output";
+  if (!path.starts_with(begin) || !path.ends_with(end)) return std::nullopt;
+  if (path.size() < begin.size() + end.size()) return std::nullopt;
+  const std::string_view digits =
+      path.substr(begin.size(), path.size() - begin.size() - end.size());
+  std::int64_t rank = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [stop, failure] = std::from_chars(digits.data(), last, rank);
+  if (failure != std::errc() || stop != last || rank < 0) return std::nullopt;
+  return rank;
+}
+
 /// What those who may look get; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_request_head& request,
                                                const job_view& view, std::int64_t now_us) {
@@ -66,6 +81,8 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
+  } else if (const auto rank = rank_of_output_path(path)) {
+    answer.output_of_rank = rank;
   } else {
     return std::nullopt;
   }

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <asio/any_io_executor.hpp>
+
+namespace elastic {
+
+/// The last lines that a worker wrote to a stream. Text of the worker's, which may be hostile.
+struct output_tail {
+  /// "stdout" or "stderr".
+  std::string stream;
+  /// The file that has all of it; empty: there is none.
+  std::string path;
+  /// Oldest first, without their ends, at most `limits::report_stderr_lines`.
+  std::vector<std::string> lines;
+};
+
+/// How to come by them: `read` may be called on any thread, once, and waits for a file if there is
+/// one, which may be for ever if it `may_hang`.
+struct output_reader {
+  std::function<std::vector<output_tail>()> read;
+  bool may_hang = false;
+};
+
+/// Where an agent offers what its workers wrote last, to whoever shows the job; see
+/// `agent_services::tails`.
+///
+/// Thread-safety: any thread.
+class output_tails : public std::enable_shared_from_this<output_tails> {
+ public:
+  /// Of the worker of a rank; none if it is not of this node.
+  using source = std::function<std::optional<output_reader>(std::int64_t rank)>;
+
+  /// For the agent: whoever asks is answered by this from now on, which is called on the executor.
+  ELASTIC_DECL void open(asio::any_io_executor executor, source answers);
+
+  /// Nobody is answered any more. To be called on that executor, if anybody may ask.
+  ELASTIC_DECL void close();
+
+  /// How to come by what a rank wrote last; none if there is no such worker here, or no agent.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
+
+ private:
+  ELASTIC_DECL static task<std::optional<output_reader>> ask(std::shared_ptr<output_tails> self,
+                                                             std::int64_t rank);
+
+  std::mutex mutex_;
+  asio::any_io_executor executor_;
+  source source_;
+};
+
+/// The lines as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…", "lines": ["…"]}]}.
+/// Bytes that are no text are replaced; lines are cut after `limits::shown_line_bytes`.
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/observe/impl/output_tails.ipp>
+#endif
