@@ -51,6 +51,9 @@ ELASTIC_NODES_ROUNDS=200 for_minutes build/dev/tests/integration_tests \
 say "The agent that leads is lost, in every way"
 tests/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
 
+say "A disturbed job whose journal, metrics and trace agree with what was done to it"
+tests/chaos_run.py build/dev/elasticrun --minutes "$minutes"
+
 say "Agents that are killed at any moment of a launch"
 ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
   "guard: elasticrun killed at any moment*"
