@@ -22,6 +22,7 @@
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/job_status.hpp>
+#include <elastic/launch/kubeflow_progress.hpp>
 #include <elastic/launch/lean_observer.hpp>
 #include <elastic/launch/machine.hpp>
 #include <elastic/launch/missing_torch.hpp>
@@ -43,6 +44,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -142,6 +144,40 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
   co_return result;
 }
 
+/// Where Kubeflow Trainer wants to hear of the job; none if there is no such place, or it is wrong.
+std::optional<elastic::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
+                                                          const elastic::logger& log) {
+  try {
+    return elastic::find_kubeflow_server(config.workers.environment);
+  } catch (const std::exception& failure) {
+    log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
+    return std::nullopt;
+  }
+}
+
+elastic::task<elastic::run_result> report(elastic::task<elastic::run_result> running,
+                                          std::shared_ptr<elastic::kubeflow_reporter> reporter) {
+  elastic::run_result result;
+  co_await elastic::race(keep(std::move(running), result), reporter->run());
+  co_return result;
+}
+
+/// Runs the job, and tells Kubeflow Trainer how far it is if that wants to know.
+elastic::task<elastic::run_result> run_reported_job(elastic::launch_config config,
+                                                    elastic::agent_services services,
+                                                    commanded_agent target) {
+  const auto server = look_for_kubeflow(config, services.log);
+  if (!server) co_return co_await run_job(config, services, target);
+  const auto reporter = std::make_shared<elastic::kubeflow_reporter>(
+      co_await asio::this_coro::executor, *server, std::make_shared<elastic::system_time>(),
+      services.log, services.observer);
+  services.observer = reporter;
+  services.journal->add(reporter->monitor());
+  elastic::task<elastic::run_result> running = report(run_job(config, services, target), reporter);
+  elastic::task<void> ending = reporter->finish();
+  co_return co_await elastic::with_cleanup(std::move(running), std::move(ending));
+}
+
 /// Runs the job, and shows what it does if that is what the user wants.
 elastic::task<elastic::run_result> run_shown_job(const elastic::launch_config& config,
                                                  elastic::agent_services services) {
@@ -150,7 +186,7 @@ elastic::task<elastic::run_result> run_shown_job(const elastic::launch_config& c
     return carry_out(target, std::move(command));
   };
   const auto status = elastic::show_job(services.worker_parent, config, services, commands);
-  elastic::task<elastic::run_result> running = run_job(config, services, target);
+  elastic::task<elastic::run_result> running = run_reported_job(config, services, target);
   if (!status) co_return co_await std::move(running);
   std::fputs(("Status: " + status->url() + "\n").c_str(), stderr);
   elastic::task<void> ending = status->stop();

@@ -103,6 +103,7 @@
 #include <elastic/launch/impl/io_choice.ipp>
 #include <elastic/launch/impl/job_outcome.ipp>
 #include <elastic/launch/impl/job_status.ipp>
+#include <elastic/launch/impl/kubeflow_progress.ipp>
 #include <elastic/launch/impl/launcher.ipp>
 #include <elastic/launch/impl/lean_observer.ipp>
 #include <elastic/launch/impl/machine.ipp>

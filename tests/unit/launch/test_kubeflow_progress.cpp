@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/launch/kubeflow_progress.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/observe/job_view.hpp>
+#include <support/catch.hpp>
+#include <support/journal_story.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace kubeflow_progress_tests {
+
+using elastic::find_kubeflow_server;
+using elastic::job_view;
+using elastic::kubeflow_server;
+using elastic::kubeflow_status;
+using elastic::worker_progress;
+using elastic::test::journal_story;
+
+std::optional<kubeflow_server> server_of(const std::string& url) {
+  return find_kubeflow_server({{"KUBEFLOW_TRAINER_SERVER_URL", url}});
+}
+
+TEST_CASE("kubeflow: where it wants to be told", "[launch]") {
+  CHECK_FALSE(find_kubeflow_server({}));
+  CHECK_FALSE(server_of(""));
+  struct row {
+    const char* url;
+    const char* host;
+    int port;
+    bool uses_tls;
+    const char* target;
+  };
+  const row rows[] = {
+      {"https://trainer.kubeflow:8082/apis/v1/status?x=1", "trainer.kubeflow", 8082, true,
+       "/apis/v1/status?x=1"},
+      {"https://trainer", "trainer", 443, true, "/"},
+      {"http://[::1]/a", "::1", 80, false, "/a"},
+  };
+  for (const row& entry : rows) {
+    CAPTURE(entry.url);
+    const auto server = server_of(entry.url);
+    REQUIRE(server);
+    CHECK(server->at.host == entry.host);
+    CHECK(server->at.port == entry.port);
+    CHECK(server->uses_tls == entry.uses_tls);
+    CHECK(server->target == entry.target);
+  }
+  for (const char* wrong : {"trainer", "ftp://trainer/", "https://", "https:///a", "http", "http:/",
+                            "https://user@trainer/", "https://trainer/a b",
+                            "https://trainer/\r\nHost: x", "https://trainer:port/"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(server_of(wrong), elastic::error);
+  }
+}
+
+job_view view_at(std::int64_t step, std::int64_t total) {
+  journal_story story;
+  story.begin().start(0, 2);
+  job_view view = view_of(story.records);
+  worker_progress made;
+  made.step = step;
+  made.total = total;
+  view.take(made, story.now_us);
+  return view;
+}
+
+TEST_CASE("kubeflow: what it is told", "[launch]") {
+  const auto status = [](const job_view& view) {
+    const std::string text =
+        kubeflow_status(view, {{"a\"b", 0.25}, {"nan", std::numeric_limits<double>::quiet_NaN()}},
+                        1'700'000'000'000'000)
+            .value();
+    return nlohmann::json::parse(text)["trainerStatus"];
+  };
+  job_view view = view_at(100, 300);
+  CHECK(status(view) == nlohmann::json::parse(R"({"progressPercentage": 33,
+      "metrics": [{"name": "step", "value": "100"}, {"name": "a\"b", "value": "0.25"}],
+      "lastUpdatedTime": "2023-11-14T22:13:20Z"})"));
+  worker_progress made;
+  made.step = 110;
+  made.total = 300;
+  view.take(made, journal_story().now_us + 23'000'000);
+  CHECK(status(view)["estimatedRemainingSeconds"].get<double>() > 0);
+  // How far it is, is known only if it says how far it goes.
+  CHECK_FALSE(status(view_at(100, 0)).contains("progressPercentage"));
+  CHECK(status(view_at(400, 300))["progressPercentage"] == 100);
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK(status(view_at(most, most))["progressPercentage"] == 100);
+}
+
+TEST_CASE("kubeflow: only the first node tells it, and only of steps", "[launch]") {
+  CHECK_FALSE(kubeflow_status(job_view(), {}, 0));
+  journal_story story;
+  story.begin().start(0, 2);
+  CHECK_FALSE(kubeflow_status(view_of(story.records), {}, 0));
+  for (auto& record : story.records) {
+    if (record.event.group_rank) record.event.group_rank = 1;
+  }
+  job_view view = view_of(story.records);
+  view.take(worker_progress(), story.now_us);
+  CHECK_FALSE(kubeflow_status(view, {}, 0));
+}
+
+}  // namespace kubeflow_progress_tests
