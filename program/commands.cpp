@@ -111,6 +111,8 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
       {"checkpoint", send<elastic::job_command::kind::checkpoint>},
       {"drain", send<elastic::job_command::kind::drain>},
       {"explain", explain},
+      {"pause", send<elastic::job_command::kind::pause>},
+      {"resume", send<elastic::job_command::kind::resume>},
       {"status", show_status},
       {"trace", trace},
   };

@@ -194,6 +194,67 @@ TEST_CASE("operators: a command takes its node out of the job, and the others go
   CHECK(job.left.processes().empty());
 }
 
+TEST_CASE("operators: a command pauses the whole job, another lets it go on", "[integration]") {
+  operated_job job;
+  const std::string work = "trap 'echo told; exit 0' TERM; while :; do sleep 60 & wait $!; done";
+  const auto host = job.start({}, work);
+  host->await_out("world 1\n");
+  const std::string socket = "unix:" + (job.folder / "status");
+  const auto node = job.start({"--status", socket}, work);
+  for (const auto* each : {&host, &node}) (*each)->await_out("world 2\n");
+  const program_result paused = command({"pause", socket, "maintenance"});
+  INFO(paused.err);
+  CHECK(paused.code == 0);
+  CHECK(paused.out == "the job is paused: no worker of this node runs\n");
+  host->await_err("the job is paused at ");
+  host->await_out("told\n", 2);
+  const program_result status = command({"status", "--ready", socket});
+  CHECK(status.code == 1);
+  CHECK(has_text(status.out, "paused: paused at "));
+  CHECK(has_text(status.out, fmt::format("by user {}: maintenance", ::geteuid())));
+  CHECK(command({"pause", socket}).code == 0);
+  CHECK(occurrences(host->out(), "world 2\n") == 1);
+  const program_result resumed = command({"resume", socket});
+  CHECK(resumed.code == 0);
+  CHECK(resumed.out == "the job goes on: its nodes meet\n");
+  for (const auto* each : {&host, &node}) (*each)->await_out("world 2\n", 2);
+  CHECK(command({"resume", socket}).code == 1);
+  for (const auto* each : {&node, &host}) {
+    (*each)->signal(SIGTERM);
+    const program_result end = (*each)->wait();
+    INFO(end.err);
+    CHECK(end.code == 128 + SIGTERM);
+    CHECK_FALSE(has_text(end.err, "restart 1 of"));
+  }
+  CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("operators: one node alone pauses, too, and nodes of a fixed job say that they cannot",
+          "[integration]") {
+  operated_job job;
+  const std::string socket = "unix:" + (job.folder / "status");
+  SECTION("alone") {
+    job.options = {"--standalone"};
+    const auto node = job.start({"--status", socket}, "sleep 60");
+    node->await_out("world 1\n");
+    CHECK(command({"pause", socket}).out == "the job is paused: no worker of this node runs\n");
+    CHECK(command({"resume", socket}).code == 0);
+    node->await_out("world 1\n", 2);
+    node->signal(SIGTERM);
+    CHECK(node->wait().code == 128 + SIGTERM);
+  }
+  SECTION("fixed") {
+    job.options = {"--nnodes", "1", "--rdzv-backend", "static"};
+    const auto node = job.start({"--status", socket}, "sleep 60");
+    node->await_out("world 1\n");
+    const program_result refused = command({"pause", socket});
+    CHECK(refused.code == 1);
+    CHECK(has_text(refused.out, "not paused: nodes that meet by 'static' cannot pause"));
+    node->signal(SIGTERM);
+    CHECK(node->wait().code == 128 + SIGTERM);
+  }
+}
+
 TEST_CASE("operators: a drain file that cannot be is refused before anything is started",
           "[integration]") {
   operated_job job;

@@ -71,8 +71,28 @@ class fake_rendezvous final : public rendezvous_handler {
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return job; }
 
+  /// What `pause` throws.
+  std::exception_ptr pause_failure;
+
+  void pause(std::string why) override {
+    if (pause_failure) std::rethrow_exception(pause_failure);
+    notes->push_back("pause: " + why);
+    what = rendezvous_change{change_kind::node_waiting, std::move(why)};
+    what.is_pause = true;
+    is_paused_ = true;
+    if (changed_) changed_->set();
+  }
+  void resume() override {
+    notes->push_back("resume");
+    is_paused_ = false;
+    if (resumed_) resumed_->set();
+  }
+
   task<rendezvous_round> next_round() override {
     auto executor = co_await asio::this_coro::executor;
+    resumed_ = std::make_shared<event_flag>(executor);
+    const std::shared_ptr<event_flag> resumed = resumed_;
+    while (is_paused_) co_await resumed->wait();
     const int number = rounds_++;
     notes->push_back(fmt::format("round {}", number));
     if (on_round) on_round(number);
@@ -157,6 +177,8 @@ class fake_rendezvous final : public rendezvous_handler {
   std::shared_ptr<event_flag> held_;
   std::shared_ptr<event_flag> changed_;
   std::shared_ptr<event_flag> fenced_;
+  std::shared_ptr<event_flag> resumed_;
+  bool is_paused_ = false;
   std::exception_ptr breakdown_;
 };
 

@@ -215,6 +215,8 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a server that stops waits for those who follow events to take the last.
 inline constexpr std::chrono::milliseconds status_farewell{200};
+/// Why a job pauses, with who wants it and where.
+inline constexpr std::size_t pause_text_bytes = 1024;
 /// Commands that it carries out at a time, the reason in one, and the time that one may give.
 inline constexpr std::size_t status_commands = 4;
 inline constexpr std::size_t command_reason_bytes = 400;

@@ -18,6 +18,11 @@ namespace elastic {
 /// What an agent is to do while its job runs, as somebody asks for it.
 struct job_command {
   enum class kind {
+    /// The whole job pauses: the workers of all nodes save a checkpoint, those that want to be
+    /// asked, and are stopped, and none start until `resume`, or until this node is gone.
+    pause,
+    /// The pause that this node began is over.
+    resume,
     /// The workers of this node save a checkpoint now, those that want to be asked.
     checkpoint,
     /// This node leaves the job in order, as at SIGTERM; the others go on.
@@ -32,7 +37,9 @@ struct job_command {
 };
 
 /// Their names in requests and on command lines.
-inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 2> job_command_names{{
+inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 4> job_command_names{{
+    {job_command::kind::pause, "pause"},
+    {job_command::kind::resume, "resume"},
     {job_command::kind::checkpoint, "checkpoint"},
     {job_command::kind::drain, "drain"},
 }};

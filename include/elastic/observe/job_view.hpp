@@ -131,6 +131,7 @@ class job_view {
   ELASTIC_DECL double median_step_seconds() const;
 
  private:
+  ELASTIC_DECL void show_meeting();
   ELASTIC_DECL void open_attempt(const journal_record& record);
   ELASTIC_DECL void join_round(const journal_record& record);
   ELASTIC_DECL void start_workers(const journal_record& record);
@@ -148,6 +149,8 @@ class job_view {
 
   agent_activity activity_ = agent_activity::starting;
   std::string reason_;
+  /// Why the job pauses, or is about to; empty: it does not.
+  std::string pause_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;

@@ -17,6 +17,7 @@ namespace elastic {
 enum class agent_activity {
   starting,
   meeting,
+  paused,
   running,
   stopping,
   restarting,
@@ -25,9 +26,9 @@ enum class agent_activity {
   failed,
   stopped,
 };
-inline constexpr std::array<std::string_view, 9> agent_activity_names{
-    "starting",     "rendezvous", "running", "stopping", "restarting",
-    "exit_barrier", "succeeded",  "failed",  "stopped"};
+inline constexpr std::array<std::string_view, 10> agent_activity_names{
+    "starting",   "rendezvous",   "paused",    "running", "stopping",
+    "restarting", "exit_barrier", "succeeded", "failed",  "stopped"};
 
 constexpr std::string_view to_string(agent_activity activity) {
   return agent_activity_names[static_cast<std::size_t>(activity)];

@@ -75,6 +75,8 @@ struct rendezvous_change {
   /// worker_failed: the failure that is charged is another node's, and one of this node's workers,
   /// if any, is its consequence.
   bool on_other_node = false;
+  /// node_waiting: no node waits to join, but the job is to pause: see `rendezvous_handler::pause`.
+  bool is_pause = false;
 };
 
 /// How a job ends, for all of its nodes.
@@ -130,6 +132,18 @@ class rendezvous_handler {
   /// The default waits for ever: the others do not go on without a node, or it cannot know.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL virtual task<void> wait_for_fence();
+
+  /// Lets the whole job pause: the round ends for all of its nodes (`rendezvous_change::is_pause`),
+  /// and none begins until this node calls `resume`, or has left. Time in which nodes wait does not
+  /// count meanwhile.
+  ///
+  /// @param why  half a sentence for the other nodes: "paused by user 0 at node7"
+  /// Errors: `errc::invalid_argument` if the nodes meet in a way that cannot pause, as the default
+  /// says.
+  ELASTIC_DECL virtual void pause(std::string why);
+
+  /// Ends the pause that this node began, if any.
+  virtual void resume() {}
 
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;

@@ -28,6 +28,8 @@ enum class job_event_kind {
   checkpoint_ended,
   round_ended,
   failure_described,
+  job_paused,
+  job_resumed,
   restart_decided,
   failure_decided,
   stop_requested,
@@ -42,7 +44,7 @@ enum class job_event_kind {
 };
 
 /// Their names in files and on pages.
-inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 23> job_event_kinds{{
+inline constexpr auto job_event_kinds = std::to_array<std::pair<job_event_kind, std::string_view>>({
     {job_event_kind::agent_started, "agent_started"},
     {job_event_kind::rendezvous_started, "rendezvous_started"},
     {job_event_kind::round_joined, "round_joined"},
@@ -55,6 +57,8 @@ inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 23> job
     {job_event_kind::checkpoint_ended, "checkpoint_ended"},
     {job_event_kind::round_ended, "round_ended"},
     {job_event_kind::failure_described, "failure_described"},
+    {job_event_kind::job_paused, "job_paused"},
+    {job_event_kind::job_resumed, "job_resumed"},
     {job_event_kind::restart_decided, "restart_decided"},
     {job_event_kind::failure_decided, "failure_decided"},
     {job_event_kind::stop_requested, "stop_requested"},
@@ -66,7 +70,7 @@ inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 23> job
     {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
     {job_event_kind::agent_ended, "agent_ended"},
     {job_event_kind::node_told, "node_told"},
-}};
+});
 
 constexpr std::string_view to_string(job_event_kind kind) {
   for (const auto& [value, name] : job_event_kinds) {
@@ -99,7 +103,7 @@ struct job_event {
   /// Why, or what: half a sentence.
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
-  /// "node_waiting", "node_lost", "worker_failed" of round_ended; "passed", "changed" or
+  /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
   /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; of node_told, what
   /// happened there: the name of its kind.
   std::string state = {};

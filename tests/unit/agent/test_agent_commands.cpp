@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/error.hpp>
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
@@ -76,6 +77,66 @@ TIME_TEST("agent commands: a checkpoint needs workers that want to be asked", "[
   const asked_command late(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
   CHECK(late.text() == "not done: not carried out: the workers, or the job, ended before");
+}
+
+TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends by resume",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  const asked_command early(stage, job_command::kind::resume);
+  const asked_command paused(stage, job_command::kind::pause);
+  co_await stage.quiet();
+  CHECK(early.text() == "not done: not resumed: this node has not paused the job");
+  CHECK(paused.text().empty());
+  const asked_command again(stage, job_command::kind::pause);
+  co_await stage.quiet();
+  CHECK(again.text().starts_with("done: the job is paused at "));
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(143);
+  co_await stage.quiet();
+  CHECK(paused.text() == "done: the job is paused: no worker of this node runs");
+  const asked_command resumed(stage, job_command::kind::resume);
+  co_await stage.quiet();
+  CHECK(resumed.text() == "done: the job goes on: its nodes meet");
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().restarts == 0);
+  CHECK(stage.decisions().find("job_paused round_ended") != std::string::npos);
+  CHECK(stage.decisions().find("rendezvous_started job_resumed round_joined") !=
+        std::string::npos);
+}
+
+TIME_TEST("agent commands: a paused job can be drained", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  const asked_command paused(stage, job_command::kind::pause);
+  co_await stage.quiet();
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.quiet();
+  const asked_command drained(stage, job_command::kind::drain);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(drained.text() == "done: this node leaves the job");
+}
+
+TIME_TEST("agent commands: nodes that cannot pause say so, and go on", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->pause_failure =
+      std::make_exception_ptr(error(errc::invalid_argument, "nobody pauses here"));
+  stage.start();
+  co_await stage.quiet();
+  const asked_command paused(stage, job_command::kind::pause);
+  co_await stage.quiet();
+  CHECK(paused.text() == "not done: not paused: nobody pauses here");
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
 }
 
 }  // namespace agent_commands_tests

@@ -70,9 +70,9 @@ TEST_CASE("command request: what a body may say", "[observe]") {
        "400 the body has a \"within\" that is not over 0 and at most 3600 seconds\n"},
       {"checkpoint", R"({"within": 1e308})",
        "400 the body has a \"within\" that is not over 0 and at most 3600 seconds\n"},
-      {"reboot", "", "404 there are these commands: checkpoint, drain\n"},
-      {"", "", "404 there are these commands: checkpoint, drain\n"},
-      {"drain/", "", "404 there are these commands: checkpoint, drain\n"},
+      {"reboot", "", "404 there are these commands: pause, resume, checkpoint, drain\n"},
+      {"", "", "404 there are these commands: pause, resume, checkpoint, drain\n"},
+      {"drain/", "", "404 there are these commands: pause, resume, checkpoint, drain\n"},
   };
   for (const row& entry : rows) {
     CAPTURE(entry.name, entry.body);

@@ -131,6 +131,7 @@ TEST_CASE("job view: each way in which an attempt ends", "[observe]") {
   const auto [kind, state, end] =
       GENERATE(values<row>({{job_event_kind::round_ended, "node_waiting", attempt_end::membership},
                             {job_event_kind::round_ended, "node_lost", attempt_end::membership},
+                            {job_event_kind::round_ended, "paused", attempt_end::request},
                             {job_event_kind::round_ended, "worker_failed", attempt_end::failure},
                             {job_event_kind::stop_requested, "", attempt_end::request},
                             {job_event_kind::workers_judged, "succeeded", attempt_end::success},
@@ -145,6 +146,27 @@ TEST_CASE("job view: each way in which an attempt ends", "[observe]") {
   const job_view view = view_of(story.records);
   CHECK(view.attempts().back().end == end);
   CHECK((view.activity() == agent_activity::running) == (end == attempt_end::none));
+}
+
+TEST_CASE("job view: a job that pauses says why, until it goes on", "[observe]") {
+  journal_story story;
+  story.begin().start(1, 2);
+  const auto state = [&] { return elastic::why_not_ready(view_of(story.records)); };
+  story.tell(journal_story::of(job_event_kind::job_paused, "paused at node7 by user 0"));
+  CHECK(state().empty());
+  job_event end = journal_story::of(job_event_kind::round_ended, "paused at node7 by user 0");
+  end.state = "paused";
+  story.tell(end);
+  CHECK(state() == "stopping: paused at node7 by user 0");
+  story.tell(journal_story::of(job_event_kind::rendezvous_started));
+  CHECK(state() == "paused: paused at node7 by user 0");
+  story.tell(journal_story::of(job_event_kind::job_resumed, "resumed by user 0"));
+  CHECK(state() == "rendezvous: waiting for the nodes of the next round");
+  // One that waits for its first round may pause, too.
+  story.tell(journal_story::of(job_event_kind::job_paused, "paused again"));
+  CHECK(state() == "paused: paused again");
+  story.start(2, 2);
+  CHECK(state().empty());
 }
 
 TEST_CASE("job view: a hung worker is the cause of its own death", "[observe]") {

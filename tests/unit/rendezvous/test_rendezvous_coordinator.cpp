@@ -231,6 +231,72 @@ TEST_CASE("coordinator: a lost node ends the round after the grace, and the rest
   CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
 }
 
+TEST_CASE("coordinator: a pause ends the round for all, and none begins before it is over",
+          "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.forget();
+  job.say('b', pause{"paused at b"});
+  job.say('b', pause{"paused at b"});
+  for (const char name : {'a', 'b', 'c'}) {
+    CHECK(job.told(name) == texts{"round 0 changes: paused at b (0 restarts)"});
+  }
+  job.rejoin("abc");
+  // Nobody's patience ends meanwhile.
+  job.pass(2h);
+  for (const char name : {'a', 'b', 'c'}) CHECK(job.told(name).empty());
+  SECTION("by its node's word") { job.say('b', resume{}); }
+  SECTION("by its node's word, twice, after a further pause") {
+    job.say('a', pause{"paused at a"});
+    job.say('b', resume{});
+    job.say('b', resume{});
+    CHECK(job.told('c').empty());
+    job.say('a', resume{});
+  }
+  CHECK(job.told('a') == texts{"round 1: 0 of 3 at a.example, 0 restarts"});
+  CHECK(job.told('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a pause ends with the node that wanted it", "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.say('b', pause{"paused at b"});
+  job.rejoin("ac");
+  job.forget();
+  const bool leaves = GENERATE(true, false);
+  if (leaves) job.say('b', leave{});
+  if (!leaves) job.cut('b');
+  job.pass(1s);
+  CHECK(job.told('c') == texts{"round 1: 1 of 2 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a pause outlives the connection of its node", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('b', pause{"paused at b"});
+  job.rejoin("ab");
+  job.cut('b');
+  job.pass(100ms);
+  job.connect('b');
+  job.say('b', pause{"paused at b"});
+  job.ask_join('b', 0);
+  job.forget();
+  job.pass(1h);
+  CHECK(job.told('a').empty());
+  job.say('b', resume{});
+  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
+}
+
+TEST_CASE("coordinator: a job that is over is not paused", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('b', pause{"paused at b"});
+  job.rejoin("ab");
+  job.forget();
+  job.say('a', close_job{job_end::failed, "enough"});
+  CHECK(job.told('b') == texts{"closed badly: enough"});
+}
+
 TEST_CASE("coordinator: a node that comes back within the grace has lost nothing", "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");

@@ -15,6 +15,8 @@ namespace rendezvous_message_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::rendezvous_messages;
+// The system has one of this name.
+using elastic::rendezvous_messages::pause;
 using elastic::change_kind;
 using elastic::errc;
 using elastic::job_end;
@@ -53,6 +55,8 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       keep_alive{},
       failed{3, "rank 1\nended"},
       finished{0},
+      pause{"paused at \"a\""},
+      resume{},
       leave{},
       close_job{job_end::succeeded, ""},
       close_job{job_end::failed, "no"},
@@ -66,7 +70,7 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
     CHECK(heard.index() == said.index());
     CHECK(to_text(heard) == text);
   }
-  const std::vector<rendezvous_answer> answers = {
+  std::vector<rendezvous_answer> answers = {
       welcome{true, full_hello().settings, 7},
       welcome{false, {}},
       refused{true, "late"},
@@ -82,6 +86,9 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       report_wanted{elastic::report_demand::changes},
       report_wanted{elastic::report_demand::progress},
   };
+  rendezvous_change pausing{change_kind::node_waiting, "paused at a", 0};
+  pausing.is_pause = true;
+  answers.push_back(changed{4, pausing});
   for (const auto& said : answers) {
     const std::string text = to_text(said);
     CAPTURE(text);

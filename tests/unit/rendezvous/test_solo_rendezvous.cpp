@@ -4,6 +4,7 @@
 
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/net/free_port.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
@@ -107,6 +108,31 @@ CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[r
   co_await meeting.shutdown();
   const auto after_all = co_await error_of(new_worker.set("key", "late"));
   CHECK(after_all == errc::connection_failed);
+}
+
+/// Ends the pause once the handler waits for that.
+task<void> resume_soon(solo_rendezvous& meeting) {
+  const auto executor = co_await asio::this_coro::executor;
+  co_await asio::post(executor, asio::use_awaitable);
+  meeting.resume();
+}
+
+CO_TEST("c10d rendezvous: one node pauses by itself", "[rendezvous]") {
+  solo_rendezvous meeting(standalone());
+  co_await meeting.next_round();
+  meeting.pause("paused at a");
+  const elastic::rendezvous_change change = co_await meeting.wait_for_change();
+  CHECK(change.is_pause);
+  CHECK(change.what == "paused at a");
+  CHECK(change.kind == elastic::change_kind::node_waiting);
+  std::vector<task<void>> both;
+  std::optional<rendezvous_round> next;
+  both.push_back(elastic::detail::keep_result(meeting.next_round(), next));
+  both.push_back(resume_soon(meeting));
+  co_await elastic::when_all(std::move(both));
+  CHECK(next->round == 1);
+  CHECK(next->restarts == 0);
+  co_await meeting.shutdown();
 }
 
 CO_TEST("c10d rendezvous: if agents do not share, rank 0 gets a free port to serve at",

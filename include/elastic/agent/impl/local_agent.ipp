@@ -202,6 +202,8 @@ class agent_run {
 
   void take(const std::shared_ptr<pending_command>& pending) {
     switch (pending->what().what) {
+      case job_command::kind::pause: return pause(pending);
+      case job_command::kind::resume: return resume(*pending);
       case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
       case job_command::kind::drain: return drain(*pending);
     }
@@ -285,6 +287,62 @@ class agent_run {
       return pending->settle(false, "no checkpoint: no workers run on this node now");
     }
     requests_.push({{worker_request::kind::checkpoint, pending->what().within}, pending});
+  }
+
+  /// Stops the workers of all nodes. Waiting for the next round is then all that the agent does: no
+  /// worker has a peer that stands still, for which it would wait until a time-out ends it.
+  void pause(const std::shared_ptr<pending_command>& pending) {
+    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
+    if (has_paused_) return pending->settle(true, fmt::format("the job is {} already", *pause_));
+    const std::string why = fmt::format("paused at {} {}", host_name(), pending->what().reason);
+    try {
+      rendezvous_->pause(why);
+    } catch (const error& refusal) {
+      return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
+    }
+    has_paused_ = true;
+    note_pause(why);
+    pausing_ = pending;
+    if (group_.running() + group_.starting() == 0) settle_pause();
+  }
+
+  void resume(pending_command& pending) {
+    if (!has_paused_) {
+      return pending.settle(
+          false, pause_ ? fmt::format("not resumed: the job is {}; resume it there", *pause_)
+                        : std::string("not resumed: this node has not paused the job"));
+    }
+    rendezvous_->resume();
+    has_paused_ = false;
+    pause_.reset();
+    job_event event = about(job_event_kind::job_resumed);
+    event.reason = "resumed " + pending.what().reason;
+    log_.warning("the job is {}", event.reason);
+    journal_.record(std::move(event));
+    pausing_.reset();
+    pending.settle(true, "the job goes on: its nodes meet");
+  }
+
+  void note_pause(std::string why) {
+    if (pause_) return;
+    log_.warning("the job is {}", why);
+    job_event event = about(job_event_kind::job_paused);
+    event.reason = why;
+    journal_.record(std::move(event));
+    pause_ = std::move(why);
+  }
+
+  /// No worker of this node runs any more.
+  void settle_pause() {
+    if (pausing_) pausing_->settle(true, "the job is paused: no worker of this node runs");
+    pausing_.reset();
+  }
+
+  /// The workers of all nodes are asked at about the same time.
+  task<void> save_before_pause() {
+    const duration within =
+        spec_.preempt_grace > duration::zero() ? spec_.preempt_grace : job_command().within;
+    if (group_.state() == worker_state::healthy) co_await save(within);
   }
 
   /// As a drain file does.
@@ -563,6 +621,7 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
+    settle_pause();
     std::optional<assigned_ranks> ranks;
     co_await race(meet(ranks), make_standbys_ahead());
     if (!ranks) co_return;
@@ -607,6 +666,7 @@ class agent_run {
     if (!joined || !*joined) co_return;
     ranks = **joined;
     restarts_ = ledger_.failures();
+    pause_.reset();
     note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
   }
 
@@ -633,6 +693,10 @@ class agent_run {
     const time_point begun = time_.now();
     for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
       co_await time_.sleep_until(begun + waited);
+      if (pause_) {
+        log_.warning("the job is {}, for {} s", *pause_, waited.count());
+        continue;
+      }
       log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
     }
   }
@@ -793,12 +857,13 @@ class agent_run {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     job_event event = about(job_event_kind::round_ended);
-    event.state = journal_name(change.kind);
+    event.state = change.is_pause ? "paused" : journal_name(change.kind);
     event.reason = change.what;
     if (change.on_other_node) event.elsewhere = 1;
     event.restarts = ledger_.failures();
     event.step = group_.furthest_step();
     journal_.record(std::move(event));
+    if (change.is_pause) note_pause(change.what);
     attempt_->change = std::move(change);
   }
 
@@ -954,6 +1019,7 @@ class agent_run {
 
   /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
   task<void> restart(duration delay) {
+    if (attempt_->change->is_pause) co_await race(save_before_pause(), stop_requested_.wait());
     co_await stop_usually();
     note_cause();
     if (delay > duration::zero() && !stop_) {
@@ -1178,6 +1244,11 @@ class agent_run {
   event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
+  /// Why the job pauses; none: it does not, as far as is known.
+  std::optional<std::string> pause_;
+  /// The pause is this node's, and who waits for it.
+  bool has_paused_ = false;
+  std::shared_ptr<pending_command> pausing_;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.

@@ -20,6 +20,10 @@ ELASTIC_DECL const std::vector<command_row>& command_rows() {
       {"explain", "LOGDIR|FILE ...",
        "Tell the story of a run from the journal in its log directory: what happened, why, where "
        "the time went, what would have helped."},
+      {"pause", "unix:PATH [REASON ...]",
+       "Have a whole job save, stop its workers and wait, over the socket of a node's --status "
+       "unix:PATH, until resume; its nodes stay met."},
+      {"resume", "unix:PATH [REASON ...]", "Let a job go on that was paused at this node."},
       {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
        "Show what a job does that was started with --status PLACE, or that has left a journal in "
        "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "

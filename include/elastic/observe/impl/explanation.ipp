@@ -57,6 +57,7 @@ inline std::string ranks_text(const job_event& event) {
 inline std::string change_text(const job_event& event) {
   if (event.state == "node_lost") return "a node was lost";
   if (event.state == "node_waiting") return "a node came";
+  if (event.state == "paused") return "the job was paused";
   return "workers failed";
 }
 
@@ -93,6 +94,7 @@ inline std::string line_of(const job_event& event) {
                          span_words(seconds), because(event));
     case kind::round_ended:
       return fmt::format("the round ended, {}{}", change_text(event), because(event));
+    case kind::job_resumed: return "the job went on" + because(event);
     case kind::restart_decided:
       return fmt::format("restart{}{}", because(event),
                          event.allowed.value_or(0) > 0
@@ -117,6 +119,7 @@ inline std::string line_of(const job_event& event) {
       return fmt::format("on {}: {}{}{}", printable_text(event.peer), printable_text(event.state),
                          event.rank ? fmt::format(" of rank {}", *event.rank) : std::string(),
                          because(event));
+    case kind::job_paused:
     case kind::rendezvous_started:
     case kind::workers_starting:
     case kind::exit_barrier_started:

@@ -72,11 +72,21 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
       }
       break;
     case job_event_kind::round_ended:
-      if (event.state != "worker_failed") {
+      if (event.state == "paused") {
+        end_attempt(record, attempt_end::request);
+      } else if (event.state != "worker_failed") {
         end_attempt(record, attempt_end::membership);
       } else {
         end_attempt(record, attempt_end::failure);
       }
+      break;
+    case job_event_kind::job_paused:
+      pause_ = event.reason;
+      show_meeting();
+      break;
+    case job_event_kind::job_resumed:
+      pause_.clear();
+      show_meeting();
       break;
     case job_event_kind::restart_decided:
     case job_event_kind::failure_decided: decide(record); break;
@@ -106,9 +116,16 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
   }
 }
 
+/// While the nodes meet; what came before a pause is shown to its end.
+ELASTIC_DECL void job_view::show_meeting() {
+  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
+  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
+  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
+}
+
 ELASTIC_DECL void job_view::open_attempt(const journal_record& record) {
   activity_ = agent_activity::meeting;
-  reason_ = "waiting for the nodes of the next round";
+  show_meeting();
   use_time(time_use::rendezvous, record.time_us);
   will_restart_ = false;
   if (is_open_ && attempts_.back().end == attempt_end::none) return;
@@ -123,6 +140,8 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   if (!is_open_) open_attempt(record);
   if (event.seconds) rendezvous_.add(*event.seconds);
   use_time(time_use::start, record.time_us);
+  pause_.clear();
+  activity_ = agent_activity::meeting;
   reason_ = "starting the workers";
   viewed_attempt& attempt = attempts_.back();
   attempt.round = event.round.value_or(attempt.round);

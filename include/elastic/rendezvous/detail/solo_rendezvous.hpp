@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/detail/fixed_membership.hpp>
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic::detail {
@@ -34,15 +36,24 @@ class solo_rendezvous final : public fixed_membership {
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL void pause(std::string why) override;
+  ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
+  ELASTIC_DECL void note_pause();
+
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   worker_store_host workers_;
   std::unique_ptr<tcp_store_server> server_;
   std::int64_t round_ = 0;
+  /// Why the job pauses.
+  std::optional<std::string> pause_;
+  /// A pause begins, or ends. None before somebody waits for it.
+  std::optional<event_flag> pause_changes_;
 };
 
 }  // namespace elastic::detail

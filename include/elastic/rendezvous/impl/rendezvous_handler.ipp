@@ -5,13 +5,23 @@
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
 ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
   event_flag never(co_await asio::this_coro::executor);
   co_await never.wait();
+}
+
+ELASTIC_DECL void rendezvous_handler::pause(std::string) {
+  throw error(errc::invalid_argument,
+              fmt::format("nodes that meet by '{}' cannot pause; those of --rdzv-backend c10d can, "
+                          "without nodes of torchrun",
+                          backend()));
 }
 
 }  // namespace elastic

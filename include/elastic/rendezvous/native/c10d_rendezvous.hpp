@@ -90,6 +90,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
+  ELASTIC_DECL void pause(std::string why) override;
+  ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;

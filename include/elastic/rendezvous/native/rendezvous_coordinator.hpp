@@ -153,6 +153,8 @@ class rendezvous_coordinator {
     /// In the roster.
     std::int64_t key = 0;
     bool has_reports = false;
+    /// Why no round is to begin.
+    std::optional<std::string> pause;
   };
 
   struct ending {
@@ -198,6 +200,9 @@ class rendezvous_coordinator {
                          time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::finished& request,
                          time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::pause& request,
+                         time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::resume&, time_point now);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
@@ -218,7 +223,16 @@ class rendezvous_coordinator {
   ELASTIC_DECL void begin_round();
 
   // Whether the first round has to wait for the end of a former world.
-  ELASTIC_DECL bool is_held(time_point now) const;
+  ELASTIC_DECL bool is_held_by_former(time_point now) const;
+
+  // Whether no round may begin now.
+  bool is_held(time_point now) const { return is_held_by_former(now) || is_paused(); }
+
+  // ---- pauses ---------------------------------------------------------------------------------
+
+  // Whether a node wants no round to begin.
+  bool is_paused() const { return pauses_ > 0 && !ending_; }
+  ELASTIC_DECL void end_pause(const node_id& node, time_point now);
 
   // Those who wait for it know of each other, so that there is no last call.
   ELASTIC_DECL void release(time_point now);
@@ -238,7 +252,7 @@ class rendezvous_coordinator {
   // ---- news -----------------------------------------------------------------------------------
 
   // The first change of a round is the one that counts: what follows, follows from it.
-  ELASTIC_DECL void announce(change_kind kind, std::string what);
+  ELASTIC_DECL void announce(change_kind kind, std::string what, bool is_pause = false);
   ELASTIC_DECL void look_whether_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node);
 
@@ -282,6 +296,8 @@ class rendezvous_coordinator {
   std::unordered_map<connection, addresses> ends_;
   /// Those that wait for a place.
   std::set<node_id> joining_;
+  /// How many members want a pause.
+  int pauses_ = 0;
   bool settle_all_ = false;
   detail::former_world former_;
   /// The least number of the next round.

@@ -87,6 +87,13 @@ struct finished {
   std::int64_t round = 0;
 };
 
+/// The round, if the node is in one, ends, and none begins until the node says `resume` or leaves.
+struct pause {
+  std::string why;
+};
+
+struct resume {};
+
 struct leave {};
 
 /// The job has ended, for all nodes.
@@ -112,6 +119,8 @@ struct welcome {
   /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
   /// server that does not take up the job of a former one.
   std::int64_t term = 0;
+  /// It knows what `pause` is.
+  bool pauses = true;
 };
 
 struct refused {
@@ -173,6 +182,7 @@ using rendezvous_request =
     std::variant<rendezvous_messages::hello, rendezvous_messages::witness,
                  rendezvous_messages::join, rendezvous_messages::keep_alive,
                  rendezvous_messages::failed, rendezvous_messages::finished,
+                 rendezvous_messages::pause, rendezvous_messages::resume,
                  rendezvous_messages::leave, rendezvous_messages::close_job,
                  rendezvous_messages::ask_status, rendezvous_messages::report>;
 

@@ -34,6 +34,8 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::fault_injected:
     case kind::worker_suspected:
     case kind::failure_described:
+    case kind::job_paused:
+    case kind::job_resumed:
     case kind::checkpoint_ended:
     case kind::node_told: break;
   }

@@ -29,6 +29,12 @@ ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
   return chosen_ ? chosen_->wait_for_fence() : rendezvous_handler::wait_for_fence();
 }
 
+ELASTIC_DECL void chosen_rendezvous::pause(std::string why) { chosen().pause(std::move(why)); }
+
+ELASTIC_DECL void chosen_rendezvous::resume() {
+  if (chosen_) chosen_->resume();
+}
+
 ELASTIC_DECL task<int> chosen_rendezvous::num_nodes_waiting() {
   if (!chosen_) co_return 0;
   co_return co_await chosen_->num_nodes_waiting();

@@ -55,6 +55,8 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     server_ = std::make_unique<tcp_store_server>(executor, options);
   }
   co_await workers_.stop();
+  if (!pause_changes_) pause_changes_.emplace(executor);
+  while (pause_) co_await pause_changes_->wait();
   rendezvous_round round;
   round.round = ++round_ - 1;
   round.agents = std::make_shared<prefix_store>(
@@ -70,6 +72,29 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   }
   round.restarts = restarts();
   co_return round;
+}
+
+ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
+  while (!pause_) co_await pause_changes_->wait();
+  rendezvous_change change{change_kind::node_waiting, *pause_, restarts()};
+  change.is_pause = true;
+  co_return change;
+}
+
+ELASTIC_DECL void solo_rendezvous::pause(std::string why) {
+  pause_ = std::move(why);
+  note_pause();
+}
+
+ELASTIC_DECL void solo_rendezvous::resume() {
+  pause_.reset();
+  note_pause();
+}
+
+ELASTIC_DECL void solo_rendezvous::note_pause() {
+  if (!pause_changes_) return;
+  pause_changes_->set();
+  pause_changes_->reset();
 }
 
 ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }

@@ -89,6 +89,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
   ELASTIC_DECL void ask_status();
 
+  /// Holds up the job's next round, now and after every reconnect; without a reason no more.
+  ELASTIC_DECL void hold(std::optional<std::string> why);
+
+  /// Whether the server knows what that is; not known without a connection.
+  bool can_hold() const { return server_pauses_; }
+
   /// Waits until the workers of this node have to be gone, because the others can go on without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
@@ -131,6 +137,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL std::string stranger() const;
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
+
+  ELASTIC_DECL void say_hold(message_channel& channel) const;
 
   // ---- the conversation -----------------------------------------------------------------------
 
@@ -189,6 +197,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::deque<time_point> unanswered_;
   std::optional<rendezvous_request> standing_request_;
   bool status_is_due_ = false;
+  /// Why this node holds up the next round.
+  std::optional<std::string> hold_;
+  /// It did once, so that the server may not know that this is over.
+  bool has_held_ = false;
+  bool server_pauses_ = false;
   knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;

@@ -156,6 +156,21 @@ ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
   return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
 }
 
+ELASTIC_DECL void c10d_rendezvous::pause(std::string why) {
+  if (!link_ || !link_->is_connected()) {
+    throw error(errc::invalid_argument, "this node has no connection to the rendezvous now");
+  }
+  if (!link_->can_hold()) {
+    throw error(errc::invalid_argument,
+                "the server of the rendezvous is of an earlier release, which cannot pause");
+  }
+  link_->hold(std::move(why));
+}
+
+ELASTIC_DECL void c10d_rendezvous::resume() {
+  if (link_) link_->hold(std::nullopt);
+}
+
 ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
   if (!link_) co_return 0;
   co_await ask_status();

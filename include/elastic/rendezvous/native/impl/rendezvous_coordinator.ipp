@@ -308,6 +308,33 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::pause& request,
+                                               time_point) {
+  if (ending_) return;
+  std::optional<std::string>& pause = members_.at(node).pause;
+  if (!pause) ++pauses_;
+  pause = request.why;
+  log_.info("rendezvous of job '{}': {}", run_id_, request.why);
+  announce(change_kind::node_waiting, request.why, true);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::resume&, time_point now) {
+  end_pause(node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_point now) {
+  std::optional<std::string>& pause = members_.at(node).pause;
+  if (!std::exchange(pause, std::nullopt) || --pauses_ > 0) return;
+  log_.info("rendezvous of job '{}': the pause is over", run_id_);
+  for (const node_id& waiting : joining_) {
+    member& entry = members_.at(waiting);
+    entry.join_deadline = now + entry.join_timeout;
+  }
+  settle_all_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::leave&, time_point now) {
   drop(*members_.at(node).link);
   remove(node, "left", now);
@@ -407,7 +434,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   if (state_.scale_up_at) wake_at(*state_.scale_up_at);
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::is_held(time_point now) const {
+ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) const {
   return !has_made_round_ && !state_.closed && !former_.is_over(now);
 }
 
@@ -474,6 +501,7 @@ ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_poin
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
   if (members_.at(node).witness) drop(*members_.at(node).witness);
+  end_pause(node, now);
   const bool has_finished = members_.at(node).has_finished;
   if (how != "left") note_lost(node, members_.at(node));
   const bool ran = state_.complete && state_.participants.count(node) != 0;
@@ -495,10 +523,12 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
   return std::nullopt;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what) {
+ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what,
+                                                   bool is_pause) {
   const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
   if (!state_.complete || change_ || is_ending_well) return;
   change_ = rendezvous_change{kind, std::move(what), restarts_};
+  change_->is_pause = is_pause;
   log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
   for (const auto& [node, rank] : state_.participants) {
     answer(node, rendezvous_messages::changed{state_.round, *change_});
@@ -668,7 +698,7 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   }
   // Nothing happens at the end of a last call that is not waited for.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
-  if (is_held(now)) wake_at(former_.over_at());
+  if (is_held_by_former(now)) wake_at(former_.over_at());
   // Once it is over, those that could not grow then wait for one more node, not for the time.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }

@@ -193,6 +193,12 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::finished& message) const {
     return of_kind("finished").add("round", message.round).text();
   }
+  std::string operator()(const rendezvous_messages::pause& message) const {
+    return of_kind("pause").add("why", message.why).text();
+  }
+  std::string operator()(const rendezvous_messages::resume&) const {
+    return of_kind("resume").text();
+  }
   std::string operator()(const rendezvous_messages::leave&) const {
     return of_kind("leave").text();
   }
@@ -208,7 +214,9 @@ struct message_writer {
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
     json_object object = of_kind("welcome");
-    object.add("resumed", message.resumed).add("term", message.term);
+    object.add("resumed", message.resumed)
+        .add("term", message.term)
+        .add("pauses", message.pauses);
     return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
@@ -228,12 +236,13 @@ struct message_writer {
     return add_master(object, message.master).text();
   }
   std::string operator()(const rendezvous_messages::changed& message) const {
-    return of_kind("changed")
-        .add("round", message.round)
+    json_object object = of_kind("changed");
+    object.add("round", message.round)
         .add("change", text_of(message.what.kind))
         .add("restarts", message.what.restarts)
-        .add("what", message.what.what)
-        .text();
+        .add("what", message.what.what);
+    if (message.what.is_pause) object.add("pause", true);
+    return object.text();
   }
   std::string operator()(const rendezvous_messages::all_finished& message) const {
     return of_kind("all_finished").add("round", message.round).text();
@@ -373,6 +382,14 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
     return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
   }
   if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
+  if (kind == "pause") {
+    messages::pause message{fields.text("why")};
+    if (message.why.size() > limits::pause_text_bytes) {
+      fields.refuse(fmt::format("has a \"why\" of over {} bytes", limits::pause_text_bytes));
+    }
+    return message;
+  }
+  if (kind == "resume") return messages::resume{};
   if (kind == "leave") return messages::leave{};
   if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
   if (kind == "ask_status") return messages::ask_status{};
@@ -388,6 +405,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     messages::welcome message;
     message.resumed = fields.flag("resumed");
     message.term = detail::read_term(fields, "term");
+    message.pauses = fields.has("pauses") && fields.flag("pauses");
     detail::read_patience(fields, message.settings);
     return message;
   }
@@ -414,6 +432,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     message.what.kind = detail::read_change_kind(fields);
     message.what.restarts = fields.small_number("restarts", 0, limits::job_restarts);
     message.what.what = fields.text("what");
+    message.what.is_pause = fields.has("pause") && fields.flag("pause");
     return message;
   }
   if (kind == "all_finished") {

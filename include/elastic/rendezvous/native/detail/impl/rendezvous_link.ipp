@@ -108,6 +108,19 @@ ELASTIC_DECL void rendezvous_link::ask_status() {
   say(rendezvous_messages::ask_status{});
 }
 
+ELASTIC_DECL void rendezvous_link::hold(std::optional<std::string> why) {
+  hold_ = std::move(why);
+  has_held_ = has_held_ || hold_;
+  if (is_welcome_) say_hold(*channel_);
+}
+
+ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
+  if (!server_pauses_ || !has_held_) return;
+  rendezvous_request word = rendezvous_messages::resume{};
+  if (hold_) word = rendezvous_messages::pause{*hold_};
+  channel.send(elastic::to_text(word));
+}
+
 ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
   for (;;) {
     channel_ = co_await connect_until(deadline);
@@ -270,6 +283,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
     note_lost(is_other_server ? "the server of the rendezvous was started anew"
                               : "this node was given up by the others");
   }
+  server_pauses_ = reply.pauses;
+  // Before a request to join, which could begin the round.
+  say_hold(channel);
   if (standing_request_) channel.send(elastic::to_text(*standing_request_));
   if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
   notify();
