@@ -75,9 +75,10 @@ elastic::rendezvous_registry every_backend() {
   return backends;
 }
 
-std::shared_ptr<elastic::job_journal> make_journal(const elastic::logger& log) {
+std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
+                                                   const elastic::logger& log) {
   elastic::job_journal_options options;
-  options.node = elastic::host_name();
+  options.node = node_name.empty() ? elastic::host_name() : node_name;
   options.log = log;
   return std::make_shared<elastic::job_journal>(std::move(options));
 }
@@ -94,6 +95,7 @@ elastic::task<void> leave_at_drain_file(std::string path, elastic::local_agent& 
   request.reason = co_await elastic::wait_for_drain_file(path, time, log);
   // Whoever drains a host often sends SIGTERM, too, and means no more by it.
   request.escalates = false;
+  request.is_node_bad = true;
   agent.stop(std::move(request));
   co_await time->sleep_until(elastic::time_point::max());
 }
@@ -207,7 +209,7 @@ elastic::task<elastic::run_result> run_traced_job(const elastic::launch_config& 
 elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
   elastic::agent_services services;
   services.log = log;
-  services.journal = make_journal(log);
+  services.journal = make_journal(config.rendezvous.node_name, log);
   services.worker_parent = co_await asio::this_coro::executor;
   services.open_files = elastic::raise_open_files();
   const std::string terminal =

@@ -215,6 +215,7 @@
 #include <elastic/rendezvous/impl/rendezvous_settings.ipp>
 #include <elastic/rendezvous/native/detail/impl/candidate.ipp>
 #include <elastic/rendezvous/native/detail/impl/candidate_message.ipp>
+#include <elastic/rendezvous/native/detail/impl/exclusion_list.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>

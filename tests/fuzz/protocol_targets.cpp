@@ -10,6 +10,7 @@
 #include <elastic/net/job_secret.hpp>
 #include <elastic/net/message_frame.hpp>
 #include <elastic/net/secure_session.hpp>
+#include <elastic/observe/detail/command_request.hpp>
 #include <elastic/observe/detail/http_request_parser.hpp>
 #include <elastic/observe/detail/node_report.hpp>
 #include <elastic/observe/viewed_job.hpp>
@@ -452,7 +453,10 @@ std::string requests_of(std::string_view bytes, std::size_t piece) {
       require(parser.head().path.substr(0, 1) == "/", "a path begins with a slash");
       requests += parser.head().method + " " + parser.head().path + "?" + parser.head().query;
       for (const auto& [name, value] : parser.head().headers) requests += name + ":" + value;
-      requests += '\n';
+      if (elastic::detail::is_command_path(parser.head().path)) {
+        elastic::detail::read_command(parser.head(), parser.body(), {1, 1, true});
+      }
+      requests += parser.body() + '\n';
       parser.next();
     }
   }

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -183,8 +184,7 @@ TEST_CASE("operators: a command takes its node out of the job, and the others go
   const program_result drained = node->wait();
   INFO(drained.err);
   CHECK(drained.code == 128 + SIGTERM);
-  CHECK(has_text(drained.err,
-                 fmt::format("drained by user {}: GPU 3 is hot: ", ::geteuid())));
+  CHECK(has_text(drained.err, fmt::format("drained by user {}: GPU 3 is hot: ", ::geteuid())));
   host->await_out("world 1\n", 2);
   const program_result late = command({"drain", socket});
   CHECK(late.code == 2);
@@ -253,6 +253,75 @@ TEST_CASE("operators: one node alone pauses, too, and nodes of a fixed job say t
     node->signal(SIGTERM);
     CHECK(node->wait().code == 128 + SIGTERM);
   }
+}
+
+TEST_CASE("operators: a node that was drained stays out for its time, and then comes back",
+          "[integration]") {
+  operated_job job;
+  const std::string work = "exec sleep 60";
+  const auto host = job.start({}, work);
+  host->await_out("world 1\n");
+  const std::string socket = "unix:" + (job.folder / "status");
+  const words bad = {"--node-name", "gpu7", "--exclude-for", "1.5", "--status", socket};
+  const auto node = job.start(bad, work);
+  host->await_out("world 2\n");
+  CHECK(command({"drain", socket, "GPU 3 is hot"}).code == 0);
+  CHECK(node->wait().code == 128 + SIGTERM);
+  host->await_err("node 'gpu7' is kept out for 1.5 s: drained by user ");
+  host->await_out("world 1\n", 2);
+  const auto again = job.start(bad, work);
+  again->await_err("this node waits: node 'gpu7' is kept out for ");
+  CHECK(again->out().empty());
+  host->await_out("world 2\n", 2);
+  again->await_out("world 2\n");
+  for (const auto* each : {&again, &host}) {
+    (*each)->signal(SIGTERM);
+    CHECK((*each)->wait().code == 128 + SIGTERM);
+  }
+  CHECK(job.left.processes().empty());
+}
+
+TEST_CASE("operators: a job that cannot go on without a node that is kept out takes it back",
+          "[integration]") {
+  operated_job job;
+  job.options[1] = "2";
+  const std::string work = "exec sleep 60";
+  const words bad = {"--node-name", "gpu7",         "--exclude-for",
+                     "3600",        "--drain-file", job.folder / "drain"};
+  const auto host = job.start({}, work);
+  const auto node = job.start(bad, work);
+  host->await_out("world 2\n");
+  node->await_out("world 2\n");
+  job.write("drain", "hot");
+  CHECK(node->wait().code == 128 + SIGTERM);
+  std::filesystem::remove(job.folder / "drain");
+  const auto again = job.start(bad, work);
+  again->await_err("this node waits: ");
+  host->await_err(
+      "node 'gpu7' comes back before its time: without those that are kept out there "
+      "are 1 of at least 2 nodes");
+  again->await_out("world 2\n");
+  for (const auto* each : {&again, &host}) {
+    (*each)->signal(SIGTERM);
+    CHECK((*each)->wait().code == 128 + SIGTERM);
+  }
+}
+
+TEST_CASE("operators: what a node cannot be called, or kept out for, is refused", "[integration]") {
+  operated_job job;
+  struct row {
+    words options;
+    std::string sentence;
+  };
+  const row each =
+      GENERATE(row{{"--node-name", "a b"}, "--node-name 'a b': 1 to 64 letters, digits and signs"},
+               row{{"--exclude-for", "2592001"}, "--exclude-for 2592001: at most 2592000 seconds"},
+               row{{"--exclude-for", "1", "--rdzv-backend", "file"}, "remembers no bad node"});
+  const program_result result = job.start(each.options, "true")->wait();
+  CAPTURE(result.err);
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  CHECK(has_text(result.err, each.sentence));
 }
 
 TEST_CASE("operators: a drain file that cannot be is refused before anything is started",

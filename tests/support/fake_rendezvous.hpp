@@ -74,11 +74,12 @@ class fake_rendezvous final : public rendezvous_handler {
   /// What `pause` throws.
   std::exception_ptr pause_failure;
 
-  void pause(std::string why) override {
+  void pause(std::string why, bool saves_first) override {
     if (pause_failure) std::rethrow_exception(pause_failure);
     notes->push_back("pause: " + why);
     what = rendezvous_change{change_kind::node_waiting, std::move(why)};
     what.is_pause = true;
+    what.saves_first = saves_first;
     is_paused_ = true;
     if (changed_) changed_->set();
   }

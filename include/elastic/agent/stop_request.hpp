@@ -20,6 +20,9 @@ struct stop_request {
   std::string reason = {};
   /// What it means if the agent stops already: kill the workers at once; false: nothing more.
   bool escalates = true;
+  /// Whether the node is not to come back for a while (`rendezvous_parameters::exclude_for`), since
+  /// something is wrong with it.
+  bool is_node_bad = false;
 };
 
 }  // namespace elastic

@@ -215,6 +215,12 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a server that stops waits for those who follow events to take the last.
 inline constexpr std::chrono::milliseconds status_farewell{200};
+/// Nodes that a job keeps out, how long a name and the reason may be, and for how long one stays
+/// out: all of them have room in one message beside everything else.
+inline constexpr std::size_t excluded_nodes = 16;
+inline constexpr std::size_t node_name_bytes = 64;
+inline constexpr std::size_t exclusion_reason_bytes = 128;
+inline constexpr std::chrono::hours exclusion_time{24 * 30};
 /// Why a job pauses, with who wants it and where.
 inline constexpr std::size_t pause_text_bytes = 1024;
 /// Commands that it carries out at a time, the reason in one, and the time that one may give.

@@ -77,6 +77,8 @@ struct rendezvous_change {
   bool on_other_node = false;
   /// node_waiting: no node waits to join, but the job is to pause: see `rendezvous_handler::pause`.
   bool is_pause = false;
+  /// The workers of all nodes are to save a checkpoint first, those that want to be asked.
+  bool saves_first = false;
 };
 
 /// How a job ends, for all of its nodes.
@@ -137,13 +139,19 @@ class rendezvous_handler {
   /// and none begins until this node calls `resume`, or has left. Time in which nodes wait does not
   /// count meanwhile.
   ///
-  /// @param why  half a sentence for the other nodes: "paused by user 0 at node7"
+  /// @param why  half a sentence for the other nodes: "paused at node7 by user 0"
+  /// @param saves_first  `rendezvous_change::saves_first`
   /// Errors: `errc::invalid_argument` if the nodes meet in a way that cannot pause, as the default
   /// says.
-  ELASTIC_DECL virtual void pause(std::string why);
+  ELASTIC_DECL virtual void pause(std::string why, bool saves_first);
 
   /// Ends the pause that this node began, if any.
   virtual void resume() {}
+
+  /// This node was called bad: it is not to come back before the time that its parameters name
+  /// (`rendezvous_parameters::exclude_for`), which the others are told by `shutdown`, to be called
+  /// next. The default forgets it.
+  virtual void keep_out(std::string /*why*/) {}
 
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;

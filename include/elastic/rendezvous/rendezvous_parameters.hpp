@@ -36,6 +36,12 @@ struct rendezvous_parameters {
   /// How long nodes that could join a round that runs stand by before it ends for them: see
   /// rendezvous_settings. c10d alone takes one.
   duration scale_up_delay = duration::zero();
+  /// By which this node is known to the others, also after a restart of its agent: 1 to
+  /// `limits::node_name_bytes` letters, digits and signs of ASCII. Empty: the host's name.
+  std::string node_name;
+  /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
+  /// c10d alone takes one.
+  duration exclude_for = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
@@ -76,8 +82,8 @@ struct rendezvous_parameters {
   /// Errors: `errc::invalid_argument` if it is neither.
   ELASTIC_DECL bool listens_everywhere() const;
 
-  /// Errors: `errc::invalid_argument` if `node_counts` or `scale_up_delay` is set, which `who`
-  /// cannot keep to.
+  /// Errors: `errc::invalid_argument` if `node_counts`, `scale_up_delay` or `exclude_for` is set,
+  /// which `who` cannot keep to.
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// By which numbers the nodes meet.

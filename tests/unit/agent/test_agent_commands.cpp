@@ -105,8 +105,7 @@ TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.result().restarts == 0);
   CHECK(stage.decisions().find("job_paused round_ended") != std::string::npos);
-  CHECK(stage.decisions().find("rendezvous_started job_resumed round_joined") !=
-        std::string::npos);
+  CHECK(stage.decisions().find("rendezvous_started job_resumed round_joined") != std::string::npos);
 }
 
 TIME_TEST("agent commands: a paused job can be drained", "[agent]") {

@@ -61,7 +61,7 @@ TEST_CASE("drain file: in a directory of everybody's it has to be the user's or 
     std::uint32_t mode;
     bool counts;
   };
-  const std::vector<row> rows = {{own, 01777, true},   {0, 01777, true},     {other, 01777, false},
+  const std::vector<row> rows = {{own, 01777, true},   {0, 01777, true},    {other, 01777, false},
                                  {other, 0777, false}, {other, 0775, true}, {other, 0755, true},
                                  {own, 0700, true}};
   for (const row& entry : rows) {
@@ -170,8 +170,8 @@ CO_TEST("drain file: what is no file with a text counts, and holds up nothing", 
 CO_TEST("drain file: another user's in a directory of everybody's is passed over", "[launch]") {
   if (::geteuid() != 0) co_return elastic::test::skip("it takes root");
   drain_stage stage;
-  std::filesystem::permissions(stage.folder.path(), std::filesystem::perms::all |
-                                                        std::filesystem::perms::sticky_bit);
+  std::filesystem::permissions(stage.folder.path(),
+                               std::filesystem::perms::all | std::filesystem::perms::sticky_bit);
   stage.write(stage.path, "not you\n");
   REQUIRE(::chown(stage.path.c_str(), 4711, 4711) == 0);
   task<void> waiting = warned(stage.log, "is passed over: it belongs to user 4711");

@@ -390,9 +390,10 @@ elastic::task<elastic::command_outcome> carry_out(std::shared_ptr<long_command> 
 }
 
 std::string posted(http_peer& peer, const std::string& name, const std::string& body) {
-  peer.send(fmt::format("POST /api/v1/commands/{} HTTP/1.1\r\nHost: localhost\r\n"
-                        "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-                        name, body.size(), body));
+  peer.send(
+      fmt::format("POST /api/v1/commands/{} HTTP/1.1\r\nHost: localhost\r\n"
+                  "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                  name, body.size(), body));
   return peer.answer();
 }
 
@@ -402,9 +403,9 @@ TEST_CASE("status server: commands are carried out over a Unix socket", "[observ
   stage shown("unix:" + path, false, {}, echo);
   http_peer peer(path);
   const std::string self = std::to_string(::geteuid());
-  CHECK_THAT(posted(peer, "drain", R"({"reason": "hot"})"),
-             contains_text(fmt::format("{{\"done\": true, \"text\": \"drain by user {}: hot\"}}",
-                                       self)));
+  CHECK_THAT(
+      posted(peer, "drain", R"({"reason": "hot"})"),
+      contains_text(fmt::format("{{\"done\": true, \"text\": \"drain by user {}: hot\"}}", self)));
   CHECK_THAT(posted(peer, "drain", R"({"reason": "fail"})"),
              contains_text("\"done\": false, \"text\": \"broken\""));
   CHECK_THAT(posted(peer, "reboot", ""), contains_text("HTTP/1.1 404 "));

@@ -29,6 +29,7 @@ using elastic::detail::round_register;
 
 round_register full_register() {
   round_register value;
+  value.excluded = {{"gpu7", std::chrono::seconds(60), "hot"}};
   value.term = 7;
   value.sequence = 3;
   value.round = 12;

@@ -23,11 +23,13 @@ namespace rendezvous_coordinator_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::rendezvous_messages;
+// The system has one of this name.
 using elastic::change_kind;
 using elastic::duration;
 using elastic::job_end;
 using elastic::rendezvous_coordinator;
 using elastic::time_point;
+using elastic::rendezvous_messages::pause;
 
 using texts = std::vector<std::string>;
 
@@ -44,6 +46,7 @@ struct in_words {
     return fmt::format("round {}: {} of {} at {}, {} restarts", said.round, said.rank, said.world,
                        said.master.address, said.restarts);
   }
+  std::string operator()(const on_hold& said) const { return "on hold: " + said.why; }
   std::string operator()(const changed& said) const {
     return fmt::format("round {} changes: {} ({} restarts)", said.round, said.what.what,
                        said.what.restarts);
@@ -73,6 +76,8 @@ class stage {
   elastic::rendezvous_settings settings;
   time_point now{12h};
   rendezvous_coordinator coordinator{"job", elastic::logger(), 1000};
+  /// Whom that kept out, as nodes say.
+  std::vector<elastic::detail::exclusion> excluded;
   /// What nodes say of the last server that they were with.
   std::map<char, former_round> former;
   /// Whose own the server is.
@@ -85,12 +90,15 @@ class stage {
     coordinator.connected(last_, std::move(ends));
     hello greeting;
     greeting.run_id = "job";
+    // Agents that are started again on a host are written in large letters.
     greeting.node = {std::string(1, name), 1, 0};
+    greeting.name = std::string("gpu-") + static_cast<char>(name | 0x20);
     greeting.settings = settings;
     greeting.hosts = name == host;
     if (former.count(name) != 0) {
       greeting.former = former.at(name);
       greeting.most_term = former.at(name).term;
+      greeting.excluded = excluded;
     }
     say(name, greeting);
   }
@@ -295,6 +303,110 @@ TEST_CASE("coordinator: a job that is over is not paused", "[rendezvous]") {
   job.forget();
   job.say('a', close_job{job_end::failed, "enough"});
   CHECK(job.told('b') == texts{"closed badly: enough"});
+}
+
+TEST_CASE("coordinator: a node that was called bad stays out for its time, under its name",
+          "[rendezvous]") {
+  stage job(1, 3);
+  job.gather("abc");
+  job.say('b', leave{10min, "GPU 3 is hot"});
+  job.rejoin("ac");
+  job.forget();
+  job.connect('B');
+  job.ask_join('B');
+  CHECK(job.told('B') ==
+        texts{"welcome", "on hold: node 'gpu-b' is kept out for 600 s more: GPU 3 is hot"});
+  // It waits for longer than for a place.
+  job.pass(10min - 1s);
+  CHECK(job.told('B').empty());
+  CHECK(job.told('a').empty());
+  job.pass(1s);
+  CHECK(job.told('a') == texts{"round 1 changes: node B_1_0 waits to join (0 restarts)"});
+  job.rejoin("ac");
+  CHECK(job.last_told('B').starts_with("round 2: "));
+}
+
+TEST_CASE("coordinator: a node that is kept out hears of the end of the job", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('b', leave{10min, "hot"});
+  job.rejoin("a");
+  job.connect('B');
+  job.ask_join('B');
+  job.forget();
+  job.say('a', close_job{job_end::succeeded, "all workers succeeded"});
+  CHECK(job.last_told('B') == "closed well: all workers succeeded");
+}
+
+TEST_CASE("coordinator: if there are too few nodes, the one that was excluded first comes back",
+          "[rendezvous]") {
+  stage job(2, 3);
+  job.gather("abc");
+  job.say('c', leave{2h, "first"});
+  job.rejoin("ab");
+  job.say('b', leave{1h, "second"});
+  job.rejoin("a");
+  job.forget();
+  job.gather("B");
+  job.pass(20s);
+  CHECK(job.told('a').empty());
+  SECTION("it was waited for others") {
+    job.gather("C");
+    // From when it could have: since the first of them came.
+    job.pass(10s);
+    CHECK(job.last_told('C') == "round 2: 0 of 2 at C.example, 0 restarts");
+    CHECK(job.last_told('a') == "round 2: 1 of 2 at C.example, 0 restarts");
+    CHECK(job.last_told('B').starts_with("on hold: "));
+  }
+  SECTION("another one comes in time") {
+    job.gather("d");
+    CHECK(job.last_told('d').starts_with("round 2: 1 of 2 "));
+    job.pass(1min);
+    CHECK(job.told('a') == texts{"round 2: 0 of 2 at a.example, 0 restarts"});
+  }
+  SECTION("none would help") {
+    job.cut('B');
+    job.pass(1min);
+    CHECK(job.told('a').empty());
+  }
+}
+
+TEST_CASE("coordinator: whom a former server kept out its nodes tell", "[rendezvous]") {
+  stage before(1, 3);
+  before.gather("abc");
+  before.say('b', leave{10min, "hot"});
+  before.rejoin("ac");
+  const elastic::detail::round_register kept = before.coordinator.content();
+  CHECK(kept.excluded == std::vector<elastic::detail::exclusion>{{"gpu-b", 10min, "hot"}});
+  stage job(1, 3);
+  SECTION("its nodes") {
+    job.former['a'] = former_round{900, 1, 0, 2, -1, 0, true, ""};
+    job.excluded = {{"gpu-b", 5min, "hot"}};
+    job.gather("a");
+  }
+  SECTION("the register of a leader before it") {
+    job.coordinator.inherit(kept, 0, job.settings, job.now, job.now);
+    job.gather("a");
+  }
+  job.connect('B');
+  job.ask_join('B');
+  // The former world may still run.
+  job.pass(20s);
+  CHECK(job.last_told('B').starts_with("on hold: node 'gpu-b' is kept out for "));
+}
+
+TEST_CASE("coordinator: who was in the job before comes before a stranger", "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("bc");
+  job.say('b', pause{"paused at b"});
+  job.cut('c');
+  job.pass(1s);
+  job.rejoin("b");
+  job.gather("AC");
+  job.forget();
+  job.say('b', resume{});
+  CHECK(job.last_told('C').starts_with("round 1: 0 of 2 "));
+  CHECK(job.told('A').empty());
 }
 
 TEST_CASE("coordinator: a node that comes back within the grace has lost nothing", "[rendezvous]") {

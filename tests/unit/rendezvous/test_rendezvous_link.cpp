@@ -9,6 +9,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,6 +26,8 @@ namespace messages = elastic::rendezvous_messages;
 /// Welcomes each hello by the next of `welcomes`, and notes it.
 struct servers {
   std::deque<messages::welcome> welcomes;
+  /// The first words of what follows a hello: "pause", "resume".
+  std::vector<std::string> words;
   std::vector<messages::hello> hellos;
 };
 
@@ -35,6 +38,8 @@ class server_channel final : public elastic::message_channel {
   void send(std::string message) override {
     const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
     const auto* hello = std::get_if<messages::hello>(&request);
+    if (std::holds_alternative<messages::pause>(request)) servers_.words.push_back("pause");
+    if (std::holds_alternative<messages::resume>(request)) servers_.words.push_back("resume");
     if (hello == nullptr) return;
     is_first_ = true;
     servers_.hellos.push_back(*hello);
@@ -117,6 +122,7 @@ task<std::shared_ptr<rendezvous_link>> placed_link(std::shared_ptr<server_connec
   link->begin_join({});
   messages::placed place;
   place.world = 2;
+  place.excluded = {{"gpu7", 10s, "hot"}};
   connector->first().answer(place);
   co_await time.sleep_until(time.now() + 1s);
   REQUIRE(link->known().placed);
@@ -134,6 +140,41 @@ TIME_TEST("rendezvous link: tells a new server how long this node can be silent"
   co_await time.sleep_until(time.now() + 1s);
   REQUIRE(job.hellos.size() == 2);
   CHECK(job.hellos[1].settings.keep_alive_interval == 20s);
+  co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: a pause is told each server, and its end too", "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 5s), welcome(5, true, 5s), welcome(5, true, 5s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  const auto link = co_await placed_link(connector, time);
+  link->hold(messages::pause{"paused at a", true});
+  CHECK(job.words == std::vector<std::string>{"pause"});
+  connector->first().close();
+  co_await time.sleep_until(time.now() + 100ms);
+  CHECK(job.words == std::vector<std::string>{"pause", "pause"});
+  connector->first().close();
+  // The word is lost with the connection.
+  link->hold(std::nullopt);
+  co_await time.sleep_until(time.now() + 100ms);
+  REQUIRE(job.hellos.size() == 3);
+  CHECK(job.words.back() == "resume");
+  co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: tells a new server whom the former one kept out",
+          "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 5s), welcome(6, false, 5s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  const auto link = co_await placed_link(connector, time);
+  CHECK(job.hellos.at(0).excluded.empty());
+  connector->first().close();
+  co_await time.sleep_until(time.now() + 1s);
+  REQUIRE(job.hellos.size() == 2);
+  REQUIRE(job.hellos[1].excluded.size() == 1);
+  CHECK(job.hellos[1].excluded[0].name == "gpu7");
+  CHECK(job.hellos[1].excluded[0].left < 10s);
   co_await link->stop();
 }
 

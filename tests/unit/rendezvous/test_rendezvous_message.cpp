@@ -16,7 +16,6 @@ namespace rendezvous_message_tests {
 using namespace std::chrono_literals;
 using namespace elastic::rendezvous_messages;
 // The system has one of this name.
-using elastic::rendezvous_messages::pause;
 using elastic::change_kind;
 using elastic::errc;
 using elastic::job_end;
@@ -26,6 +25,7 @@ using elastic::rendezvous_answer;
 using elastic::rendezvous_change;
 using elastic::rendezvous_request;
 using elastic::to_text;
+using elastic::rendezvous_messages::pause;
 
 hello full_hello() {
   hello said;
@@ -45,6 +45,8 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
   back.hosts = true;
   back.most_term = 1'767'225'600'123;
   back.former = former_round{back.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
+  back.name = "gpu8";
+  back.excluded = {{"gpu7", 1s, "hot"}, {"gpu9", 2s, ""}};
   const std::vector<rendezvous_request> requests = {
       full_hello(),
       back,
@@ -55,9 +57,10 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       keep_alive{},
       failed{3, "rank 1\nended"},
       finished{0},
-      pause{"paused at \"a\""},
+      pause{"paused at \"a\"", true},
       resume{},
       leave{},
+      leave{600s, "GPU 3 is hot"},
       close_job{job_end::succeeded, ""},
       close_job{job_end::failed, "no"},
       ask_status{},
@@ -75,6 +78,8 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       welcome{false, {}},
       refused{true, "late"},
       placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1, 7, 0},
+      placed{4, 2, 3, {"", 1, true}, 1, 7, 0, {{"gpu7", 1s, "hot"}}},
+      on_hold{"the job pauses"},
       changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
       changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
       changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}},
@@ -88,6 +93,8 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
   };
   rendezvous_change pausing{change_kind::node_waiting, "paused at a", 0};
   pausing.is_pause = true;
+  answers.push_back(changed{4, pausing});
+  pausing.saves_first = true;
   answers.push_back(changed{4, pausing});
   for (const auto& said : answers) {
     const std::string text = to_text(said);

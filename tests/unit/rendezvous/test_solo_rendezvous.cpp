@@ -120,9 +120,10 @@ task<void> resume_soon(solo_rendezvous& meeting) {
 CO_TEST("c10d rendezvous: one node pauses by itself", "[rendezvous]") {
   solo_rendezvous meeting(standalone());
   co_await meeting.next_round();
-  meeting.pause("paused at a");
+  meeting.pause("paused at a", true);
   const elastic::rendezvous_change change = co_await meeting.wait_for_change();
   CHECK(change.is_pause);
+  CHECK(change.saves_first);
   CHECK(change.what == "paused at a");
   CHECK(change.kind == elastic::change_kind::node_waiting);
   std::vector<task<void>> both;

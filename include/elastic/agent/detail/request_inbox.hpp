@@ -32,9 +32,8 @@ struct rank_signal_request {
   std::string reason = {};
 };
 
-using agent_request =
-    std::variant<stop_request, signal_request, rank_signal_request, worker_request,
-                 std::shared_ptr<pending_command>>;
+using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
+                                   worker_request, std::shared_ptr<pending_command>>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.

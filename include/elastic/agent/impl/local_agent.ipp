@@ -225,6 +225,8 @@ class agent_run {
       group_.kill();
     } else {
       group_.end_hooks();
+      const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
+      if (request.is_node_bad) stop_others(request.reason, saves);
     }
     stop_requested_.set();
   }
@@ -296,7 +298,7 @@ class agent_run {
     if (has_paused_) return pending->settle(true, fmt::format("the job is {} already", *pause_));
     const std::string why = fmt::format("paused at {} {}", host_name(), pending->what().reason);
     try {
-      rendezvous_->pause(why);
+      rendezvous_->pause(why, true);
     } catch (const error& refusal) {
       return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
     }
@@ -338,6 +340,17 @@ class agent_run {
     pausing_.reset();
   }
 
+  /// Workers of other nodes fail when their peers here end. They are stopped before, so that nobody
+  /// is charged with that, and have time to save if those of this node do.
+  void stop_others(const std::string& why, bool saves_first) {
+    if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
+    try {
+      rendezvous_->pause(fmt::format("paused while {} leaves: {}", host_name(), why), saves_first);
+    } catch (const error& refusal) {
+      log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
+    }
+  }
+
   /// The workers of all nodes are asked at about the same time.
   task<void> save_before_pause() {
     const duration within =
@@ -351,6 +364,7 @@ class agent_run {
     stop_request request;
     request.reason = "drained " + pending.what().reason;
     request.escalates = false;
+    request.is_node_bad = true;
     take(request);
     pending.settle(true, "this node leaves the job");
   }
@@ -1019,7 +1033,7 @@ class agent_run {
 
   /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
   task<void> restart(duration delay) {
-    if (attempt_->change->is_pause) co_await race(save_before_pause(), stop_requested_.wait());
+    if (attempt_->change->saves_first) co_await race(save_before_pause(), stop_requested_.wait());
     co_await stop_usually();
     note_cause();
     if (delay > duration::zero() && !stop_) {
@@ -1109,6 +1123,7 @@ class agent_run {
     run_result result =
         finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
+    if (request.is_node_bad) rendezvous_->keep_out(result.reason);
     co_return result;
   }
 
@@ -1116,10 +1131,12 @@ class agent_run {
   task<run_result> leave_job() {
     const std::string reason = *bad_node();
     log_.error("this node leaves the job: {}", reason);
+    stop_others(reason, false);
     co_await stop_workers(usual_stop());
     run_result result = finish(worker_state::failed, reason);
     job_end_.reset();
     result.left_as_bad = true;
+    rendezvous_->keep_out(reason);
     co_return result;
   }
 

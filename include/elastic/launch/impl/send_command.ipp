@@ -61,9 +61,8 @@ inline command_call read_command_call(job_command::kind what,
     call.command.reason += (call.command.reason.empty() ? "" : " ") + arguments[at];
   }
   if (call.command.reason.size() <= limits::command_reason_bytes) return call;
-  throw error(errc::invalid_argument,
-              fmt::format("{}: the reason has over {} bytes", to_string(what),
-                          limits::command_reason_bytes));
+  throw error(errc::invalid_argument, fmt::format("{}: the reason has over {} bytes",
+                                                  to_string(what), limits::command_reason_bytes));
 }
 
 inline http_request request_of(const job_command& command) {

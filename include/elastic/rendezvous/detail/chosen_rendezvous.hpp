@@ -33,8 +33,9 @@ class chosen_rendezvous : public rendezvous_handler {
   task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
   ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL void pause(std::string why) override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
+  ELASTIC_DECL void keep_out(std::string why) override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;

@@ -38,7 +38,7 @@ class solo_rendezvous final : public fixed_membership {
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL void pause(std::string why) override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<void> shutdown() override;
 
@@ -52,6 +52,7 @@ class solo_rendezvous final : public fixed_membership {
   std::int64_t round_ = 0;
   /// Why the job pauses.
   std::optional<std::string> pause_;
+  bool saves_first_ = false;
   /// A pause begins, or ends. None before somebody waits for it.
   std::optional<event_flag> pause_changes_;
 };

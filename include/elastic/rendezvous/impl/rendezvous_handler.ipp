@@ -17,7 +17,7 @@ ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
   co_await never.wait();
 }
 
-ELASTIC_DECL void rendezvous_handler::pause(std::string) {
+ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
   throw error(errc::invalid_argument,
               fmt::format("nodes that meet by '{}' cannot pause; those of --rdzv-backend c10d can, "
                           "without nodes of torchrun",

@@ -6,6 +6,9 @@
 
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -86,9 +89,30 @@ ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view
                             "--rdzv-backend c10d, without nodes of torchrun, waits",
                             who));
   }
+  if (exclude_for > duration::zero()) {
+    throw error(errc::invalid_argument,
+                fmt::format("--exclude-for: {} remembers no bad node; only --rdzv-backend c10d, "
+                            "without nodes of torchrun, does",
+                            who));
+  }
+}
+
+inline void check_exclusion(const rendezvous_parameters& parameters) {
+  if (!parameters.node_name.empty() && !detail::is_node_name(parameters.node_name)) {
+    throw error(errc::invalid_argument,
+                fmt::format("--node-name '{}': 1 to {} letters, digits and signs of ASCII are "
+                            "needed",
+                            printable_text(parameters.node_name), limits::node_name_bytes));
+  }
+  if (parameters.exclude_for <= limits::exclusion_time) return;
+  throw error(errc::invalid_argument,
+              fmt::format("--exclude-for {}: at most {} seconds are allowed",
+                          std::chrono::duration<double>(parameters.exclude_for).count(),
+                          std::chrono::seconds(limits::exclusion_time).count()));
 }
 
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
+  check_exclusion(*this);
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;
   settings.max_nodes = max_nodes;

@@ -90,8 +90,9 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL void pause(std::string why) override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
+  void keep_out(std::string why) override { bad_because_ = std::move(why); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -151,6 +152,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents_;
   std::string worker_networks_;
   std::int64_t round_ = -1;
+  /// Why this node is not to come back for a while; empty: it may.
+  std::string bad_because_;
 };
 
 }  // namespace elastic

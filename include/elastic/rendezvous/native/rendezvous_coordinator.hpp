@@ -7,6 +7,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
+#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
@@ -155,6 +156,10 @@ class rendezvous_coordinator {
     bool has_reports = false;
     /// Why no round is to begin.
     std::optional<std::string> pause;
+    /// See rendezvous_messages::hello; of an earlier release its host.
+    std::string name;
+    bool knows_hold = false;
+    bool is_kept_out = false;
   };
 
   struct ending {
@@ -183,7 +188,7 @@ class rendezvous_coordinator {
   ELASTIC_DECL void begin_at(std::int64_t round);
 
   // What a node that has come back may have missed.
-  ELASTIC_DECL void repeat_news(const node_id& node);
+  ELASTIC_DECL void repeat_news(const node_id& node, time_point now);
 
   // ---- what nodes say -------------------------------------------------------------------------
 
@@ -241,6 +246,17 @@ class rendezvous_coordinator {
   ELASTIC_DECL void settle(time_point now);
   ELASTIC_DECL void end_joining(const node_id& node);
 
+  // ---- nodes that are kept out ------------------------------------------------------------------
+
+  ELASTIC_DECL void keep_out(const detail::exclusion& who, time_point now);
+  // Whether a node that joins has to wait until its time is over; then it has no place.
+  ELASTIC_DECL bool stands_aside(const node_id& node, time_point now);
+  // If the job has too few nodes without those that are kept out, and has waited for others, the
+  // one that was excluded first comes back. Result: whether one did.
+  ELASTIC_DECL bool forgive_if_short(time_point now);
+  // Those that wait for a place: who was in the job before comes before strangers.
+  ELASTIC_DECL std::vector<node_id> waiting_nodes() const;
+
   // ---- losses ---------------------------------------------------------------------------------
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
@@ -252,9 +268,11 @@ class rendezvous_coordinator {
   // ---- news -----------------------------------------------------------------------------------
 
   // The first change of a round is the one that counts: what follows, follows from it.
-  ELASTIC_DECL void announce(change_kind kind, std::string what, bool is_pause = false);
+  ELASTIC_DECL void announce(change_kind kind, std::string what);
+  ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
-  ELASTIC_DECL void answer_placed(const node_id& node);
+  ELASTIC_DECL void answer_placed(const node_id& node, time_point now);
+  ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
   // From where workers come, for the node that serves their store.
   ELASTIC_DECL void answer_peers(const node_id& node);
@@ -298,6 +316,11 @@ class rendezvous_coordinator {
   std::set<node_id> joining_;
   /// How many members want a pause.
   int pauses_ = 0;
+  detail::exclusion_list excluded_;
+  /// Since when the job has too few nodes without those that are kept out.
+  std::optional<time_point> short_since_;
+  /// The names of those that were in a round.
+  std::set<std::string, std::less<>> known_names_;
   bool settle_all_ = false;
   detail::former_world former_;
   /// The least number of the next round.

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace elastic {
 
@@ -54,6 +56,11 @@ struct hello {
   std::optional<former_round> former = {};
   /// It can tell the server of itself, if that wants to hear it.
   bool has_reports = false;
+  /// By which it is known also after a restart of its agent; empty: it is of an earlier release,
+  /// and knows no `on_hold`.
+  std::string name = {};
+  /// Whom that server kept out, as far as the node heard.
+  std::vector<detail::exclusion> excluded = {};
 };
 
 /// The only word of a second connection of a node that the server has welcomed: that it ends
@@ -90,11 +97,17 @@ struct finished {
 /// The round, if the node is in one, ends, and none begins until the node says `resume` or leaves.
 struct pause {
   std::string why;
+  /// See rendezvous_change.
+  bool saves_first = false;
 };
 
 struct resume {};
 
-struct leave {};
+struct leave {
+  /// Not 0: the node was called bad, and is not to come back before.
+  duration keep_out{};
+  std::string why = {};
+};
 
 /// The job has ended, for all nodes.
 struct close_job {
@@ -146,6 +159,13 @@ struct placed {
   std::int64_t term = 0;
   /// The rank of the node that hosts the server; -1: it is not in the round.
   int host_rank = -1;
+  /// Who is kept out of the job.
+  std::vector<detail::exclusion> excluded = {};
+};
+
+/// Why a node that joins has to wait, however many nodes there are.
+struct on_hold {
+  std::string why;
 };
 
 /// The round `round` is to end.
@@ -178,20 +198,17 @@ struct report_wanted {
 
 }  // namespace rendezvous_messages
 
-using rendezvous_request =
-    std::variant<rendezvous_messages::hello, rendezvous_messages::witness,
-                 rendezvous_messages::join, rendezvous_messages::keep_alive,
-                 rendezvous_messages::failed, rendezvous_messages::finished,
-                 rendezvous_messages::pause, rendezvous_messages::resume,
-                 rendezvous_messages::leave, rendezvous_messages::close_job,
-                 rendezvous_messages::ask_status, rendezvous_messages::report>;
+using rendezvous_request = std::variant<
+    rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
+    rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
+    rendezvous_messages::pause, rendezvous_messages::resume, rendezvous_messages::leave,
+    rendezvous_messages::close_job, rendezvous_messages::ask_status, rendezvous_messages::report>;
 
-using rendezvous_answer =
-    std::variant<rendezvous_messages::welcome, rendezvous_messages::refused,
-                 rendezvous_messages::peers, rendezvous_messages::placed,
-                 rendezvous_messages::changed, rendezvous_messages::all_finished,
-                 rendezvous_messages::closed, rendezvous_messages::alive,
-                 rendezvous_messages::status, rendezvous_messages::report_wanted>;
+using rendezvous_answer = std::variant<
+    rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
+    rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
+    rendezvous_messages::all_finished, rendezvous_messages::closed, rendezvous_messages::alive,
+    rendezvous_messages::status, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);

@@ -97,6 +97,7 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
   }
   if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
+  if (config.standalone) warn("--exclude-for", "only a job of several nodes");
   if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !given.find("--rdzv-id")) {
     warnings.push_back(
         fmt::format("no --rdzv-id is given: any other job without one would meet "

@@ -344,6 +344,24 @@ inline std::vector<option_row> make_option_rows() {
        .type = text_type(in_config(&launch_config::drain_file)),
        .default_text = "none",
        .is_own = true},
+      {.names = "--exclude-for",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help =
+           "How long this node stays out of the job once it was called bad: by a worker, by its "
+           "check, by a drain file or by elasticrun drain. An agent that is started again there "
+           "waits; if there are too few nodes without it, it comes back. At most 30 days; 0: "
+           "not at all. For c10d.",
+       .type =
+           seconds_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::exclude_for)),
+       .is_own = true},
+      {.names = "--node-name",
+       .value = "NAME",
+       .heading = heading_failure,
+       .help = "The name by which this node is known then, and in its journal.",
+       .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
+       .default_text = "the host's name",
+       .is_own = true},
       {.names = "--node-check",
        .value = "COMMAND",
        .heading = heading_failure,

@@ -54,8 +54,7 @@ inline job_command read_command_body(job_command::kind kind, std::string_view bo
   if (!fields.has("reason")) return command;
   const std::string reason = fields.text("reason");
   if (reason.size() > limits::command_reason_bytes) {
-    fields.refuse(
-        fmt::format("has a \"reason\" of over {} bytes", limits::command_reason_bytes));
+    fields.refuse(fmt::format("has a \"reason\" of over {} bytes", limits::command_reason_bytes));
   }
   const std::string shown = printable_line(reason);
   if (!shown.empty()) command.reason += ": " + shown;

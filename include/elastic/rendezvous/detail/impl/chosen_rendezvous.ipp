@@ -29,10 +29,16 @@ ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
   return chosen_ ? chosen_->wait_for_fence() : rendezvous_handler::wait_for_fence();
 }
 
-ELASTIC_DECL void chosen_rendezvous::pause(std::string why) { chosen().pause(std::move(why)); }
+ELASTIC_DECL void chosen_rendezvous::pause(std::string why, bool saves_first) {
+  chosen().pause(std::move(why), saves_first);
+}
 
 ELASTIC_DECL void chosen_rendezvous::resume() {
   if (chosen_) chosen_->resume();
+}
+
+ELASTIC_DECL void chosen_rendezvous::keep_out(std::string why) {
+  if (chosen_) chosen_->keep_out(std::move(why));
 }
 
 ELASTIC_DECL task<int> chosen_rendezvous::num_nodes_waiting() {

@@ -78,11 +78,13 @@ ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
   while (!pause_) co_await pause_changes_->wait();
   rendezvous_change change{change_kind::node_waiting, *pause_, restarts()};
   change.is_pause = true;
+  change.saves_first = saves_first_;
   co_return change;
 }
 
-ELASTIC_DECL void solo_rendezvous::pause(std::string why) {
+ELASTIC_DECL void solo_rendezvous::pause(std::string why, bool saves_first) {
   pause_ = std::move(why);
+  saves_first_ = saves_first;
   note_pause();
 }
 

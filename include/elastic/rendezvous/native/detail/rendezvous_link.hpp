@@ -10,6 +10,7 @@
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/detail/fencing.hpp>
+#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
@@ -90,7 +91,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void ask_status();
 
   /// Holds up the job's next round, now and after every reconnect; without a reason no more.
-  ELASTIC_DECL void hold(std::optional<std::string> why);
+  ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
 
   /// Whether the server knows what that is; not known without a connection.
   bool can_hold() const { return server_pauses_; }
@@ -165,6 +166,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::report_wanted& reply);
   ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::on_hold& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
   ELASTIC_DECL void note_lost(std::string why);
@@ -196,9 +198,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
   std::optional<rendezvous_request> standing_request_;
+  /// Whom the server keeps out, for one that comes after it.
+  exclusion_list excluded_;
   bool status_is_due_ = false;
   /// Why this node holds up the next round.
-  std::optional<std::string> hold_;
+  std::optional<rendezvous_messages::pause> hold_;
   /// It did once, so that the server may not know that this is over.
   bool has_held_ = false;
   bool server_pauses_ = false;

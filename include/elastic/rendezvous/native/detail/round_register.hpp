@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <cstdint>
@@ -47,6 +48,8 @@ struct round_register {
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
   std::optional<register_ending> ending;
+  /// Who is kept out of the job; the time of each begins anew with a new leader.
+  std::vector<exclusion> excluded = {};
 
   /// Whether it replaces another one.
   bool is_newer_than(const round_register& other) const {

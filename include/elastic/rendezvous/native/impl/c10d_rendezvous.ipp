@@ -8,6 +8,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
@@ -156,7 +157,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
   return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
 }
 
-ELASTIC_DECL void c10d_rendezvous::pause(std::string why) {
+ELASTIC_DECL void c10d_rendezvous::pause(std::string why, bool saves_first) {
   if (!link_ || !link_->is_connected()) {
     throw error(errc::invalid_argument, "this node has no connection to the rendezvous now");
   }
@@ -164,7 +165,7 @@ ELASTIC_DECL void c10d_rendezvous::pause(std::string why) {
     throw error(errc::invalid_argument,
                 "the server of the rendezvous is of an earlier release, which cannot pause");
   }
-  link_->hold(std::move(why));
+  link_->hold(rendezvous_messages::pause{std::move(why), saves_first});
 }
 
 ELASTIC_DECL void c10d_rendezvous::resume() {
@@ -191,7 +192,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
       link_->say(rendezvous_messages::close_job{
           job_end::failed, "the node that hosts the rendezvous has left the job"});
     }
-    link_->say(rendezvous_messages::leave{});
+    rendezvous_messages::leave word;
+    if (!bad_because_.empty()) word = {parameters_.exclude_for, bad_because_};
+    link_->say(word);
     co_await link_->stop();
   }
   if (candidate_) co_await retire();
@@ -211,6 +214,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
+  greeting.name =
+      detail::as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                                     parameters_.time, parameters_.log,

@@ -7,6 +7,10 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/detail/failure_text.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <variant>
 
 #include <fmt/format.h>
@@ -40,6 +44,7 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& 
   restarts_ = kept.restarts;
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
+  for (const detail::exclusion& who : kept.excluded) excluded_.add(who, now);
   if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
   // Who heard of it may have gone; a node that looks for a round must hear of it, too.
   if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
@@ -62,6 +67,7 @@ ELASTIC_DECL detail::round_register rendezvous_coordinator::content() const {
   value.leader_node = kept_leader_node_;
   value.restarts = restarts_;
   value.all_finished = all_finished_;
+  value.excluded = excluded_.in_full();
   if (ending_) value.ending = detail::register_ending{ending_->how, ending_->why};
   return value;
 }
@@ -114,6 +120,7 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+  excluded_.forget_past(now);
   settle_all_ = true;
   settle(now);
   plan_next(now);
@@ -146,6 +153,8 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.hosts = request.hosts;
   node.former = request.former;
   node.has_reports = request.has_reports;
+  node.knows_hold = !request.name.empty();
+  node.name = node.knows_hold ? request.name : detail::as_node_name(request.node.host);
   wake_at(now + settings_.silence());
   take_over(request, node, now);
   list(request.node, node);
@@ -154,7 +163,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
     answer(request.node, rendezvous_messages::report_wanted{demand_});
   }
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
-  if (!is_new) repeat_news(request.node);
+  if (!is_new) repeat_news(request.node, now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
@@ -210,6 +219,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   restarts_ = std::max(restarts_, request.former->restarts);
   begin_at(request.former->round + 1);
   if (has_made_round_) return;
+  for (const detail::exclusion& who : request.excluded) excluded_.add(who, now);
   const duration silence = std::max(settings_.silence(), request.settings.silence());
   former_.told(*request.former, node.ends.here, silence, now);
   wake_at(former_.over_at());
@@ -234,9 +244,9 @@ ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
   if (!state_.complete) state_.round = std::max(state_.round, next_round_);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node, time_point now) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
-  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node);
+  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node, now);
   if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
@@ -258,6 +268,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   joining_.insert(node);
   wake_at(*entry.join_deadline);
   note_account(entry, request.after, now);
+  // Who is in the round was told by its end.
+  if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
   // A repeated request, if this round is the one that it asked for; but a former server may not
   // have placed it there.
@@ -315,7 +327,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (!pause) ++pauses_;
   pause = request.why;
   log_.info("rendezvous of job '{}': {}", run_id_, request.why);
-  announce(change_kind::node_waiting, request.why, true);
+  rendezvous_change change{change_kind::node_waiting, request.why};
+  change.is_pause = true;
+  change.saves_first = request.saves_first;
+  announce(std::move(change));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
@@ -335,7 +350,11 @@ ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_po
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::leave&, time_point now) {
+                                               const rendezvous_messages::leave& request,
+                                               time_point now) {
+  if (request.keep_out > duration::zero()) {
+    keep_out({members_.at(node).name, request.keep_out, request.why}, now);
+  }
   drop(*members_.at(node).link);
   remove(node, "left", now);
 }
@@ -391,13 +410,14 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
+  if (stands_aside(node, now)) return;
   for (;;) {
     member& entry = members_.at(node);
     const detail::round_decision decision = detail::decide_join(
         state_, node, settings_, detail::round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case detail::round_action::wait: return;
-      case detail::round_action::placed: end_joining(node); return answer_placed(node);
+      case detail::round_action::placed: end_joining(node); return answer_placed(node, now);
       case detail::round_action::refuse_closed:
         end_joining(node);
         return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -440,8 +460,8 @@ ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) cons
 
 ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   state_.unknown_nodes = false;
-  for (const node_id& node : joining_) {
-    if (detail::contains(state_, node)) continue;
+  for (const node_id& node : waiting_nodes()) {
+    if (detail::contains(state_, node) || stands_aside(node, now)) continue;
     const bool fits = detail::has_place(state_, settings_, detail::round_rules::direct);
     carry_out(
         fits ? detail::round_action::enter_wait_list : detail::round_action::enter_redundancy_list,
@@ -460,12 +480,76 @@ ELASTIC_DECL void rendezvous_coordinator::begin_round() {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
-  while (std::exchange(settle_all_, false)) {
-    const std::vector<node_id> waiting(joining_.begin(), joining_.end());
-    for (const node_id& node : waiting) {
-      if (joining_.count(node) != 0) step(node, now);
+  do {
+    while (std::exchange(settle_all_, false)) {
+      for (const node_id& node : waiting_nodes()) {
+        if (joining_.count(node) != 0) step(node, now);
+      }
     }
+  } while (forgive_if_short(now));
+}
+
+ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const {
+  std::vector<node_id> waiting(joining_.begin(), joining_.end());
+  std::stable_partition(waiting.begin(), waiting.end(), [this](const node_id& node) {
+    const member& entry = members_.at(node);
+    return entry.former.has_value() || known_names_.contains(entry.name);
+  });
+  return waiting;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::keep_out(const detail::exclusion& who, time_point now) {
+  excluded_.add(who, now);
+  settle_all_ = true;
+  log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
+               std::chrono::duration<double>(who.left).count(), who.why);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time_point now) {
+  const bool runs = state_.complete && detail::contains(state_, node);
+  member& entry = members_.at(node);
+  std::optional<detail::exclusion> why;
+  if (!runs && !state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  if (!why) {
+    if (std::exchange(entry.is_kept_out, false)) entry.join_deadline = now + entry.join_timeout;
+    return false;
   }
+  wake_at(now + why->left);
+  if (std::exchange(entry.is_kept_out, true)) return true;
+  const detail::round_decision decision = detail::decide_leave(state_, node);
+  carry_out(decision.action, "is kept out", node, now);
+  answer_hold(node,
+              fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+                          std::ceil(std::chrono::duration<double>(why->left).count()), why->why));
+  return true;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
+  if (excluded_.is_empty() && !short_since_) return false;
+  std::vector<std::string> kept;
+  for (const node_id& node : joining_) {
+    if (members_.at(node).is_kept_out) kept.push_back(members_.at(node).name);
+  }
+  const std::size_t ready = joining_.size() - kept.size();
+  const auto least = static_cast<std::size_t>(settings_.min_nodes);
+  const bool has_round = state_.complete || state_.closed || is_held(now);
+  if (has_round || ready >= least || joining_.size() < least) {
+    short_since_.reset();
+    return false;
+  }
+  if (!short_since_) short_since_ = now;
+  const time_point due = *short_since_ + settings_.last_call_timeout;
+  wake_at(due);
+  if (now < due) return false;
+  short_since_.reset();
+  const std::string name = excluded_.first_of(kept);
+  log_.warning(
+      "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
+      "out there are {} of at least {} nodes",
+      run_id_, name, ready, least);
+  excluded_.forgive(name);
+  settle_all_ = true;
+  return true;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node) {
@@ -523,12 +607,15 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
   return std::nullopt;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what,
-                                                   bool is_pause) {
-  const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
+ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what) {
+  announce(rendezvous_change{kind, std::move(what)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
+  const bool is_ending_well = change.kind == change_kind::node_waiting && some_finished_;
   if (!state_.complete || change_ || is_ending_well) return;
-  change_ = rendezvous_change{kind, std::move(what), restarts_};
-  change_->is_pause = is_pause;
+  change.restarts = restarts_;
+  change_ = std::move(change);
   log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
   for (const auto& [node, rank] : state_.participants) {
     answer(node, rendezvous_messages::changed{state_.round, *change_});
@@ -561,10 +648,15 @@ ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
   if (!part.addresses.empty()) answer(node, part);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, time_point now) {
   if (state_.participants.at(node) == 0) answer_peers(node);
-  answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
-                                           master_, round_restarts_, round_term_, host_rank_});
+  answer(node,
+         rendezvous_messages::placed{state_.round, state_.participants.at(node), world_, master_,
+                                     round_restarts_, round_term_, host_rank_, excluded_.at(now)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
+  if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
@@ -588,7 +680,12 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   round_term_ = term_;
   kept_round_ = state_.round;
   kept_members_.clear();
-  for (const auto& [node, rank] : state_.participants) kept_members_.push_back(node.number.high);
+  if (known_names_.size() > limits::nodes) known_names_.clear();
+  for (const auto& [node, rank] : state_.participants) {
+    kept_members_.push_back(node.number.high);
+    const auto position = members_.find(node);
+    if (position != members_.end()) known_names_.insert(position->second.name);
+  }
   const auto is_own = [this](std::uint64_t number) { return number == own_node_; };
   const bool has_own = std::any_of(kept_members_.begin(), kept_members_.end(), is_own);
   kept_leader_node_ = has_own ? own_node_ : 0;
@@ -691,7 +788,9 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
     wake_at(lost_at(entry));
-    const bool waits_on = is_held(now) || state_.redundancy_list.count(node) != 0;
+    const bool waits_on =
+        is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0;
+    if (entry.is_kept_out && joining_.count(node) != 0) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_on) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
@@ -699,6 +798,7 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   // Nothing happens at the end of a last call that is not waited for.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
   if (is_held_by_former(now)) wake_at(former_.over_at());
+  if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
   // Once it is over, those that could not grow then wait for one more node, not for the time.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }

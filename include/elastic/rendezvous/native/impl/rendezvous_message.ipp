@@ -139,6 +139,10 @@ json_object& add_node(json_object& object, const Message& message) {
       .add("number", text_of(message.node.number));
 }
 
+inline void add_excluded(json_object& object, const std::vector<exclusion>& excluded) {
+  if (!excluded.empty()) object.add("excluded", text_of(excluded));
+}
+
 /// Says the last round that a node was in; without one, nothing.
 inline void add_former(json_object& object, const rendezvous_messages::hello& message) {
   if (!message.former) return;
@@ -167,6 +171,8 @@ struct message_writer {
         .add("most_term", message.most_term);
     add_former(object, message);
     if (message.has_reports) object.add("reports", true);
+    if (!message.name.empty()) object.add("name", message.name);
+    add_excluded(object, message.excluded);
     if (!settings.node_counts.empty())
       object.add("node_counts", node_counts_text(settings.node_counts));
     if (settings.scale_up_delay > duration::zero()) {
@@ -194,13 +200,17 @@ struct message_writer {
     return of_kind("finished").add("round", message.round).text();
   }
   std::string operator()(const rendezvous_messages::pause& message) const {
-    return of_kind("pause").add("why", message.why).text();
+    return of_kind("pause").add("why", message.why).add("saves_first", message.saves_first).text();
   }
   std::string operator()(const rendezvous_messages::resume&) const {
     return of_kind("resume").text();
   }
-  std::string operator()(const rendezvous_messages::leave&) const {
-    return of_kind("leave").text();
+  std::string operator()(const rendezvous_messages::leave& message) const {
+    json_object object = of_kind("leave");
+    if (message.keep_out > duration::zero()) {
+      object.add("keep_out_ms", whole_milliseconds(message.keep_out)).add("why", message.why);
+    }
+    return object.text();
   }
   std::string operator()(const rendezvous_messages::close_job& message) const {
     return of_kind("close").add("end", text_of(message.end)).add("why", message.why).text();
@@ -214,9 +224,7 @@ struct message_writer {
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
     json_object object = of_kind("welcome");
-    object.add("resumed", message.resumed)
-        .add("term", message.term)
-        .add("pauses", message.pauses);
+    object.add("resumed", message.resumed).add("term", message.term).add("pauses", message.pauses);
     return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
@@ -233,7 +241,11 @@ struct message_writer {
         .add("restarts", message.restarts)
         .add("term", message.term)
         .add("host_rank", message.host_rank);
+    add_excluded(object, message.excluded);
     return add_master(object, message.master).text();
+  }
+  std::string operator()(const rendezvous_messages::on_hold& message) const {
+    return of_kind("on_hold").add("why", message.why).text();
   }
   std::string operator()(const rendezvous_messages::changed& message) const {
     json_object object = of_kind("changed");
@@ -241,7 +253,7 @@ struct message_writer {
         .add("change", text_of(message.what.kind))
         .add("restarts", message.what.restarts)
         .add("what", message.what.what);
-    if (message.what.is_pause) object.add("pause", true);
+    if (message.what.is_pause) object.add("saves_first", message.what.saves_first);
     return object.text();
   }
   std::string operator()(const rendezvous_messages::all_finished& message) const {
@@ -321,6 +333,28 @@ inline std::vector<int> read_node_counts(const json_fields& fields,
   return counts;
 }
 
+inline std::vector<exclusion> read_excluded(const json_fields& fields) {
+  if (!fields.has("excluded")) return {};
+  return read_exclusions(fields, "excluded");
+}
+
+inline std::string read_node_name(const json_fields& fields) {
+  if (!fields.has("name")) return {};
+  std::string name = fields.text("name");
+  if (is_node_name(name)) return name;
+  fields.refuse(fmt::format("has a \"name\" that is not made of 1 to {} letters, digits and signs",
+                            limits::node_name_bytes));
+}
+
+inline rendezvous_messages::leave read_leave(const json_fields& fields) {
+  rendezvous_messages::leave message;
+  if (!fields.has("keep_out_ms")) return message;
+  const std::chrono::milliseconds most = limits::exclusion_time;
+  message.keep_out = std::chrono::milliseconds(fields.number("keep_out_ms", 1, most.count()));
+  message.why = short_line(fields.text("why"), limits::exclusion_reason_bytes);
+  return message;
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
@@ -339,6 +373,8 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   message.has_reports = fields.has("reports") && fields.flag("reports");
   message.most_term = read_term(fields, "most_term");
   if (fields.has("last_round")) message.former = read_former(fields);
+  message.name = read_node_name(fields);
+  message.excluded = read_excluded(fields);
   read_patience(fields, settings);
   return message;
 }
@@ -383,14 +419,14 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   }
   if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
   if (kind == "pause") {
-    messages::pause message{fields.text("why")};
+    messages::pause message{fields.text("why"), fields.flag("saves_first")};
     if (message.why.size() > limits::pause_text_bytes) {
       fields.refuse(fmt::format("has a \"why\" of over {} bytes", limits::pause_text_bytes));
     }
     return message;
   }
   if (kind == "resume") return messages::resume{};
-  if (kind == "leave") return messages::leave{};
+  if (kind == "leave") return detail::read_leave(fields);
   if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
   if (kind == "ask_status") return messages::ask_status{};
   if (kind == "report") return messages::report{detail::read_report(fields)};
@@ -424,15 +460,18 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     if (fields.has("host_rank")) {
       message.host_rank = fields.small_number("host_rank", -1, message.world - 1);
     }
+    message.excluded = detail::read_excluded(fields);
     return message;
   }
+  if (kind == "on_hold") return messages::on_hold{fields.text("why")};
   if (kind == "changed") {
     messages::changed message;
     message.round = fields.number("round", 0, detail::last_round);
     message.what.kind = detail::read_change_kind(fields);
     message.what.restarts = fields.small_number("restarts", 0, limits::job_restarts);
     message.what.what = fields.text("what");
-    message.what.is_pause = fields.has("pause") && fields.flag("pause");
+    message.what.is_pause = fields.has("saves_first");
+    message.what.saves_first = message.what.is_pause && fields.flag("saves_first");
     return message;
   }
   if (kind == "all_finished") {

@@ -108,7 +108,7 @@ ELASTIC_DECL void rendezvous_link::ask_status() {
   say(rendezvous_messages::ask_status{});
 }
 
-ELASTIC_DECL void rendezvous_link::hold(std::optional<std::string> why) {
+ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
   hold_ = std::move(why);
   has_held_ = has_held_ || hold_;
   if (is_welcome_) say_hold(*channel_);
@@ -117,7 +117,7 @@ ELASTIC_DECL void rendezvous_link::hold(std::optional<std::string> why) {
 ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
   if (!server_pauses_ || !has_held_) return;
   rendezvous_request word = rendezvous_messages::resume{};
-  if (hold_) word = rendezvous_messages::pause{*hold_};
+  if (hold_) word = *hold_;
   channel.send(elastic::to_text(word));
 }
 
@@ -214,6 +214,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
     last_problem_ = failure.what();
   }
   if (!channel) co_return nullptr;
+  greeting_.excluded = excluded_.at(time_->now());
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
   // To find out who leads may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + attempt_timeout);
@@ -399,9 +400,15 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
   known_.placed = reply;
+  excluded_ = {};
+  for (const exclusion& who : reply.excluded) excluded_.add(who, time_->now());
   greeting_.former = rendezvous_messages::former_round{
       reply.term,      reply.round,    reply.rank, reply.world,
       reply.host_rank, reply.restarts, true,       channel_->remote_address()};
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
+  log_.warning("this node waits: {}", reply.why);
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {

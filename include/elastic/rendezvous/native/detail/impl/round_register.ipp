@@ -74,6 +74,7 @@ ELASTIC_DECL void add_register(json_object& object, const round_register& value)
       .add("restarts", value.restarts)
       .add("uncertain", value.is_uncertain)
       .add("all_finished", value.all_finished);
+  if (!value.excluded.empty()) object.add("excluded", text_of(value.excluded));
   if (!value.ending) return;
   object.add("end", value.ending->how == job_end::succeeded ? "succeeded" : "failed")
       .add("why", value.ending->why);
@@ -90,6 +91,7 @@ ELASTIC_DECL round_register read_register(const json_fields& fields) {
   value.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   value.is_uncertain = fields.flag("uncertain");
   value.all_finished = fields.flag("all_finished");
+  if (fields.has("excluded")) value.excluded = read_exclusions(fields, "excluded");
   if (!fields.has("end")) return value;
   const std::string how = fields.text("end");
   if (how != "succeeded" && how != "failed") {
