@@ -307,6 +307,45 @@ TEST_CASE("operators: a job that cannot go on without a node that is kept out ta
   }
 }
 
+TEST_CASE("operators: PyTorch's training goes on elsewhere from what a drained node saved",
+          "[integration]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  operated_job job;
+  job.options[1] = "2";
+  const words options = {"--max-restarts", "0", "--preempt-grace", "20"};
+  const std::string work = fmt::format(
+      "GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 exec {} "
+      "{}/tests/integration/python/torch_drained_worker.py {} {}",
+      python, ELASTIC_SOURCE_DIR, job.folder / "checkpoint", job.folder / "end");
+  const std::string socket = "unix:" + (job.folder / "status");
+  const auto host = job.start(options, work);
+  words bad = options;
+  bad.insert(bad.end(), {"--status", socket});
+  const auto node = job.start(bad, work);
+  host->await_out(" has trained\n");
+  job.level = "DEBUG";
+  const auto spare = job.start(options, work);
+  host->await_out(" trains from step 0, restart 0\n");
+  CHECK(command({"drain", socket, "GPU 3 is hot"}).code == 0);
+  const program_result drained = node->wait();
+  INFO(drained.err);
+  CHECK(drained.code == 128 + SIGTERM);
+  // None of them is charged with a restart, of which there is none.
+  host->await_out("restart 0\n", 2);
+  spare->await_out("restart 0\n");
+  CHECK_FALSE(has_text(spare->out(), "from step 0,"));
+  CHECK(occurrences(host->out(), "from step 0,") == 1);
+  job.write("end", "");
+  for (const auto* each : {&host, &spare}) {
+    const program_result end = (*each)->wait();
+    INFO(end.err);
+    CHECK(end.code == 0);
+    CHECK(has_text(end.out, " ends alike True\n"));
+  }
+  CHECK(job.left.processes().empty());
+}
+
 TEST_CASE("operators: what a node cannot be called, or kept out for, is refused", "[integration]") {
   operated_job job;
   struct row {
