@@ -88,13 +88,9 @@ TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends
   const asked_command paused(stage, job_command::kind::pause);
   co_await stage.quiet();
   CHECK(early.text() == "not done: not resumed: this node has not paused the job");
-  CHECK(paused.text().empty());
   const asked_command again(stage, job_command::kind::pause);
   co_await stage.quiet();
   CHECK(again.text().starts_with("done: the job is paused at "));
-  stage.worker(0).exit(0);
-  stage.worker(1).exit(143);
-  co_await stage.quiet();
   CHECK(paused.text() == "done: the job is paused: no worker of this node runs");
   const asked_command resumed(stage, job_command::kind::resume);
   co_await stage.quiet();
@@ -136,6 +132,24 @@ TIME_TEST("agent commands: nodes that cannot pause say so, and go on", "[agent]"
   stage.worker(1).exit(0);
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("agent: its own stop counts, if another node that was told the same has closed the job",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->break_down(
+      std::make_exception_ptr(error(errc::rendezvous_closed, "the host has left")));
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.quiet();
+  stop_request request;
+  request.reason = "SIGTERM received";
+  stage.agent().stop(request);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::stopped);
+  CHECK(stage.result().reason == "SIGTERM received");
 }
 
 }  // namespace agent_commands_tests

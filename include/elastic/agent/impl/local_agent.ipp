@@ -240,7 +240,7 @@ class agent_run {
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
     try {
-      task<run_result> living = with_cleanup(run_attempts(), leave_rendezvous());
+      task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
       co_await race(keep_result(std::move(living), result), kill_at_fence());
     } catch (const std::exception& thrown) {
       failure = std::current_exception();
@@ -507,6 +507,26 @@ class agent_run {
   }
 
   // ---- the loop ---------------------------------------------------------------------------------
+
+  /// All nodes may be told to stop at the same time. The one that hosts the rendezvous then may end
+  /// before others have heard of their own request, which is what counts.
+  task<run_result> run_to_stop() {
+    std::optional<run_result> result;
+    std::exception_ptr closed;
+    try {
+      result = co_await run_attempts();
+    } catch (const error& failure) {
+      if (failure.code() != errc::rendezvous_closed) throw;
+      closed = std::current_exception();
+    }
+    if (result) co_return std::move(*result);
+    if (!stop_) {
+      const time_point limit = deadline_after(time_.now(), limits::stop_request_patience);
+      co_await race(time_.sleep_until(limit), stop_requested_.wait());
+    }
+    if (!stop_) std::rethrow_exception(closed);
+    co_return co_await finish_stopped();
+  }
 
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
