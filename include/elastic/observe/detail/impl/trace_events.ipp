@@ -116,13 +116,12 @@ ELASTIC_DECL void trace_events::end_workers() {
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
   using kind = job_event_kind;
   const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
-  const bool is_moment = is_end_of_failed || event.kind == kind::worker_hung ||
-                         event.kind == kind::worker_suspected || event.kind == kind::round_ended ||
-                         event.kind == kind::restart_decided ||
-                         event.kind == kind::failure_decided ||
-                         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
-                         event.kind == kind::fault_injected ||
-                         event.kind == kind::checkpoint_ended || event.kind == kind::agent_ended;
+  const bool is_moment =
+      is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||
+      event.kind == kind::round_ended || event.kind == kind::restart_decided ||
+      event.kind == kind::failure_decided || event.kind == kind::stop_requested ||
+      event.kind == kind::fence_reached || event.kind == kind::fault_injected ||
+      event.kind == kind::checkpoint_ended || event.kind == kind::agent_ended;
   if (!is_moment) return;
   std::string text = std::string(to_string(event.kind));
   std::int64_t thread = 0;
