@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <new>
 #include <optional>
@@ -419,6 +420,32 @@ TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[observ
   const std::string answer = posted(peer, "drain", "");
   CHECK_THAT(answer, contains_text("HTTP/1.1 403 "));
   CHECK_THAT(answer, contains_text("over a Unix socket alone"));
+}
+
+TEST_CASE("status server: a log directory that does not answer costs a few threads, and no more",
+          "[observe]") {
+  stage shown("0", true);
+  std::promise<void> answers;
+  const std::shared_future<void> answered = answers.get_future().share();
+  const auto begun = std::make_shared<std::atomic<int>>(0);
+  shown.tails->open(shown.executor(), [answered, begun](std::int64_t) {
+    elastic::output_reader reader;
+    reader.may_hang = true;
+    reader.read = [answered, begun] {
+      ++*begun;
+      answered.wait();
+      return std::vector<elastic::output_tail>{};
+    };
+    return std::optional(reader);
+  });
+  for (int i = 0; i < 10; ++i) {
+    CHECK_THAT(shown.get("/api/v1/ranks/3/output"), contains_text("HTTP/1.1 503 "));
+  }
+  CHECK(comes_true([&] { return *begun == 4; }));
+  answers.set_value();
+  CHECK(
+      comes_true([&] { return shown.first_line("/api/v1/ranks/3/output") == "HTTP/1.1 200 OK"; }));
+  shown.tails->close();
 }
 
 TEST_CASE("status server: who waits for a command is told what came of it, also at the end",

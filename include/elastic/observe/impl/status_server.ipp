@@ -285,11 +285,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (!is_refused && is_command_path(request.path)) {
       co_return co_await answer_command(self, served, parser);
     }
-    if (request.path == "/api/v1/job") self->options_.monitor->look();
     status_answer made = is_refused
                              ? refusal_answer(parser.refusal(), parser.problem())
                              : answer_of(request, self->gate_, self->options_.monitor->view(),
                                          self->options_.monitor->now_us());
+    if (request.path == "/api/v1/job" && made.status == 200) self->options_.monitor->look();
     if (made.is_stream && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
                                              limits::status_followers));
@@ -357,36 +357,38 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   static task<status_answer> show_output(self_pointer self, std::int64_t rank) {
     time_source& time = *self->options_.time;
     const time_point deadline = time.now() + limits::shown_lines_patience;
-    std::optional<std::string> text;
-    task<void> reading = read_output(self, rank, text);
-    const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
-    status_answer shown;
-    if (text) {
-      shown.type = "application/json";
-      shown.body = std::move(*text);
-    } else if (is_in_time) {
-      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
-    } else {
-      shown = refusal_answer(503, "the log directory does not answer");
-    }
+    status_answer shown = refusal_answer(503, "the log directory does not answer");
+    task<void> reading = read_output(self, rank, shown);
+    static_cast<void>(co_await with_deadline(time, deadline, std::move(reading)));
     co_return shown;
   }
 
-  static task<void> read_output(self_pointer self, std::int64_t rank,
-                                std::optional<std::string>& text) {
-    if (!self->options_.tails) co_return;
-    task<std::optional<output_reader>> asking = self->options_.tails->of(rank);
-    const std::optional<output_reader> reader = co_await std::move(asking);
-    if (!reader) co_return;
-    if (!reader->may_hang) {
-      text = output_json(rank, reader->read());
+  /// Leaves what is shown as it is if the log directory does not answer.
+  static task<void> read_output(self_pointer self, std::int64_t rank, status_answer& shown) {
+    std::optional<output_reader> reader;
+    if (self->options_.tails) {
+      task<std::optional<output_reader>> asking = self->options_.tails->of(rank);
+      reader = co_await std::move(asking);
+    }
+    if (!reader) {
+      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
       co_return;
     }
-    std::function<std::vector<output_tail>()> work = reader->read;
-    task<std::vector<output_tail>> running =
-        run_blocking<std::vector<output_tail>>(std::move(work));
-    const std::vector<output_tail> tails = co_await std::move(running);
-    text = output_json(rank, tails);
+    std::vector<output_tail> tails;
+    if (!reader->may_hang) {
+      tails = reader->read();
+    } else {
+      // Each of those that hang has a thread, until the file system answers.
+      if (self->hanging_reads_.use_count() > most_hanging_reads) co_return;
+      std::function<std::vector<output_tail>()> work =
+          [read = reader->read, counted = self->hanging_reads_] { return read(); };
+      task<std::vector<output_tail>> running =
+          run_blocking<std::vector<output_tail>>(std::move(work));
+      tails = co_await std::move(running);
+    }
+    shown = {};
+    shown.type = "application/json";
+    shown.body = output_json(rank, tails);
   }
 
   /// Who does not read in time is left.
@@ -488,6 +490,10 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::list<client_pointer> clients_;
   std::atomic<std::size_t> connected_ = 0;
   std::atomic<std::size_t> followers_ = 0;
+  /// How many reads of log directories that do not answer may be under way: each has a thread.
+  static constexpr long most_hanging_reads = 4;
+  /// Shared by these, also by those that nobody waits for any more.
+  const std::shared_ptr<const int> hanging_reads_ = std::make_shared<const int>(0);
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;
   bool makes_token_ = false;
