@@ -195,7 +195,9 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   time_point next = time_point::max();
   for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
-  if (is_listing_due_) next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
+  if (is_listing_due_ && jobs_.count(shown_job_) != 0) {
+    next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
+  }
   return next;
 }
 
