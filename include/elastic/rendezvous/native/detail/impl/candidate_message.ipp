@@ -132,7 +132,10 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
   if (kind == "hello" || kind == "witness") return std::nullopt;
   if (kind == "peer") return read_peer(fields);
   if (kind == "seek") {
-    return messages::seek{fields.text("run_id"), fields.text("list"), fields.count("most_term")};
+    // Terms go on from it, and nodes may not tell greater ones than that.
+    const std::int64_t most_term =
+        fields.number("most_term", 0, limits::rendezvous_told_number / 2);
+    return messages::seek{fields.text("run_id"), fields.text("list"), most_term};
   }
   if (kind == "vote") {
     return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
