@@ -40,6 +40,7 @@ TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][stan
     std::optional<std::string> off;
     duration within;
     std::string reason;
+    bool is_pause = false;
   };
   const duration any = duration::max();
   const row table[] = {
@@ -48,10 +49,12 @@ TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][stan
       {change_kind::node_waiting, any, 0, {}, 0s, "every worker has a standby"},
       {change_kind::node_lost, 9s, 2, {}, 0s, "the others may go on without this node"},
       {change_kind::worker_failed, any, 2, {}, 0s, "workers have failed"},
+      {change_kind::node_waiting, any, 2, {}, 0s, "the job pauses", true},
       {change_kind::node_waiting, any, 2, "x", 0s, "there are to be no standbys: x"},
   };
   for (const row& entry : table) {
-    const auto plan = detail::plan_restart({entry.why, entry.grace, entry.cold, entry.off});
+    const auto plan =
+        detail::plan_restart({entry.why, entry.grace, entry.cold, entry.off, entry.is_pause});
     CAPTURE(entry.reason);
     CHECK(plan.within == entry.within);
     CHECK(plan.reason == entry.reason);

@@ -22,6 +22,8 @@ struct planned_restart_view {
   std::size_t cold = 0;
   /// Why no more standbys are made; none if they are.
   std::optional<std::string> off = {};
+  /// Whether none is to start before the job goes on.
+  bool is_pause = false;
 };
 
 /// How long the workers go on at most until their standbys are ready, and why: half a sentence.

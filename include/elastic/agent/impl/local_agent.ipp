@@ -295,7 +295,9 @@ class agent_run {
   /// worker has a peer that stands still, for which it would wait until a time-out ends it.
   void pause(const std::shared_ptr<pending_command>& pending) {
     if (stop_) return pending->settle(false, "not paused: this node leaves the job");
-    if (has_paused_) return pending->settle(true, fmt::format("the job is {} already", *pause_));
+    if (has_paused_ && pause_) {
+      return pending->settle(true, fmt::format("the job is {} already", *pause_));
+    }
     const std::string why = fmt::format("paused at {} {}", host_name(), pending->what().reason);
     try {
       rendezvous_->pause(why, true);
@@ -840,8 +842,9 @@ class agent_run {
   task<void> until_round_ends() {
     co_await note_change();
     if (!standbys_) co_return;
-    const planned_restart plan = plan_restart(
-        {attempt_->change->kind, attempt_->change->grace, standbys_->missing(), standbys_->off()});
+    const planned_restart plan =
+        plan_restart({attempt_->change->kind, attempt_->change->grace, standbys_->missing(),
+                      standbys_->off(), attempt_->change->is_pause});
     if (plan.within == duration::zero()) {
       log_.debug("the workers are stopped at once: {}", plan.reason);
       co_return;

@@ -15,6 +15,7 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
     return planned_restart{duration::zero(), std::move(reason)};
   };
   if (view.why == change_kind::worker_failed) return at_once("workers have failed");
+  if (view.is_pause) return at_once("the job pauses");
   if (view.grace < duration::max()) return at_once("the others may go on without this node");
   if (view.off) return at_once("there are to be no standbys: " + *view.off);
   if (view.cold == 0) return at_once("every worker has a standby");

@@ -11,6 +11,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
+#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -165,7 +166,8 @@ ELASTIC_DECL void c10d_rendezvous::pause(std::string why, bool saves_first) {
     throw error(errc::invalid_argument,
                 "the server of the rendezvous is of an earlier release, which cannot pause");
   }
-  link_->hold(rendezvous_messages::pause{std::move(why), saves_first});
+  std::string text = detail::short_line(why, limits::pause_text_bytes);
+  link_->hold(rendezvous_messages::pause{std::move(text), saves_first});
 }
 
 ELASTIC_DECL void c10d_rendezvous::resume() {
