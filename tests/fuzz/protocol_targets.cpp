@@ -307,8 +307,8 @@ void node_reports(std::string_view input) {
     const std::string_view text = parts.bytes(4 * parts.number(255));
     try {
       const detail::node_report report = detail::parse_node_report(text);
-      const std::string written = to_text(report);
-      require(to_text(detail::parse_node_report(written)) == written,
+      const std::string written = detail::report_text(report);
+      require(detail::report_text(detail::parse_node_report(written)) == written,
               "what is written can be read");
       job.take(key, report, 7, 1);
     } catch (const error&) {

@@ -33,7 +33,7 @@ struct node_report {
 };
 
 /// One JSON object. Texts are cut.
-ELASTIC_DECL std::string to_text(const node_report& report);
+ELASTIC_DECL std::string report_text(const node_report& report);
 
 /// How many bytes a worker, or an event, takes in that.
 ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);

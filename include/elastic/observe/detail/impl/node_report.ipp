@@ -123,7 +123,7 @@ ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
   return report_text(event).size() + 1;
 }
 
-ELASTIC_DECL std::string to_text(const node_report& report) {
+ELASTIC_DECL std::string report_text(const node_report& report) {
   json_object head;
   head.add("begins", report.begins).add("epoch", report.epoch);
   head.add("state", to_string(report.activity)).add("reason", report_reason(report.reason));

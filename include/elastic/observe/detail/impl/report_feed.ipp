@@ -53,7 +53,7 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
   report.round = view.attempts().empty() ? -1 : view.attempts().back().round;
   report.base_rank = std::max<std::int64_t>(view.base_rank(), 0);
   report.size = static_cast<std::int64_t>(view.workers().size());
-  const std::string head = to_text(report);
+  const std::string head = report_text(report);
   const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
   if (is_other) told_.assign(view.workers().size(), {});
   std::size_t size = head.size();
@@ -74,7 +74,7 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
   report.begins = std::exchange(begins_, false);
   round_ = report.round;
   head_ = head;
-  return to_text(report);
+  return report_text(report);
 }
 
 }  // namespace elastic::detail
